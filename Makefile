@@ -1,0 +1,69 @@
+# `make` prints the targets. A fresh machine needs python3 (3.11 or newer, with venv) and make; everything else goes to .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= auto
+CODE := $(wildcard src tests scripts benchmarks drills)
+export MNEMIC_DATA ?= ../shared/data
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check lint fix requirements bench drill docs constraints clean
+
+help: ## print the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
+
+.venv/.base: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; name it: make PYTHON=python3.12 …"; exit 1; }
+	@[ -x $(BIN)/python ] || $(PYTHON) -c 'import ensurepip, venv' \
+	  || { echo "Python's venv is incomplete here. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+.venv/.dev: .venv/.base
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+setup: .venv/.dev ## create .venv with everything that developing needs (quick the second time)
+
+run: .venv/.base ## show what Mnemic does: a guided tour in the terminal
+	@$(BIN)/mnemic tour
+
+test: .venv/.dev ## run the tests, in parallel
+	@$(BIN)/pytest -n $(WORKERS)
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/requirements.py --check
+
+check: lint test ## what CI runs: lint, format, types, layers, requirements, tests
+
+fix: .venv/.dev ## repair what tools can repair: lint and format
+	-$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+requirements: .venv/.dev ## list every requirement with the tests that prove it
+	@$(BIN)/python scripts/requirements.py
+
+bench: .venv/.dev ## run every script under benchmarks/; results are written beside them
+	@for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+drill: .venv/.dev ## run every script under drills/ on the big sets in MNEMIC_DATA (default ../shared/data)
+	@[ -d "$(MNEMIC_DATA)" ] || { echo "No folder $(MNEMIC_DATA); set MNEMIC_DATA to the folder of the data sets"; exit 1; }
+	@for script in $(sort $(wildcard drills/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: .venv/.dev ## check the documents: links lead somewhere, examples run
+	@$(BIN)/pytest tests/docs
+
+constraints: ## pin constraints.txt anew from what pyproject.toml allows today
+	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins && .venv-pins/bin/pip install --quiet '.[dev]'
+	.venv-pins/bin/pip list --format freeze --exclude mnemic --exclude pip --exclude setuptools > constraints.txt
+	rm -rf .venv-pins
+
+clean: ## remove what can be made again
+	rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
