@@ -3,7 +3,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
-CODE := $(wildcard src tests scripts benchmarks drills)
 export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
