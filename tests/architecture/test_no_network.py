@@ -1,0 +1,33 @@
+"""Nothing calls out: importing the library and embedding with the default model open no socket."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Runs in a fresh interpreter. Audit events report every socket made through Python, whichever dependency makes it.
+GUARD = """
+import sys
+
+def refuse(event, arguments):
+    if event.startswith("socket."):
+        raise SystemExit(f"opened a socket: {event} {arguments}")
+
+sys.addaudithook(refuse)
+"""
+
+
+def run_guarded(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", GUARD + program], capture_output=True, text=True, check=False)
+
+
+def test_the_guard_sees_a_socket():
+    assert "opened a socket" in run_guarded("import socket; socket.socket()").stderr
+
+
+@pytest.mark.requirement("P-18")
+def test_importing_the_library_opens_no_socket():
+    run = run_guarded("import mnemic; [getattr(mnemic, name) for name in mnemic.__all__]")
+    assert run.returncode == 0, run.stderr
