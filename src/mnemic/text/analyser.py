@@ -1,0 +1,207 @@
+"""From text to the terms that are indexed and searched, in every script, without a dictionary.
+
+Answers for words, stems and counts. It does not rank, and it knows nothing of stores: an index keeps the terms as they
+come out of here.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Protocol, cast
+
+from snowballstemmer import english_stemmer
+
+from mnemic.errors import InvalidInputError
+from mnemic.text import scripts, stopwords
+from mnemic.text.normalise import visible
+
+VERSION = "v1"
+"""Name of the only rule set so far; an index built with another one has to be rebuilt."""
+
+TERM_CHARACTERS = 64
+"""A term is cut here, so that one endless word cannot fill an index."""
+
+CACHED_WORDS = 1 << 16
+"""Different words whose terms are remembered, per process (about 12 MB)."""
+
+HUMPED_CHARACTERS = 4
+"""Shorter words (`PhD`, `kHz`) are not taken apart at their capitals."""
+
+_CJK = scripts.HAN + scripts.KANA
+_NO_WORD = _CJK + scripts.HANGUL + scripts.SOUTH_EAST_ASIAN
+_LETTERS = f"[^\\W_{_NO_WORD}]"
+_RUN = f"{_LETTERS}+(?:[{scripts.MARKS}]+{_LETTERS}*)*"
+_JOINT = r"(?:[.@'\u2019-]|_+|(?<=\d)[,:/](?=\d))"
+_SPECIAL = r"[A-Za-z](?:\+\+|#)(?![\w+#])"
+_ASCII_WORD = re.compile(rf"{_SPECIAL}|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*")
+_WORD = re.compile(f"{_SPECIAL}|{_RUN}(?:{_JOINT}{_RUN})*|[{_CJK}]+|[{scripts.HANGUL}]+|[{scripts.SOUTH_EAST_ASIAN}]+")
+_UNSEGMENTED = re.compile(f"[{scripts.UNSEGMENTED}]")
+_GRAMMED = re.compile(f"[{_NO_WORD}]")
+_KOREAN = re.compile(f"[{scripts.HANGUL}]")
+_CLUSTER = re.compile(
+    f"[{_NO_WORD}][{scripts.SOUTH_EAST_ASIAN_MARKS}{scripts.KANA_MARKS}]*"
+    f"(?:(?<=[{scripts.STACKERS}])[{scripts.SOUTH_EAST_ASIAN}][{scripts.SOUTH_EAST_ASIAN_MARKS}]*)*"
+)
+_SEGMENT = re.compile(
+    f"[{scripts.UNSEGMENTED}][{scripts.SOUTH_EAST_ASIAN_MARKS}{scripts.KANA_MARKS}]*"
+    f"(?:(?<=[{scripts.STACKERS}])[{scripts.SOUTH_EAST_ASIAN}][{scripts.SOUTH_EAST_ASIAN_MARKS}]*)*"
+    f"|[^\\W_{scripts.UNSEGMENTED}][^{scripts.UNSEGMENTED}]*"
+)
+_SEPARATOR = re.compile(r"[.@'\u2019,:/-]|_+")
+_KEEPS_WHOLE = re.compile(r"[._@\d]")
+_CONTRACTION = re.compile(r"(?:n['\u2019]t|['\u2019](?:s|m|d|ll|re|ve))$", re.IGNORECASE)
+_IRREGULAR = {"ca": "can", "wo": "will", "sha": "shall"}
+_GROUPED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_ACRONYM = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_OPTIONAL_MARKS = re.compile(f"[{scripts.OPTIONAL_MARKS}]+")
+_ACCENTED = re.compile(
+    "([\u0041-\u024f\u0370-\u052f\u1e00-\u1fff\u2c60-\u2c7f\ua640-\ua69d\ua720-\ua7ff])[\u0300-\u036f]+"
+)
+_UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"})
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...  # noqa: N802 -- the package's name
+
+
+_stemmer = cast("_Stemmer", english_stemmer.EnglishStemmer())
+_stemming = threading.Lock()
+
+
+def _fold(part: str) -> str:
+    """Case, compatibility forms, optional marks, accents of Latin, Greek and Cyrillic letters, and digits folded."""
+    if part.isascii():
+        return part.lower()
+    folded = unicodedata.normalize("NFKC", part.casefold())
+    folded = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", _OPTIONAL_MARKS.sub("", folded)))
+    folded = unicodedata.normalize("NFC", folded).translate(_UNDECOMPOSED)
+    return "".join(str(unicodedata.decimal(character, character)) for character in folded)
+
+
+def _stem(term: str) -> str:
+    if not (term.isascii() and term.isalpha()):
+        return term
+    with _stemming:
+        return _stemmer.stemWord(term)
+
+
+def _humps(part: str) -> list[str]:
+    """A camelCase word as a whole and its humps; a plain word, an acronym and its plural as they are."""
+    if part[1:].islower() or part.isupper() or part[:-1].isupper() or part.isdigit():
+        return [part]
+    humps = [hump for hump in _HUMP.split(part) if len(hump) > 1]
+    return [part, *humps] if len(part) >= HUMPED_CHARACTERS and humps != [part] else [part]
+
+
+def _words_of(token: str) -> list[str]:
+    """The folded, unstemmed words of one token of a script with blanks; whole identifiers and numbers first."""
+    if token[-1] in "+#" or token.isdigit():
+        return [_fold(token)]
+    if token.isalpha():
+        return [_fold(word) for word in _humps(token)]
+    if _GROUPED_NUMBER.fullmatch(token):
+        return [_fold(token.replace(",", ""))]
+    if contraction := _CONTRACTION.search(token):
+        head = token[: contraction.start()]
+        token = _IRREGULAR.get(head.lower(), head) if contraction.group()[0] in "nN" else head
+    if _ACRONYM.fullmatch(token):
+        return [_fold(token.replace(".", ""))]
+    parts = [part for part in _SEPARATOR.split(token) if part]
+    words = [_fold(word) for part in parts for word in _humps(part)]
+    if len(parts) > 1 and _KEEPS_WHOLE.search(token):
+        return [_fold(token), *words]
+    return words
+
+
+def _grams(run: str, *, is_query: bool) -> list[str]:
+    """Overlapping bigrams of a run of characters (marks attached), for Korean also the whole word.
+
+    Indexed text has the single characters too, so that a question of one character finds it.
+    """
+    units = _CLUSTER.findall(run)
+    if len(units) == 1:
+        return units
+    pairs = [first + second for first, second in pairwise(units)]
+    grams = pairs if is_query else [*chain.from_iterable(zip(units, pairs, strict=False)), units[-1]]
+    return [run, *grams] if len(pairs) > 1 and _KOREAN.match(run) else grams
+
+
+def _index_terms(token: str) -> tuple[str, ...]:
+    if _GRAMMED.match(token):
+        return tuple(gram[:TERM_CHARACTERS] for gram in _grams(token, is_query=False))
+    return tuple(_stem(word[:TERM_CHARACTERS]) for word in _words_of(token) if word)
+
+
+class _TermCache(dict[str, tuple[str, ...]]):
+    """Token to terms, filled on demand, emptied when full. Losing an entry to another thread costs time only."""
+
+    def __missing__(self, token: str) -> tuple[str, ...]:
+        terms = _index_terms(token)
+        if len(token) <= TERM_CHARACTERS:
+            if len(self) >= CACHED_WORDS:
+                self.clear()
+            self[token] = terms
+        return terms
+
+
+_cache = _TermCache()
+
+
+def _tokens(text: str) -> list[str]:
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return _WORD.findall(unicodedata.normalize("NFKC", visible(text.replace("\u2122", " "))))
+
+
+@dataclass(frozen=True, slots=True)
+class Analyser:
+    """Terms of texts and of questions, the same on every machine; `name` stands for the rules.
+
+    Words are runs of letters, marks and digits. Case, width, and the accents of Latin, Greek and Cyrillic letters do
+    not count; English words are stemmed (Porter 2, Snowball). An identifier, address, version, date or decimal number
+    is a term as a whole and in its parts; `C++` and `C#` are terms. Chinese, Japanese, Thai, Lao, Khmer and Myanmar
+    text gives overlapping bigrams of its characters with their marks, Korean gives words and bigrams. A term has at
+    most 64 characters, none is empty, and no string raises.
+    """
+
+    name: str = VERSION
+
+    def __post_init__(self) -> None:
+        if self.name != VERSION:
+            raise InvalidInputError(f"there is no analyser {self.name!r}; use {VERSION!r}")
+
+    def terms(self, text: str) -> list[str]:
+        """The terms to index, in order of the text and with repetitions."""
+        return list(chain.from_iterable(map(_cache.__getitem__, _tokens(text))))
+
+    def query_terms(self, text: str) -> list[str]:
+        """The terms to search for, each once, in order; stop words are left out unless nothing else is there.
+
+        Every one of them is among `terms` of the same text.
+        """
+        found: dict[str, None] = {}
+        stopped: dict[str, None] = {}
+        for token in _tokens(text):
+            if _GRAMMED.match(token):
+                found.update(dict.fromkeys(gram[:TERM_CHARACTERS] for gram in _grams(token, is_query=True)))
+                continue
+            is_acronym = _ACRONYM.fullmatch(token) is not None
+            for word in _words_of(token):
+                is_stopped = word in stopwords.ENGLISH and not is_acronym
+                (stopped if is_stopped else found)[_stem(word[:TERM_CHARACTERS])] = None
+        return list(found or stopped)
+
+    def token_count(self, text: str) -> int:
+        """How long a text is, in tokens: the unit of chunk sizes and budgets.
+
+        For scripts with blanks between words exactly `len(text.split())`. In the others every character with its marks
+        is one token, and so is every run of other words between them; their punctuation is not counted.
+        """
+        if text.isascii() or not _UNSEGMENTED.search(text):
+            return len(text.split())
+        return sum(len(_SEGMENT.findall(piece)) if _UNSEGMENTED.search(piece) else 1 for piece in text.split())

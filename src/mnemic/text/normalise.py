@@ -1,0 +1,70 @@
+"""The two derived forms of a text: one for indexing and detection, one that decides what is a duplicate.
+
+Answers for nothing that is shown: stored text stays verbatim.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+from mnemic.text.scripts import INVISIBLE
+
+KEY_CHARACTERS = 200
+"""Longest duplicate key that is kept as text; longer ones become a digest."""
+
+DIGEST_PREFIX = "sha256:"
+
+_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def _width_table() -> dict[int, str]:
+    """Full- and half-width forms to the ordinary character, by the one-step mapping of the Unicode data."""
+    table: dict[int, str] = {}
+    for code in (0x3000, *range(0xFF01, 0xFFEF)):
+        mapping = unicodedata.decomposition(chr(code)).split()
+        if mapping and mapping[0] in ("<wide>", "<narrow>"):
+            table[code] = chr(int(mapping[1], 16))
+    return table
+
+
+_WIDTH = _width_table()
+
+
+def visible(text: str) -> str:
+    """The text without characters that show nothing (zero-width, soft hyphen, direction marks, selectors)."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def normalise(text: str) -> str:
+    """The form that detectors and indexes look at; never stored in place of the text.
+
+    Compatibility characters are replaced (NFKC: full and half width, ligatures, circled digits), case is folded,
+    invisible characters are removed, control characters and lone surrogates become blanks, every run of white space
+    one blank, and both ends are trimmed. Normalising twice changes nothing. No string raises.
+    """
+    folded = _UNPRINTABLE.sub(" ", visible(text)).casefold()
+    if not folded.isascii():
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
+    return " ".join(folded.split())
+
+
+def dedup_key(text: str) -> str:
+    """The key under which two texts are the same: a Unicode-aware lower(trim(text)).
+
+    Equal for texts that differ in case, full or half width, Unicode composition (canonical equivalence) and in runs of
+    white space around or between words, and in nothing else: punctuation, accents and invisible characters count.
+    The key itself has at most 200 characters and can be stored in any database: where it would be longer, hold a NUL or
+    a lone surrogate, or look like a digest, it is "sha256:" and 64 hexadecimal digits of the full form.
+    """
+    folded = text.casefold()
+    if not text.isascii():
+        narrow = unicodedata.normalize("NFD", text.translate(_WIDTH))
+        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", narrow.casefold()))
+    key = " ".join(folded.split())
+    if len(key) <= KEY_CHARACTERS and not key.startswith(DIGEST_PREFIX) and not _UNSTORABLE.search(key):
+        return key
+    return DIGEST_PREFIX + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
