@@ -1,7 +1,10 @@
-"""The base install stays small: what it resolves to is counted, and nothing imports what is not declared."""
+"""The install stays small and whole: what it resolves to is counted, and the wheel is opened and looked at."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import zipfile
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -46,5 +49,15 @@ def test_every_package_of_the_base_install_is_pinned(repository: Path):
 
 
 @pytest.mark.requirement("P-34")
-def test_the_packages_are_marked_as_typed(repository: Path):
-    assert (repository / "src" / "mnemic" / "py.typed").is_file()
+def test_the_wheel_holds_both_packages_typed_and_with_their_data(repository: Path, tmp_path: Path):
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True)
+    (wheel,) = tmp_path.glob("mnemic-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {"mnemic/py.typed", "mnemic_minilm/py.typed", "mnemic_minilm/model.onnx", "mnemic_minilm/LICENSE"} <= names
+    code_and_data = {"mnemic", "mnemic_minilm"}
+    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == code_and_data
+    source = repository / "src"
+    queries = {path.relative_to(source).as_posix() for path in source.rglob("*.sql")}
+    assert queries <= names

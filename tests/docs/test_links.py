@@ -1,0 +1,54 @@
+"""Documents lead somewhere: every link to a file or heading of this repository has its target."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def documents(repository: Path) -> dict[Path, str]:
+    """Every Markdown file that is tracked, without its code blocks."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "*.md"], cwd=repository, capture_output=True, text=True, check=True
+    ).stdout
+    paths = [repository / name for name in listed.split("\0") if name]
+    return {path: FENCE.sub("", path.read_text(encoding="utf-8")) for path in paths}
+
+
+def anchors(text: str) -> set[str]:
+    """The headings as a link names them: lower case, blanks as hyphens, punctuation left out."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
+
+
+def is_broken(link: str, document: Path, documents: dict[Path, str]) -> bool:
+    name, _, anchor = link.partition("#")
+    target = (document.parent / name).resolve() if name else document
+    if not target.exists():
+        return True
+    return bool(anchor) and anchor not in anchors(documents.get(target, ""))
+
+
+def test_every_link_within_the_repository_has_its_target(repository: Path, documents: dict[Path, str]):
+    assert repository / "README.md" in documents
+    broken = [
+        f"{document.relative_to(repository)}: {link}"
+        for document, text in documents.items()
+        for link in LINK.findall(text)
+        if "://" not in link and is_broken(link, document, documents)
+    ]
+    assert broken == []
+
+
+def test_the_glossary_names_each_word_once_and_in_order(repository: Path):
+    rows = (repository / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()
+    words = [row.split("|")[1].strip() for row in rows if row.startswith("| ")][1:]
+    assert len(words) > 50
+    assert words == sorted(set(words))
