@@ -7,7 +7,7 @@ export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint fix requirements bench drill docs constraints clean
+.PHONY: help setup run test check lint fix requirements surface bench drill docs constraints clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -48,6 +48,9 @@ fix: .venv/.dev ## repair what tools can repair: lint and format
 
 requirements: .venv/.dev ## list every requirement with the tests that prove it
 	@$(BIN)/python scripts/requirements.py
+
+surface: .venv/.dev ## write down the public surface, after a change of it that is meant
+	@$(BIN)/python scripts/public_surface.py --write
 
 bench: .venv/.dev ## run every script under benchmarks/; results are written beside them
 	@for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
