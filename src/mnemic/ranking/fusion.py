@@ -41,7 +41,7 @@ class Population:
 
 
 def zscores(values: ArrayLike, population: Population) -> Floats:
-    """Standard deviations above the population's mean, in the shape of `values`, float32; zeros if there is no spread."""
+    """Standard deviations above the population's mean, in the shape of `values`, float32; zeros without a spread."""
     array = np.asarray(values, dtype=np.float64)
     if population.deviation <= 0.0:
         return np.zeros(array.shape, dtype=np.float32)

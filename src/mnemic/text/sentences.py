@@ -1,0 +1,156 @@
+"""Where the sentences of a text begin and end, without a model.
+
+Answers for spans into the text as it is. Rules, not statistics: it would rather leave two sentences together than cut
+one in the middle of a name or a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from mnemic.text import stopwords
+
+Span = tuple[int, int]
+
+_FULL_STOPS = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362"
+"""Marks that end a sentence whatever follows: Chinese and Japanese, Arabic, Urdu, Hindi, Armenian, Ethiopic."""
+
+_CLOSERS = "\"')\\]}\u00bb\u201d\u2019\u300d\u300f\uff09\u3011*_`"
+_END = re.compile(f"(?P<marks>[.!?\u2026{_FULL_STOPS}]++)(?P<closers>[{_CLOSERS}]*+)")
+_NEXT_WORD = re.compile(r"\s*+[\"'(\[\u00ab\u201c\u2018*_]*+(?P<word>\w{1,20})")
+_LAST_WORD = re.compile(r"[\w.]+$")
+_LOOK_BACK = 24
+"""Characters looked at before a full stop; no abbreviation is longer."""
+
+_FENCE = re.compile(r"\s*(```|~~~)")
+_LIST_MARKER = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])$")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+
+_TITLES = frozenset(
+    ["mr", "mrs", "ms", "dr", "prof", "st", "gen", "col", "lt", "sgt", "capt", "rev", "hon", "gov", "sen", "rep", "mt"]
+)
+"""Never the end of a sentence: a name follows."""
+
+_ABBREVIATIONS = frozenset(
+    (
+        *(
+            "etc",
+            "vs",
+            "cf",
+            "al",
+            "approx",
+            "dept",
+            "est",
+            "inc",
+            "ltd",
+            "co",
+            "corp",
+            "jr",
+            "sr",
+            "ave",
+            "blvd",
+            "ph.d",
+        ),
+        *(
+            "jan",
+            "feb",
+            "mar",
+            "apr",
+            "jun",
+            "jul",
+            "aug",
+            "sep",
+            "sept",
+            "oct",
+            "nov",
+            "dec",
+            "mon",
+            "tue",
+            "wed",
+            "thu",
+        ),
+    )
+)
+"""The end of a sentence only where a new one plainly begins."""
+
+_BEFORE_NUMBERS = frozenset(
+    ["no", "nos", "fig", "figs", "eq", "vol", "p", "pp", "sec", "ch", "art", "ca", "tel", "ext"]
+)
+
+
+def sentences(text: str) -> list[Span]:
+    """Half-open spans of character offsets, one per sentence, in order and without overlap.
+
+    Only white space lies outside of them, and none at the ends of a span. A sentence ends at `.`, `!`, `?` or an
+    ellipsis before white space, at the full stops and question marks of Chinese, Japanese, Arabic, Urdu, Hindi,
+    Armenian and Amharic, at a blank line, and at the end of a line unless the next one goes on in lower case. Closing
+    quotes and brackets belong to the sentence. Abbreviations, initials, list numbers and decimal numbers do not end
+    one. A fenced code block is one span. No string raises.
+    """
+    spans: list[Span] = []
+    for start, end, is_code in _blocks(text):
+        edges = [start, end] if is_code else [start, *_cuts(text, start, end), end]
+        for left, right in pairwise(edges):
+            piece = text[left:right]
+            begin = left + len(piece) - len(piece.lstrip())
+            if begin < right:
+                spans.append((begin, begin + len(piece.strip())))
+    return spans
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Lines that belong together, as (start, end, is_code); they cover the whole text."""
+    start = position = 0
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        marker = _FENCE.match(line)
+        if fence:
+            if marker and marker.group(1) == fence:
+                yield start, position + len(line), True
+                start, fence = position + len(line), ""
+        elif marker:
+            yield start, position, False
+            start, fence = position, marker.group(1)
+        elif not line[:1].islower():
+            yield start, position, False
+            start = position
+        position += len(line)
+    yield start, position, bool(fence)
+
+
+def _cuts(text: str, start: int, end: int) -> Iterator[int]:
+    """Offsets within the block after which a new sentence begins."""
+    begin = start
+    for mark in _END.finditer(text, start, end):
+        if _ends_sentence(text, mark, begin):
+            begin = mark.end()
+            yield begin
+
+
+def _ends_sentence(text: str, mark: re.Match[str], begin: int) -> bool:
+    marks, closers, after = mark["marks"], mark["closers"], mark.end()
+    if any(character in _FULL_STOPS for character in marks):
+        return True
+    if after < len(text) and not text[after].isspace():
+        return False
+    following = _NEXT_WORD.match(text, after)
+    word = following["word"] if following else ""
+    if (closers or marks[0] == "\u2026" or marks.startswith("..")) and word[:1].islower():
+        return False
+    return marks != "." or not _is_abbreviation(text[max(begin, mark.start() - _LOOK_BACK) : mark.start()], word)
+
+
+def _is_abbreviation(before: str, following: str) -> bool:
+    """Whether the full stop after `before` (the end of the sentence so far) belongs to its last word."""
+    if _LIST_MARKER.fullmatch(before):
+        return True
+    last = _LAST_WORD.search(before)
+    word = last.group().lower() if last else ""
+    if word in _TITLES:
+        return True
+    if word in _BEFORE_NUMBERS and following[:1].isdigit():
+        return True
+    is_short = word in _ABBREVIATIONS or _INITIALS.fullmatch(word) is not None
+    return is_short and not (following[:1].isupper() and following.lower() in stopwords.ENGLISH)
