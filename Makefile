@@ -7,7 +7,7 @@ export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint fix requirements surface bench drill docs constraints clean
+.PHONY: help setup run test style types layers proof check fix requirements surface bench drill docs constraints clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -33,14 +33,20 @@ run: .venv/.base ## show what Mnemic does: a guided tour in the terminal
 test: .venv/.dev ## run the tests, in parallel
 	@$(BIN)/pytest -n $(WORKERS)
 
-lint: .venv/.dev
+style: .venv/.dev ## lint and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: .venv/.dev ## pyright, strict
 	$(BIN)/pyright
+
+layers: .venv/.dev ## who may import whom
 	$(BIN)/lint-imports
+
+proof: .venv/.dev ## claims about requirements have tests
 	$(BIN)/python scripts/requirements.py --check
 
-check: lint test ## what CI runs: lint, format, types, layers, requirements, tests
+check: style types layers proof test ## what CI runs: style, types, layers, proof and test
 
 fix: .venv/.dev ## repair what tools can repair: lint and format
 	-$(BIN)/ruff check --fix .
