@@ -1,1 +1,1 @@
-
+"""The technologies behind the ports; the engine never imports them."""

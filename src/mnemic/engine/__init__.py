@@ -1,1 +1,1 @@
-
+"""Use cases, one per file."""

@@ -1,1 +1,1 @@
-
+"""Measures quality and speed on the user's own data."""

@@ -1,1 +1,1 @@
-
+"""The nouns: frozen dataclasses without behaviour beyond their own rules."""

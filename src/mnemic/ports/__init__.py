@@ -1,1 +1,1 @@
-
+"""Protocols: what the engine asks of the world outside."""

@@ -1,1 +1,1 @@
-
+"""The public kit: conformance suites and fault injection for adapters."""

@@ -1,1 +1,1 @@
-
+"""Clocks: where the time comes from."""

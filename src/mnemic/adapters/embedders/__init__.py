@@ -1,1 +1,1 @@
-
+"""Embedders: how text becomes vectors."""

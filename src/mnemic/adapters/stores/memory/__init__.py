@@ -1,0 +1,7 @@
+"""The reference store: rows in this process, gone with it; the shortest correct code, against which others are
+checked.
+"""
+
+from mnemic.adapters.stores.memory.store import MemoryStore
+
+__all__ = ["MemoryStore"]

@@ -1,0 +1,201 @@
+"""Messages and memories of the reference store."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from mnemic.adapters.stores.memory.filters import matches
+from mnemic.adapters.stores.memory.tables import Row
+from mnemic.adapters.stores.memory.transaction import Transaction
+from mnemic.errors import ConflictError
+from mnemic.model.conversation import Conversation
+from mnemic.model.item import Memory, Message, State
+from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.scope import Partition, Visibility
+from mnemic.ports.store import Terms
+
+_NO_TERMS = Terms("", "")
+
+
+class MemoryMessages:
+    """The `Messages` port."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def conversation(self, partition: Partition, session: str, at: datetime) -> Conversation:
+        new = Conversation(partition, session, 0, 0, at, at)
+        self._transaction.writable.versions.setdefault(partition, 0)
+        return self._transaction.writable.conversations.setdefault((partition, session), new)
+
+    def add(self, rows: Sequence[tuple[Message, Terms]]) -> None:
+        for message, terms in rows:
+            key = (message.partition, message.session)
+            external = message.external_id
+            if external is not None and self.by_external_id(*key, [external]):
+                raise ConflictError(f"session {message.session!r} already has a message with external id {external!r}")
+            tables, changed = self._transaction.writable, self._transaction.changed(message.partition)
+            tables.messages[(message.partition, message.id)] = Row(message, terms, changed, self._transaction.number())
+            old = tables.conversations[key]
+            tables.conversations[key] = replace(
+                old,
+                turns=max(old.turns, message.turn),
+                messages=max(old.messages, message.position),
+                last_at=max(old.last_at, message.observed_at),
+            )
+
+    def get(self, visible: Visibility, ids: Sequence[str]) -> list[Message]:
+        found = {message.id: message for message in self._visible(visible)}
+        return [found[i] for i in ids if i in found]
+
+    def of_turn(self, visible: Visibility, turn_id: str) -> list[Message]:
+        found = [message for message in self._visible(visible) if message.turn_id == turn_id]
+        return sorted(found, key=lambda message: message.position)
+
+    def by_external_id(self, partition: Partition, session: str, external_ids: Collection[str]) -> dict[str, Message]:
+        rows = self._transaction.tables.messages.values()
+        found = [row.item for row in rows if (row.item.partition, row.item.session) == (partition, session)]
+        return {m.external_id: m for m in found if m.external_id is not None and m.external_id in external_ids}
+
+    def latest(self, visible: Visibility, session: str, limit: int) -> list[Message]:
+        found = [message for message in self._visible(visible) if message.session == session]
+        return sorted(found, key=lambda message: message.position)[-limit:] if limit > 0 else []
+
+    def erase(self, partition: Partition, ids: Sequence[str]) -> int:
+        rows = self._transaction.tables.messages
+        keys = [key for key in ((partition, i) for i in set(ids)) if key in rows]
+        keys = [key for key in keys if rows[key].item.state != State.ERASED]
+        for key in keys:
+            gone = replace(rows[key].item, state=State.ERASED, text="", name=None, metadata={})
+            changed = self._transaction.changed(partition)
+            self._transaction.writable.messages[key] = Row(gone, _NO_TERMS, changed, rows[key].number)
+            self._transaction.forget_vectors(*key)
+        return len(keys)
+
+    def _visible(self, visible: Visibility) -> list[Message]:
+        items = (row.item for row in self._transaction.tables.messages.values())
+        return [m for m in items if m.partition in visible.partitions and m.state != State.ERASED]
+
+
+class MemoryMemories:
+    """The `Memories` port."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def add(self, rows: Sequence[tuple[Memory, Terms]]) -> list[bool]:
+        return [self._add(memory, terms) for memory, terms in rows]
+
+    def get(self, visible: Visibility, ids: Sequence[str]) -> builtins.list[Memory]:
+        found = {memory.id: memory for memory in self._visible(visible) if memory.state != State.ERASED}
+        return [found[i] for i in ids if i in found]
+
+    def holder(self, partition: Partition, private_agent: str | None, dedup_key: str) -> Memory | None:
+        for row in self._transaction.tables.memories.values():
+            if (row.item.partition, row.item.private_agent, row.item.dedup_key) == (
+                partition,
+                private_agent,
+                dedup_key,
+            ) and row.item.state in (State.ACTIVE, State.QUARANTINED):
+                return row.item
+        return None
+
+    def list(self, visible: Visibility, query: MemoryQuery) -> builtins.list[Memory]:
+        found = [memory for memory in self._visible(visible) if _meets(memory, query)]
+        rank = _rank(query.order)
+        found.sort(key=rank, reverse=query.order != Order.OLDEST)
+        if query.after is not None:
+            ranks = [rank(memory) for memory in self._visible(visible) if memory.id == query.after]
+            is_oldest = query.order == Order.OLDEST
+            found = [m for m in found if ranks and (rank(m) > ranks[0] if is_oldest else rank(m) < ranks[0])]
+        return found[: query.limit]
+
+    def ids(self, visible: Visibility, query: MemoryQuery) -> set[str]:
+        return {memory.id for memory in self._visible(visible) if _meets(memory, query)}
+
+    def replace(self, memory: Memory, terms: Terms, was_updated_at: datetime) -> bool:
+        key = (memory.partition, memory.id)
+        old = self._transaction.writable.memories.get(key)
+        if old is None or old.item.updated_at != was_updated_at or old.item.state == State.ERASED:
+            return False
+        if memory.state in (State.ACTIVE, State.QUARANTINED):
+            holder = self.holder(memory.partition, memory.private_agent, memory.dedup_key)
+            if holder is not None and holder.id != memory.id:
+                raise ConflictError("another memory in the same place already says that")
+        changed = self._transaction.changed(memory.partition)
+        self._transaction.writable.memories[key] = Row(memory, terms, changed, old.number)
+        if memory.text != old.item.text:
+            self._transaction.forget_vectors(*key)
+        return True
+
+    def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
+        rows = self._transaction.writable.memories
+        for item_id, count in accesses.items():
+            row = rows.get((partition, item_id))
+            if row is not None and row.item.state != State.ERASED:
+                seen = max(row.item.last_accessed_at or at, at)
+                item = replace(row.item, access_count=row.item.access_count + count, last_accessed_at=seen)
+                rows[(partition, item_id)] = replace(row, item=item)
+
+    def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
+        rows = self._transaction.tables.memories
+        keys = [key for key in ((partition, i) for i in set(ids)) if key in rows]
+        keys = [key for key in keys if rows[key].item.state != State.ERASED]
+        for key in keys:
+            gone = replace(
+                rows[key].item,
+                state=State.ERASED,
+                text="",
+                context="",
+                snippet="",
+                source="",
+                categories=(),
+                provenance=(),
+                metadata={},
+                dedup_key="",
+                updated_at=at,
+            )
+            changed = self._transaction.changed(partition)
+            self._transaction.writable.memories[key] = Row(gone, _NO_TERMS, changed, rows[key].number)
+            self._transaction.forget_vectors(*key)
+        return len(keys)
+
+    def _add(self, memory: Memory, terms: Terms) -> bool:
+        changed = self._transaction.changed(memory.partition)
+        tables, key = self._transaction.writable, (memory.partition, memory.id)
+        is_kept = memory.state in (State.ACTIVE, State.QUARANTINED)
+        if is_kept and self.holder(memory.partition, memory.private_agent, memory.dedup_key) is not None:
+            return False
+        if key in tables.memories:
+            raise ConflictError(f"memory {memory.id} cannot be stored: the id is taken")
+        tables.memories[key] = Row(memory, terms, changed, self._transaction.number())
+        return True
+
+    def _visible(self, visible: Visibility) -> builtins.list[Memory]:
+        items = (row.item for row in self._transaction.tables.memories.values())
+        return [m for m in items if visible.admits(m.partition, m.private_agent)]
+
+
+def _rank(order: Order) -> Callable[[Memory], tuple[float, int, datetime, str]]:
+    if order == Order.IMPORTANCE:
+        return lambda memory: (memory.importance, memory.access_count, memory.created_at, memory.id)
+    return lambda memory: (0.0, 0, memory.created_at, memory.id)
+
+
+def _meets(memory: Memory, query: MemoryQuery) -> bool:
+    as_of, known_at = query.as_of, query.known_at
+    return (
+        (memory.expires_at is None or memory.expires_at > query.now)
+        and (memory.state in query.states if query.states else memory.state != State.ERASED)
+        and (not query.kinds or memory.kind in query.kinds)
+        and (as_of is None or _holds_at(memory.valid_from or memory.observed_at, memory.valid_to, as_of))
+        and (known_at is None or _holds_at(memory.created_at, memory.retired_at, known_at))
+        and matches(memory, query.filter)
+    )
+
+
+def _holds_at(start: datetime, end: datetime | None, at: datetime) -> bool:
+    return start <= at and (end is None or at < end)

@@ -1,0 +1,227 @@
+"""Partitions, vectors, jobs and history of the reference store."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.stores.memory.tables import Row
+from mnemic.adapters.stores.memory.transaction import Transaction
+from mnemic.errors import InvalidInputError
+from mnemic.model.candidates import MESSAGE
+from mnemic.model.change import Change
+from mnemic.model.clocktime import to_microseconds
+from mnemic.model.history import HistoryEntry
+from mnemic.model.item import Item, Message, State
+from mnemic.model.job import Job, JobState
+from mnemic.model.scope import Partition, Visibility
+from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
+
+
+class MemoryPartitions:
+    """The `Partitions` port."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def versions(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        return {partition: self._transaction.tables.versions.get(partition, 0) for partition in partitions}
+
+    def changes(self, partition: Partition, since: int, reading: Reading) -> Iterator[Change | StaleTerms]:
+        tables = self._transaction.tables
+        rows: list[Row[Item]] = [*tables.messages.values(), *tables.memories.values()]  # pyright: ignore[reportAssignmentType] -- a row is read-only, hence covariant
+        rows = [row for row in rows if row.item.partition == partition and row.changed > since]
+        for row in sorted(rows, key=lambda row: (row.changed, row.number)):
+            yield self._change(row, reading)
+
+    def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
+        tables = self._transaction.tables
+        return {
+            "messages": sum(p in partitions and r.item.state != State.ERASED for (p, _), r in tables.messages.items()),
+            "memories": sum(p in partitions and r.item.state != State.ERASED for (p, _), r in tables.memories.items()),
+            "vectors": sum(key[0] in partitions for key in tables.vectors),
+        }
+
+    def all(self) -> list[Partition]:
+        return sorted(self._transaction.tables.versions)
+
+    def _change(self, row: Row[Item], reading: Reading) -> Change | StaleTerms:
+        item = row.item
+        if item.state == State.ERASED:
+            return Change(item_id=item.id, is_gone=True)
+        key = (item.partition, item.id, MAIN_VIEW, reading.space or "")
+        is_message = isinstance(item, Message)
+        change = Change(
+            item_id=item.id,
+            kind=MESSAGE if is_message else item.kind.value,
+            is_active=item.state == State.ACTIVE,
+            terms=row.terms.terms,
+            vector=self._transaction.tables.vectors.get(key),
+            private_agent=item.private_agent,
+            importance=0.5 if is_message else item.importance,
+            observed_at=to_microseconds(item.observed_at),
+            expires_at=None if is_message or item.expires_at is None else to_microseconds(item.expires_at),
+            session=item.session if is_message else None,
+            position=item.position if is_message else 0,
+            author=item.author if is_message else "",
+        )
+        return change if row.terms.analyser == reading.analyser else StaleTerms(change, item.text)
+
+
+class MemoryVectors:
+    """The `Vectors` port."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def put(self, partition: Partition, rows: Sequence[VectorRow], at: datetime) -> int:
+        tables = self._transaction.writable
+        for row in rows:
+            dims = tables.spaces.setdefault(row.space, row.vector.shape[0])
+            if dims != row.vector.shape[0]:
+                raise InvalidInputError(
+                    f"a vector of {row.vector.shape[0]} dimensions cannot be kept in space {row.space}, "
+                    f"whose vectors have {dims}"
+                )
+        return sum(self._put(partition, row, at) for row in rows)
+
+    def get(self, partition: Partition, ids: Sequence[str], view: str, space: str) -> dict[str, NDArray[np.float32]]:
+        vectors = self._transaction.tables.vectors
+        return {i: vectors[partition, i, view, space] for i in ids if (partition, i, view, space) in vectors}
+
+    def missing(self, partition: Partition, space: str, limit: int) -> list[tuple[str, str]]:
+        tables = self._transaction.tables
+        items: list[Item] = [row.item for row in tables.memories.values()]
+        items += [row.item for row in tables.messages.values()]
+        return [
+            (item.id, item.text)
+            for item in sorted(items, key=lambda item: item.id)
+            if item.partition == partition
+            and item.state != State.ERASED
+            and item.text.strip("\t\n\v\f\r ")
+            and (partition, item.id, MAIN_VIEW, space) not in tables.vectors
+        ][:limit]
+
+    def spaces(self) -> dict[str, int]:
+        keys = sorted(key[3] for key in self._transaction.tables.vectors)
+        return {space: keys.count(space) for space in dict.fromkeys(keys)}
+
+    def _put(self, partition: Partition, row: VectorRow, at: datetime) -> int:
+        tables, key = self._transaction.writable, (partition, row.item_id)
+        memory, message = tables.memories.get(key), tables.messages.get(key)
+        if memory is not None and memory.item.state != State.ERASED:
+            changed = self._transaction.changed(partition)
+            tables.memories[key] = replace(memory, item=replace(memory.item, updated_at=at), changed=changed)
+        elif message is not None and message.item.state != State.ERASED:
+            tables.messages[key] = replace(message, changed=self._transaction.changed(partition))
+        else:
+            return 0
+        tables.vectors[partition, row.item_id, row.view, row.space] = row.vector.copy()
+        return 1
+
+
+class MemoryJobs:
+    """The `Jobs` port."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def add(self, jobs: Sequence[Job]) -> list[bool]:
+        return [self._add(job) for job in jobs]
+
+    def claim(self, kinds: Sequence[str], worker: str, now: datetime, leased_until: datetime) -> Job | None:
+        due = [job for job in self._transaction.writable.jobs.values() if job.kind in kinds and _is_runnable(job, now)]
+        if not due:
+            return None
+        job = min(due, key=lambda job: job.run_at)
+        leased = replace(
+            job, state=JobState.RUNNING, worker=worker, leased_until=leased_until, attempts=job.attempts + 1
+        )
+        return self._store(leased)
+
+    def finish(self, job: Job) -> bool:
+        return self._release(job, replace(job, state=JobState.DONE, leased_until=None, error=""))
+
+    def fail(self, job: Job, error: str, retry_at: datetime | None) -> bool:
+        state = JobState.DEAD if retry_at is None else JobState.PENDING
+        failed = replace(job, state=state, run_at=retry_at or job.run_at, leased_until=None, error=error)
+        return self._release(job, failed)
+
+    def list(
+        self, partitions: Sequence[Partition] | None, states: Sequence[JobState], limit: int
+    ) -> builtins.list[Job]:
+        jobs = self._transaction.tables.jobs.values()
+        return [j for j in jobs if j.state in states and (partitions is None or j.partition in partitions)][:limit]
+
+    def retry(self, partitions: Sequence[Partition] | None, ids: Sequence[str], now: datetime) -> int:
+        count = 0
+        for job in self.list(partitions, [JobState.DEAD], len(self._transaction.writable.jobs)):
+            if job.id in ids and not self._is_open(job):
+                self._store(replace(job, state=JobState.PENDING, attempts=0, run_at=now, worker=None))
+                count += 1
+        return count
+
+    def _add(self, job: Job) -> bool:
+        self._transaction.writable.versions.setdefault(job.partition, 0)
+        if self._is_open(job):
+            return False
+        self._store(job)
+        return True
+
+    def _store(self, job: Job) -> Job:
+        self._transaction.writable.jobs[job.partition, job.id] = job
+        return job
+
+    def _is_open(self, job: Job) -> bool:
+        key = (job.partition, job.kind, job.key)
+        jobs = self._transaction.tables.jobs.values()
+        return any(
+            (j.partition, j.kind, j.key) == key and j.state in (JobState.PENDING, JobState.RUNNING) for j in jobs
+        )
+
+    def _release(self, job: Job, released: Job) -> bool:
+        held = self._transaction.writable.jobs.get((job.partition, job.id))
+        if held is None or (held.state, held.worker, held.attempts) != (JobState.RUNNING, job.worker, job.attempts):
+            return False
+        self._store(released)
+        return True
+
+
+class MemoryHistory:
+    """The `History` port."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def add(self, entries: Sequence[HistoryEntry]) -> None:
+        for entry in entries:
+            self._transaction.writable.versions.setdefault(entry.partition, 0)
+            self._transaction.writable.history.append(entry)
+
+    def of(self, visible: Visibility, item_id: str) -> list[HistoryEntry]:
+        entries = [e for e in self._transaction.tables.history if e.item_id == item_id]
+        return [e for e in entries if visible.admits(e.partition, self._private_agent(e))]
+
+    def scrub(self, partition: Partition, item_ids: Sequence[str]) -> int:
+        history = self._transaction.writable.history
+        count = 0
+        for place, entry in enumerate(history):
+            if entry.partition == partition and entry.item_id in item_ids:
+                history[place] = replace(entry, before={}, after={}, reason="")
+                count += 1
+        return count
+
+    def _private_agent(self, entry: HistoryEntry) -> str | None:
+        row = self._transaction.tables.memories.get((entry.partition, entry.item_id))
+        return None if row is None else row.item.private_agent
+
+
+def _is_runnable(job: Job, now: datetime) -> bool:
+    if job.state == JobState.PENDING:
+        return job.run_at <= now
+    return job.state == JobState.RUNNING and job.leased_until is not None and job.leased_until <= now

@@ -1,0 +1,58 @@
+"""The rows of the reference store at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.model.conversation import Conversation
+from mnemic.model.history import HistoryEntry
+from mnemic.model.item import Item, Memory, Message
+from mnemic.model.job import Job
+from mnemic.model.scope import Partition
+from mnemic.ports.store import Terms
+
+ItemT = TypeVar("ItemT", bound=Item)
+Key = tuple[Partition, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Generic[ItemT]):
+    """An item, its terms, and the partition version and running number at which it was last written."""
+
+    item: ItemT
+    terms: Terms
+    changed: int
+    number: int
+
+
+@dataclass(slots=True)
+class Tables:
+    """Every table as a dictionary by key; a unit of work writes into its own copy."""
+
+    versions: dict[Partition, int] = field(default_factory=dict[Partition, int])
+    conversations: dict[Key, Conversation] = field(default_factory=dict[Key, Conversation])
+    messages: dict[Key, Row[Message]] = field(default_factory=dict[Key, Row[Message]])
+    memories: dict[Key, Row[Memory]] = field(default_factory=dict[Key, Row[Memory]])
+    vectors: dict[tuple[Partition, str, str, str], NDArray[np.float32]] = field(
+        default_factory=dict[tuple[Partition, str, str, str], NDArray[np.float32]]
+    )
+    spaces: dict[str, int] = field(default_factory=dict[str, int])
+    jobs: dict[Key, Job] = field(default_factory=dict[Key, Job])
+    history: list[HistoryEntry] = field(default_factory=list[HistoryEntry])
+
+    def copy(self) -> Tables:
+        """A copy whose tables may be changed without changing these."""
+        return Tables(
+            self.versions.copy(),
+            self.conversations.copy(),
+            self.messages.copy(),
+            self.memories.copy(),
+            self.vectors.copy(),
+            self.spaces.copy(),
+            self.jobs.copy(),
+            self.history.copy(),
+        )

@@ -1,0 +1,47 @@
+"""What the small ports of one unit of work share: the tables, and the version each written partition is at."""
+
+from __future__ import annotations
+
+from mnemic.adapters.stores.memory.tables import Tables
+from mnemic.errors import UnsupportedError
+from mnemic.model.scope import Partition
+
+
+class Transaction:
+    """Tables to read, and, when it writes, to change."""
+
+    def __init__(self, tables: Tables, *, is_writing: bool) -> None:
+        self._tables = tables
+        self._is_writing = is_writing
+        self._advanced: set[Partition] = set()
+        self._number = len(tables.messages) + len(tables.memories)
+
+    @property
+    def tables(self) -> Tables:
+        """The tables, to read."""
+        return self._tables
+
+    @property
+    def writable(self) -> Tables:
+        """The tables, to change. Raises `UnsupportedError` in a transaction that only reads."""
+        if not self._is_writing:
+            raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
+        return self._tables
+
+    def changed(self, partition: Partition) -> int:
+        """The version to write rows of this partition with."""
+        versions = self.writable.versions
+        if partition not in self._advanced:
+            self._advanced.add(partition)
+            versions[partition] = versions.get(partition, 0) + 1
+        return versions[partition]
+
+    def number(self) -> int:
+        """The running number of a new row: order of writing."""
+        self._number += 1
+        return self._number
+
+    def forget_vectors(self, partition: Partition, item_id: str) -> None:
+        """Remove every vector of an item."""
+        for key in [key for key in self._tables.vectors if key[:2] == (partition, item_id)]:
+            del self.writable.vectors[key]

@@ -1,0 +1,48 @@
+"""Versions of partitions and what changed since one."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+
+from mnemic.adapters.stores.sqlite.rows import Row, to_change
+from mnemic.adapters.stores.sqlite.session import Session, partition_of
+from mnemic.adapters.stores.sqlite.statements import statements
+from mnemic.model.change import Change
+from mnemic.model.scope import Partition
+from mnemic.ports.store import Reading, StaleTerms
+
+_CHANGED = -1  # the last column of both change queries
+
+
+class SqlitePartitions:
+    """The `Partitions` port."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sql = statements("partitions")
+
+    def versions(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        found: dict[Partition, int] = {}
+        for partition in partitions:
+            key = {"org": partition.org, "level": partition.level.value, "owner": partition.owner}
+            row = self._session.run(self._sql["version"], key).fetchone()
+            found[partition] = row[0] if row else 0
+        return found
+
+    def changes(self, partition: Partition, since: int, reading: Reading) -> Iterator[Change | StaleTerms]:
+        pid = self._session.pid(partition)
+        if pid is None:
+            return
+        key = {"pid": pid, "since": since, "space": reading.space, "analyser": reading.analyser}
+        messages: Iterable[Row] = self._session.run(self._sql["changed_messages"], key)
+        memories: Iterable[Row] = self._session.run(self._sql["changed_memories"], key)
+        for row in heapq.merge(messages, memories, key=lambda row: row[_CHANGED]):
+            yield to_change(row, reading.analyser)
+
+    def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
+        row = self._session.run(self._sql["count"], {"pids": self._session.pids(partitions)}).fetchone()
+        return dict(zip(("messages", "memories", "vectors"), row, strict=True))
+
+    def all(self) -> list[Partition]:
+        return [partition_of(*row) for row in self._session.run(self._sql["all"])]

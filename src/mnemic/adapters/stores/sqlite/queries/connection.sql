@@ -1,0 +1,25 @@
+-- name: set_up
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+PRAGMA secure_delete = ON;
+PRAGMA temp_store = MEMORY;
+PRAGMA cache_size = -32000;
+-- name: begin_read
+BEGIN;
+-- name: begin_write
+BEGIN IMMEDIATE;
+-- name: commit
+COMMIT;
+-- name: rollback
+ROLLBACK;
+-- name: schema_version
+PRAGMA user_version;
+-- name: signature
+PRAGMA application_id;
+-- name: tables
+SELECT count(*) FROM sqlite_schema;
+-- name: mark
+PRAGMA user_version = {version};
+-- name: sign
+PRAGMA application_id = {application_id};

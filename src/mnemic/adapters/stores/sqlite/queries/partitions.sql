@@ -1,0 +1,29 @@
+-- name: pid
+SELECT pid FROM partitions WHERE org = :org AND level = :level AND owner = :owner;
+-- name: create
+INSERT INTO partitions (org, level, owner) VALUES (:org, :level, :owner) RETURNING pid;
+-- name: advance
+UPDATE partitions SET version = version + 1 WHERE pid = :pid RETURNING version;
+-- name: version
+SELECT version FROM partitions WHERE org = :org AND level = :level AND owner = :owner;
+-- name: all
+SELECT org, level, owner FROM partitions ORDER BY org, level, owner;
+-- name: changed_messages
+SELECT m.id, m.state, 'message', m.analyser, m.terms, CASE WHEN m.analyser = :analyser THEN '' ELSE m.text END,
+    v.vector, '', 0.5, m.observed_at, NULL, m.session, m.position, coalesce(m.name, m.role), m.changed
+FROM messages AS m
+LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = :space
+WHERE m.pid = :pid AND m.changed > :since
+ORDER BY m.changed, m.seq;
+-- name: changed_memories
+SELECT m.id, m.state, m.kind, m.analyser, m.terms, CASE WHEN m.analyser = :analyser THEN '' ELSE m.text END,
+    v.vector, m.private_agent, m.importance, m.observed_at, m.expires_at, NULL, 0, '', m.changed
+FROM memories AS m
+LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = :space
+WHERE m.pid = :pid AND m.changed > :since
+ORDER BY m.changed, m.seq;
+-- name: count
+SELECT
+    (SELECT count(*) FROM messages WHERE pid IN (SELECT value FROM json_each(:pids)) AND state != 'erased'),
+    (SELECT count(*) FROM memories WHERE pid IN (SELECT value FROM json_each(:pids)) AND state != 'erased'),
+    (SELECT count(*) FROM vectors WHERE pid IN (SELECT value FROM json_each(:pids)));

@@ -1,0 +1,30 @@
+-- name: dims
+SELECT dims FROM spaces WHERE space = :space;
+-- name: add_space
+INSERT INTO spaces (space, dims) VALUES (:space, :dims);
+-- name: touch_memory
+UPDATE memories SET updated_at = :at, changed = :changed WHERE pid = :pid AND id = :item_id AND state != 'erased';
+-- name: touch_message
+UPDATE messages SET changed = :changed WHERE pid = :pid AND id = :item_id AND state != 'erased';
+-- name: put
+INSERT INTO vectors (pid, item_id, view, space, vector) VALUES (:pid, :item_id, :view, :space, :vector)
+ON CONFLICT (pid, item_id, view, space) DO UPDATE SET vector = excluded.vector;
+-- name: get
+SELECT item_id, vector FROM vectors
+WHERE pid = :pid AND view = :view AND space = :space AND item_id IN (SELECT value FROM json_each(:ids));
+-- name: missing
+SELECT id, text FROM (
+    SELECT pid, id, text, seq FROM memories WHERE pid = :pid AND state != 'erased'
+    UNION ALL
+    SELECT pid, id, text, seq FROM messages WHERE pid = :pid AND state != 'erased'
+) AS items
+WHERE NOT EXISTS (
+    SELECT 1 FROM vectors AS v
+    WHERE v.pid = items.pid AND v.item_id = items.id AND v.view = 'item' AND v.space = :space
+)
+AND trim(text, char(9, 10, 11, 12, 13, 32)) != ''
+ORDER BY id LIMIT :limit;
+-- name: erase
+DELETE FROM vectors WHERE pid = :pid AND item_id IN (SELECT value FROM json_each(:ids));
+-- name: spaces
+SELECT space, count(*) FROM vectors GROUP BY space ORDER BY space;

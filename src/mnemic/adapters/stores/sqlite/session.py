@@ -1,0 +1,104 @@
+"""One transaction on one connection: what the ports of a unit of work share."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+from mnemic.adapters.stores.sqlite.statements import statements
+from mnemic.errors import BackendError, UnavailableError, UnsupportedError
+from mnemic.model.scope import Level, Partition
+
+Parameters = Mapping[str, object]
+
+
+@contextmanager
+def translated_errors(doing: str) -> Generator[None]:
+    """Turns errors of SQLite into Mnemic's, telling what was being done and what may help."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        raise _translated(error, doing) from error
+
+
+def _translated(error: Exception, doing: str) -> BackendError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return UnavailableError(f"the store is locked by another process ({doing}); try again when it is done writing")
+    if code == sqlite3.SQLITE_FULL:
+        return UnavailableError(
+            f"no room left on the disk ({doing}); nothing was changed: free some space and try again"
+        )
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        return UnavailableError(f"the disk cannot be read or written ({doing}): {error}; nothing was changed")
+    if code == sqlite3.SQLITE_READONLY:
+        return UnavailableError(f"the store cannot be written ({doing}): check the rights of its file and folder")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return BackendError(f"the store's file is damaged or no Mnemic store ({doing}): {error}; restore a backup")
+    return BackendError(f"the store failed ({doing}): {error}")
+
+
+class Session:
+    """Runs named statements, and keeps the partition numbers and versions of its transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, *, is_writing: bool) -> None:
+        self._connection = connection
+        self._is_writing = is_writing
+        self._pids: dict[Partition, int] = {}
+        self._advanced: dict[int, int] = {}
+
+    def run(self, sql: str, parameters: Parameters | Sequence[object] = ()) -> sqlite3.Cursor:
+        """Execute one statement."""
+        with translated_errors("reading or writing rows"):
+            return self._connection.execute(sql, parameters)
+
+    def write(self, sql: str, parameters: Parameters | Sequence[object] = ()) -> sqlite3.Cursor:
+        """Execute one statement that changes rows. Raises `UnsupportedError` in a transaction that only reads."""
+        if not self._is_writing:
+            raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
+        return self.run(sql, parameters)
+
+    def pid(self, partition: Partition) -> int | None:
+        """The number of a partition, None when it was never written."""
+        known = self._pids.get(partition)
+        if known is None:
+            row = self.run(statements("partitions")["pid"], _key(partition)).fetchone()
+            if row is None:
+                return None
+            known = self._pids[partition] = int(row[0])
+        return known
+
+    def pids(self, partitions: Collection[Partition]) -> str:
+        """The numbers of those that exist, as a JSON list for `json_each`."""
+        found = (self.pid(partition) for partition in partitions)
+        return json.dumps([pid for pid in found if pid is not None])
+
+    def writable_pid(self, partition: Partition) -> int:
+        """The number of a partition, made now if it is new."""
+        pid = self.pid(partition)
+        if pid is None:
+            row = self.write(statements("partitions")["create"], _key(partition)).fetchone()
+            pid = self._pids[partition] = int(row[0])
+        return pid
+
+    def changed(self, partition: Partition) -> tuple[int, int]:
+        """(number, version) to write rows with; the first call in a transaction advances the version."""
+        pid = self.writable_pid(partition)
+        version = self._advanced.get(pid)
+        if version is None:
+            row = self.write(statements("partitions")["advance"], {"pid": pid}).fetchone()
+            version = self._advanced[pid] = int(row[0])
+        return pid, version
+
+
+def _key(partition: Partition) -> Parameters:
+    return {"org": partition.org, "level": partition.level.value, "owner": partition.owner}
+
+
+def partition_of(org: str, level: str, owner: str) -> Partition:
+    """A partition from its columns."""
+    return Partition(org, Level(level), owner)

@@ -1,0 +1,165 @@
+"""The SQLite store: one file in WAL mode, one flush per commit, a small pool of connections."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from mnemic.adapters.stores.sqlite.history import SqliteHistory
+from mnemic.adapters.stores.sqlite.jobs import SqliteJobs
+from mnemic.adapters.stores.sqlite.memories import SqliteMemories
+from mnemic.adapters.stores.sqlite.messages import SqliteMessages
+from mnemic.adapters.stores.sqlite.partitions import SqlitePartitions
+from mnemic.adapters.stores.sqlite.session import Session, translated_errors
+from mnemic.adapters.stores.sqlite.statements import migrations, statements
+from mnemic.adapters.stores.sqlite.vectors import SqliteVectors
+from mnemic.errors import ConfigError, UnavailableError, UnsupportedError
+from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
+
+APPLICATION_ID = 0x4D4E454D  # "MNEM", so that `file` and we can tell a Mnemic store from another SQLite file
+
+
+class SqliteUnitOfWork:
+    """The small ports over one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self.partitions = SqlitePartitions(session)
+        self.messages = SqliteMessages(session)
+        self.memories = SqliteMemories(session)
+        self.vectors = SqliteVectors(session)
+        self.jobs = SqliteJobs(session)
+        self.history = SqliteHistory(session)
+
+
+class SqliteStore:
+    """The `Store` port over a file at `path` (made if missing, with its folder).
+
+    A write waits up to `lock_wait_s` seconds for another process's transaction, then raises `UnavailableError`.
+    Raises `ConfigError` when the file is another program's database or of a newer Mnemic.
+    """
+
+    capabilities = StoreCapabilities(is_durable=True, is_shared=True)
+
+    def __init__(self, path: str | Path, *, lock_wait_s: float = 10.0) -> None:
+        self.path = Path(path)
+        self._lock_wait_s = lock_wait_s
+        self._idle: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        self._is_closed = False
+        self._migrate()
+
+    @contextmanager
+    def read(self) -> Generator[UnitOfWork]:
+        with self._transaction("begin_read", is_writing=False) as work:
+            yield work
+
+    @contextmanager
+    def write(self) -> Generator[UnitOfWork]:
+        with self._transaction("begin_write", is_writing=True) as work:
+            yield work
+
+    def close(self) -> None:
+        with self._guard:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str, *, is_writing: bool) -> Generator[UnitOfWork]:
+        sql = statements("connection")
+        connection = self._borrow()
+        try:
+            with translated_errors("starting a transaction"):
+                connection.execute(sql[begin])
+            yield SqliteUnitOfWork(Session(connection, is_writing=is_writing))
+            with translated_errors("committing"):
+                connection.execute(sql["commit"])
+        except BaseException:
+            if connection.in_transaction:
+                with suppress(
+                    sqlite3.Error
+                ):  # the first error is the one to tell; a lost connection rolls back by itself
+                    connection.execute(sql["rollback"])
+            raise
+        finally:
+            self._give_back(connection)
+
+    def _borrow(self) -> sqlite3.Connection:
+        with self._guard:
+            if self._is_closed:
+                raise UnavailableError("the store is closed; open it again")
+            if self._idle:
+                return self._idle.pop()
+        return self._connect()
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._guard:
+            if not self._is_closed and not connection.in_transaction:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        with translated_errors(f"opening {self.path}"):
+            connection = sqlite3.connect(
+                self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False
+            )
+            connection.executescript(statements("connection")["set_up"])
+        return connection
+
+    def _migrate(self) -> None:
+        sql = statements("connection")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"the folder of the store {self.path} cannot be made: {error}") from error
+        connection = self._connect()
+        try:
+            version, known = self._schema_version(connection), migrations()
+            if version < known[-1][0]:
+                with translated_errors("setting up the store"):
+                    connection.execute(sql["begin_write"])
+                    for number, script in known:
+                        if number > self._schema_version(connection):
+                            for statement in _split(script):
+                                connection.execute(statement)
+                            connection.execute(sql["mark"].format(version=number, application_id=APPLICATION_ID))
+                            connection.execute(sql["sign"].format(version=number, application_id=APPLICATION_ID))
+                    connection.execute(sql["commit"])
+        finally:
+            self._give_back(connection)
+
+    def _schema_version(self, connection: sqlite3.Connection) -> int:
+        sql = statements("connection")
+        with translated_errors(f"opening {self.path}"):
+            version = int(connection.execute(sql["schema_version"]).fetchone()[0])
+            signature = int(connection.execute(sql["signature"]).fetchone()[0])
+            tables = int(connection.execute(sql["tables"]).fetchone()[0])
+        if tables and signature != APPLICATION_ID:
+            raise ConfigError(f"{self.path} is another program's database; choose another path")
+        newest = migrations()[-1][0]
+        if version > newest:
+            raise ConfigError(
+                f"{self.path} was written by a newer Mnemic (schema {version}, this one knows {newest}): "
+                "run `pip install --upgrade mnemic`"
+            )
+        return version
+
+
+def _split(script: str) -> Iterator[str]:
+    """Statements of a migration one by one, so that all of it runs in one transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        raise UnsupportedError("a migration ends within a statement", capability="migration")
+
+
+_: type[Store] = SqliteStore

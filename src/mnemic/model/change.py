@@ -1,0 +1,32 @@
+"""What an index is fed with: the searchable side of rows that changed since a version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """The present searchable form of one item; `is_gone` means: forget it, the other fields say nothing.
+
+    `kind` is the memory's kind, or "message". `terms` are blank-separated and made by the analyser. Times are
+    microseconds since 1970-01-01 UTC. `vector` is `(dims,) float32`, L2-normalised, of the space asked for, or None.
+    `session`, `position` and `author` are set for messages.
+    """
+
+    item_id: str
+    is_gone: bool = False
+    kind: str = ""
+    is_active: bool = True
+    terms: str = ""
+    vector: NDArray[np.float32] | None = None
+    private_agent: str | None = None
+    importance: float = 0.5
+    observed_at: int = 0
+    expires_at: int | None = None
+    session: str | None = None
+    position: int = 0
+    author: str = ""

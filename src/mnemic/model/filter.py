@@ -1,0 +1,176 @@
+"""Conditions on memories: parsed and checked once, evaluated by every store in the same way.
+
+A filter is a mapping of field to condition, all of which must hold:
+
+    {"kind": "preference", "metadata.team": {"in": ["core", "web"]}, "importance": {"gte": 0.6},
+     "or": [{"categories": {"contains": "plan"}}, {"not": {"source": "import"}}]}
+
+Fields: kind, state, level, source, agent, trust, importance, confidence, access_count, is_pinned, text, categories,
+observed_at, created_at, updated_at, valid_from, valid_to, and metadata.<key>[.<key>…].
+Operators: eq (also a bare value), ne, in, gt, gte, lt, lte, contains (an element of a list, or a part of a text),
+exists. A missing field satisfies only `ne`, `{"exists": false}` and a `not` around something else. Numbers and texts
+are never equal to, nor ordered against, each other; true and false are no numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from mnemic.errors import InvalidInputError
+from mnemic.model.clocktime import as_utc, to_microseconds
+from mnemic.model.unicode import check_unicode
+
+Scalar = str | int | float | bool
+
+OPERATORS = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "exists")
+TIME_FIELDS = ("observed_at", "created_at", "updated_at", "valid_from", "valid_to")
+NUMBER_FIELDS = ("importance", "confidence", "access_count")
+TEXT_FIELDS = ("kind", "state", "level", "source", "agent", "trust", "text")
+FIELDS = (*TEXT_FIELDS, *NUMBER_FIELDS, "is_pinned", "categories", *TIME_FIELDS)
+MAX_CONDITIONS = 100
+MAX_DEPTH = 10
+_UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`path` (a field, or metadata and its keys), an operator, and the value; times are microseconds since 1970."""
+
+    path: tuple[str, ...]
+    operator: str
+    value: Scalar | tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part holds; no parts hold always."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one part holds; no parts never hold."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold."""
+
+    part: Filter
+
+
+Filter = Condition | All | AnyOf | Not
+EVERYTHING = All(())
+
+
+def parse_filter(value: Mapping[str, object] | None) -> Filter:
+    """The checked form of a filter mapping. Raises `InvalidInputError` naming the part that is wrong."""
+    parsed = EVERYTHING if value is None else _parse(value, "filter")
+    if _size(parsed) > MAX_CONDITIONS:
+        raise InvalidInputError(f"a filter may hold at most {MAX_CONDITIONS} conditions")
+    return parsed
+
+
+def _size(filter_: Filter) -> int:
+    match filter_:
+        case All(parts) | AnyOf(parts):
+            return sum(_size(part) for part in parts)
+        case Not(part):
+            return _size(part)
+        case Condition():
+            return 1
+
+
+def _parse(value: object, where: str, depth: int = 0) -> Filter:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{where} must be a mapping of field to condition, not {type(value).__name__}")
+    if depth > MAX_DEPTH:
+        raise InvalidInputError(f"a filter may be nested at most {MAX_DEPTH} deep")
+    parts: list[Filter] = []
+    for key, inner in cast("Mapping[object, object]", value).items():
+        if key in ("and", "or"):
+            branches = tuple(_parse(part, f"{where}.{key}", depth + 1) for part in _sequence(inner, f"{where}.{key}"))
+            parts.append(All(branches) if key == "and" else AnyOf(branches))
+        elif key == "not":
+            parts.append(Not(_parse(inner, f"{where}.not", depth + 1)))
+        else:
+            parts.extend(_conditions(_path(key), inner))
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _path(key: object) -> tuple[str, ...]:
+    if isinstance(key, str):
+        path = tuple(key.split("."))
+        if key in FIELDS:
+            return (key,)
+        if path[0] == "metadata" and len(path) > 1 and all(path):
+            if _UNSAFE_KEY.search(check_unicode(key, "filter")):
+                raise InvalidInputError(
+                    f"{key!r}: a metadata key with quotes, backslashes or control characters cannot be filtered by"
+                )
+            return path
+    raise InvalidInputError(f"{key!r} is no field to filter by; there are metadata.<key> and {', '.join(FIELDS)}")
+
+
+def _conditions(path: tuple[str, ...], inner: object) -> list[Filter]:
+    if not isinstance(inner, Mapping):
+        is_list = isinstance(inner, list | tuple)
+        value: object = inner
+        return [_condition(path, "in" if is_list else "eq", value)]
+    tests = cast("Mapping[object, object]", inner)
+    if not tests:
+        raise InvalidInputError(f"the condition on {'.'.join(path)} is empty; operators are {', '.join(OPERATORS)}")
+    return [_condition(path, operator, value) for operator, value in tests.items()]
+
+
+def _condition(path: tuple[str, ...], operator: object, value: object) -> Condition:
+    name = ".".join(path)
+    allowed = _allowed(path)
+    if not isinstance(operator, str) or operator not in allowed:
+        raise InvalidInputError(f"{operator!r} is no operator on {name}; there are {', '.join(allowed)}")
+    if operator == "exists":
+        if not isinstance(value, bool):
+            raise InvalidInputError(f"exists (on {name}) takes true or false")
+        return Condition(path, operator, value)
+    if operator == "in":
+        return Condition(path, operator, tuple(_scalar(name, v) for v in _sequence(value, name)))
+    return Condition(path, operator, _scalar(name, value))
+
+
+def _allowed(path: tuple[str, ...]) -> tuple[str, ...]:
+    if path[0] == "categories":
+        return ("contains", "exists")
+    if path[0] == "is_pinned":
+        return ("eq", "ne")
+    if path[0] in (*TIME_FIELDS, *NUMBER_FIELDS):
+        return tuple(operator for operator in OPERATORS if operator != "contains")
+    return OPERATORS
+
+
+def _scalar(name: str, value: object) -> Scalar:
+    if name in TIME_FIELDS:
+        return to_microseconds(as_utc(cast("str", value), name))
+    is_comparable = isinstance(value, str) or (isinstance(value, int | float) and -(2**63) < value < 2**63)
+    if not isinstance(value, str | int | float) or not is_comparable:
+        raise InvalidInputError(f"{name} can be compared with a text, a number or a truth value, not {value!r}")
+    if isinstance(value, str) and not value.isascii():
+        check_unicode(value, name)
+    if name == "is_pinned" and not isinstance(value, bool):
+        raise InvalidInputError("is_pinned is true or false")
+    if name in NUMBER_FIELDS and (isinstance(value, str | bool)):
+        raise InvalidInputError(f"{name} is a number; it cannot be compared with {value!r}")
+    if name in (*TEXT_FIELDS, "categories") and not isinstance(value, str):
+        raise InvalidInputError(f"{name} is a text; it cannot be compared with {value!r}")
+    return value
+
+
+def _sequence(value: object, where: str) -> Sequence[object]:
+    if not isinstance(value, list | tuple):
+        raise InvalidInputError(f"{where} needs a list")
+    return cast("Sequence[object]", value)

@@ -1,0 +1,50 @@
+"""What happened to an item, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from mnemic.model.scope import Partition
+
+
+class Action(StrEnum):
+    """What was done."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    MERGED = "merged"
+    SUPERSEDED = "superseded"
+    DISPUTED = "disputed"
+    QUARANTINED = "quarantined"
+    TRUSTED = "trusted"
+    REJECTED = "rejected"
+    ARCHIVED = "archived"
+    FEEDBACK = "feedback"
+    RESTORED = "restored"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """One change of one item: who (`actor`), what, when, why (`reason`), and the changed fields before and after."""
+
+    id: str
+    partition: Partition
+    item_id: str
+    action: Action
+    actor: str
+    reason: str
+    at: datetime
+    before: Mapping[str, object]
+    after: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a deletion removed: row counts by table. Holds no text."""
+
+    at: datetime
+    counts: Mapping[str, int]

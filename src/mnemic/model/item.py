@@ -1,0 +1,171 @@
+"""What is kept: messages (what was said) and memories (what is worth keeping)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from mnemic.model.scope import Level, Partition
+
+
+class Role(StrEnum):
+    """Who speaks in a conversation."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+class Trust(StrEnum):
+    """Where a text came from; derived text inherits the lowest trust of its sources (`TRUST_ORDER`)."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    DOCUMENT = "document"
+    IMPORTED = "imported"
+
+
+TRUST_ORDER: tuple[Trust, ...] = (Trust.IMPORTED, Trust.DOCUMENT, Trust.TOOL, Trust.ASSISTANT, Trust.USER)
+"""From the lowest to the highest."""
+
+
+class State(StrEnum):
+    """Where a row stands in its life; only `active` ones are recalled by default."""
+
+    ACTIVE = "active"
+    QUARANTINED = "quarantined"
+    SUPERSEDED = "superseded"
+    DISPUTED = "disputed"
+    ARCHIVED = "archived"
+    ERASED = "erased"
+
+
+class Kind(StrEnum):
+    """What sort of memory it is; exactly one per memory (categories are tags beside it)."""
+
+    FACT = "fact"
+    GOAL = "goal"
+    PREFERENCE = "preference"
+    CONTEXT = "context"
+    EVENT = "event"
+    SUMMARY = "summary"
+    REFLECTION = "reflection"
+    GEM = "gem"
+    LEARNING = "learning"
+    STATE = "state"
+    PERSONA = "persona"
+    SCRATCHPAD = "scratchpad"
+    DOCUMENT = "document"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a derived memory came from: characters `start` to `end` (half-open) of the stored text of `source_id`.
+
+    `support` (0..1) says how well that span carries the memory; `extractor` and `version` name who derived it.
+    """
+
+    source_id: str
+    start: int
+    end: int
+    extractor: str
+    version: str
+    support: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One utterance, verbatim and immutable: the unit that is indexed, cited and trusted.
+
+    `session` names its conversation, `turn` and `position` (from 1) its place there; `observed_at` is when it was said,
+    `created_at` when we learned it. `external_id` is the caller's own id, unique in its conversation.
+    """
+
+    id: str
+    partition: Partition
+    session: str
+    turn_id: str
+    turn: int
+    position: int
+    role: Role
+    name: str | None
+    text: str
+    observed_at: datetime
+    created_at: datetime
+    agent: str | None = None
+    external_id: str | None = None
+    trust: Trust = Trust.USER
+    state: State = State.ACTIVE
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def author(self) -> str:
+        """The name where there is one, else the role."""
+        return self.name or self.role.value
+
+    @property
+    def private_agent(self) -> None:
+        """Messages are never private to an agent."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One thing worth keeping.
+
+    `importance` and `confidence` are 0..1. `agent` noted it; when `private_agent` is set, only that agent sees it.
+    It is true in the world from `valid_from` until before `valid_to` (None: open), was known to us from `created_at`
+    until before `retired_at`, and is gone at `expires_at`. `other_id` names what superseded or disputes it.
+    `dedup_key` is unique per partition and private agent among active and quarantined memories.
+    """
+
+    id: str
+    partition: Partition
+    text: str
+    kind: Kind
+    dedup_key: str
+    created_at: datetime
+    updated_at: datetime
+    observed_at: datetime
+    importance: float = 0.5
+    confidence: float = 1.0
+    categories: tuple[str, ...] = ()
+    context: str = ""
+    snippet: str = ""
+    source: str = ""
+    agent: str | None = None
+    private_agent: str | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    retired_at: datetime | None = None
+    expires_at: datetime | None = None
+    last_accessed_at: datetime | None = None
+    access_count: int = 0
+    is_pinned: bool = False
+    state: State = State.ACTIVE
+    other_id: str | None = None
+    trust: Trust = Trust.USER
+    provenance: tuple[Provenance, ...] = ()
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def level(self) -> Level:
+        """The level it belongs to."""
+        return self.partition.level
+
+
+Item = Message | Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The messages of one exchange, numbered from 1 in their conversation (`session`)."""
+
+    id: str
+    session: str
+    number: int
+    messages: tuple[Message, ...]

@@ -1,0 +1,46 @@
+"""Which memories are asked for, beside whose they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from mnemic.model.filter import EVERYTHING, Filter
+from mnemic.model.item import Kind, Memory, State
+
+
+class Order(StrEnum):
+    """Order of a listing. Ties are broken by id, so that pages never overlap."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    IMPORTANCE = "importance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryQuery:
+    """Conditions on memories. What has expired at `now` is never shown.
+
+    `states` and `kinds`: any of these (empty: every one, but erased tombstones only when named). `as_of`: true in the
+    world at that time; `known_at`: known to us then. `after` is the id of the last memory of the page before.
+    IMPORTANCE orders by importance, then access count, then newest.
+    """
+
+    now: datetime
+    states: tuple[State, ...] = (State.ACTIVE,)
+    kinds: tuple[Kind, ...] = ()
+    filter: Filter = EVERYTHING
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    order: Order = Order.NEWEST
+    limit: int | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some memories in order; `next` is the id to continue after, None at the end."""
+
+    memories: tuple[Memory, ...]
+    next: str | None

@@ -1,0 +1,38 @@
+"""The numbers the engine needs; where they come from (file, environment, argument) is the business of `config`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mnemic.model.scope import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Coefficients of the linear score; each multiplies one feature (see `engine.score`)."""
+
+    keyword: float = 1.0
+    dense: float = 1.0
+    importance: float = 0.1
+
+
+def _level_limits() -> dict[Level, int]:
+    return {Level.SESSION: 10, Level.USER: 5, Level.AGENT: 3, Level.ORG: 5}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Defaults of the engine. Units are in the names; limits are inclusive."""
+
+    max_text_chars: int = 1_000_000
+    max_metadata_bytes: int = 65_536
+    max_query_chars: int = 20_000
+    recall_limit: int = 5
+    fallback_limit: int = 5
+    min_similarity: float = 0.5
+    level_limits: dict[Level, int] = field(default_factory=_level_limits)
+    dense_candidates: int = 200
+    session_memory_ttl_s: float = 3600.0
+    bulk_batch: int = 256
+    weights: Weights = field(default_factory=Weights)
+    keyword_only_above_rows: int = 200_000

@@ -1,0 +1,59 @@
+"""The port of the search index: derived from the store's rows, disposable at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mnemic.model.candidates import Candidates, IndexQuery
+from mnemic.model.change import Change
+from mnemic.model.scope import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCapabilities:
+    """`has_vectors`: it finds by vector. `is_exact`: every row that shares a term is a candidate, and the nearest
+    vectors are truly the nearest. `is_durable`: its base survives the process.
+    """
+
+    has_vectors: bool
+    is_exact: bool
+    is_durable: bool
+
+
+class Index(Protocol):
+    """Finds candidates inside the partitions of a query, and nowhere else.
+
+    The caller brings each partition up to date before it searches: it reads `version`, applies what the store says has
+    changed since, and only then asks. A partition that was never applied is empty. Safe to use from several threads.
+    """
+
+    @property
+    def capabilities(self) -> IndexCapabilities:
+        """Declared facts, constant for the life of the object."""
+        ...
+
+    def version(self, partition: Partition) -> int:
+        """The partition version this index has caught up with; 0 when it knows nothing of the partition."""
+        ...
+
+    def apply(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
+        """Take in `changes` and be at `version`. Repeating or reordering calls is harmless: a call whose version is not
+        beyond the index's own changes nothing. A changed item replaces its older form.
+        """
+        ...
+
+    def search(self, query: IndexQuery) -> Candidates:
+        """Candidates for `query`. Only active rows that have not expired at `query.now` and are private to nobody or to
+        `query.agent` are seen, also by the statistics. `kinds` and `allowed` narrow the candidates, not the statistics.
+        """
+        ...
+
+    def drop(self, partition: Partition) -> None:
+        """Forget the partition; its version is 0 again."""
+        ...
+
+    def close(self) -> None:
+        """Let go of memory and files; closing twice is harmless."""
+        ...

@@ -1,0 +1,297 @@
+"""The port of the store: the only truth. One unit of work is one transaction that exposes small ports over rows.
+
+Every read names what may be seen (`Visibility` or `Partition`), every write carries its partition, so that no call can
+reach a row outside. All errors of the technology arrive as `BackendError` and its children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.model.change import Change
+from mnemic.model.conversation import Conversation
+from mnemic.model.history import HistoryEntry
+from mnemic.model.item import Memory, Message
+from mnemic.model.job import Job, JobState
+from mnemic.model.query import MemoryQuery
+from mnemic.model.scope import Partition, Visibility
+
+MAIN_VIEW = "item"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The analysed form of a text: blank-separated terms, and the name of the analyser that made them."""
+
+    analyser: str
+    terms: str
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRow:
+    """One vector of one item: `view` says of what part, `space` by which model; `(dims,) float32`, L2-normalised."""
+
+    item_id: str
+    view: str
+    space: str
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How changes are to be read: vectors of `space` (None: without vectors), terms of `analyser`."""
+
+    space: str | None
+    analyser: str
+
+
+@dataclass(frozen=True, slots=True)
+class StaleTerms:
+    """A change whose stored terms are of another analyser: `text` must be analysed anew."""
+
+    change: Change
+    text: str
+
+
+class Partitions(Protocol):
+    """Versions, and what changed since one. Every write to a partition within a unit of work advances its version once,
+    under the partition's lock, and marks the rows it wrote with it.
+    """
+
+    def versions(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        """The version of each; 0 for one that was never written."""
+        ...
+
+    def changes(self, partition: Partition, since: int, reading: Reading) -> Iterable[Change | StaleTerms]:
+        """The present form of every message and memory written after version `since`, in the order of their writing; an
+        erased one comes as gone. A vector counts as a write of its item.
+        """
+        ...
+
+    def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
+        """Rows that are not erased, by table: messages, memories, vectors."""
+        ...
+
+    def all(self) -> list[Partition]:
+        """Every partition that was ever written, in order. For maintenance; no verb of a scope may use it."""
+        ...
+
+
+class Messages(Protocol):
+    """What was said, verbatim, in order. Rows are immutable but for erasure."""
+
+    def conversation(self, partition: Partition, session: str, at: datetime) -> Conversation:
+        """The conversation, begun now if it is new, and locked until the end of this unit of work."""
+        ...
+
+    def add(self, rows: Sequence[tuple[Message, Terms]]) -> None:
+        """Append messages and count them in their conversation (which must be locked by `conversation`). A second
+        message with the same external id in one conversation raises `ConflictError`.
+        """
+        ...
+
+    def get(self, visible: Visibility, ids: Sequence[str]) -> list[Message]:
+        """Those that exist, are visible and not erased, in the order of `ids`."""
+        ...
+
+    def of_turn(self, visible: Visibility, turn_id: str) -> list[Message]:
+        """The messages of a turn in order; none when it is unknown or not visible."""
+        ...
+
+    def by_external_id(self, partition: Partition, session: str, external_ids: Collection[str]) -> dict[str, Message]:
+        """Those already there, by external id, erased ones included (so that an import does not bring them back)."""
+        ...
+
+    def latest(self, visible: Visibility, session: str, limit: int) -> list[Message]:
+        """The last `limit` messages of a session, oldest first."""
+        ...
+
+    def erase(self, partition: Partition, ids: Sequence[str]) -> int:
+        """Remove their text, author name, terms, metadata and vectors and leave tombstones, which keep the external id;
+        returns how many there were.
+        """
+        ...
+
+
+class Memories(Protocol):
+    """What is worth keeping."""
+
+    def add(self, rows: Sequence[tuple[Memory, Terms]]) -> list[bool]:
+        """Insert each unless its dedup key is taken (unique per partition and private agent among active and
+        quarantined): True where inserted. Two writers at once leave one row, and neither gets an error.
+        """
+        ...
+
+    def get(self, visible: Visibility, ids: Sequence[str]) -> list[Memory]:
+        """Those that exist, are visible and not erased, in the order of `ids`; whatever their other state."""
+        ...
+
+    def holder(self, partition: Partition, private_agent: str | None, dedup_key: str) -> Memory | None:
+        """The active or quarantined memory that holds the key."""
+        ...
+
+    def list(self, visible: Visibility, query: MemoryQuery) -> list[Memory]:
+        """The visible memories that meet the query, in its order."""
+        ...
+
+    def ids(self, visible: Visibility, query: MemoryQuery) -> set[str]:
+        """The ids of all visible memories that meet the query; its order, limit and after are not regarded."""
+        ...
+
+    def replace(self, memory: Memory, terms: Terms, was_updated_at: datetime) -> bool:
+        """Put `memory` in the place of the row with its id and partition, if that was last updated at `was_updated_at`;
+        False when not. Raises `ConflictError` when the new dedup key is taken. Vectors of a changed text are removed.
+        """
+        ...
+
+    def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
+        """Add to access counts and set the time of last access; this is no change of the memory and moves no
+        version.
+        """
+        ...
+
+    def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
+        """Remove all that they say (text, context, snippet, source, categories, provenance, metadata, dedup key, terms,
+        vectors) and leave tombstones; returns how many there were.
+        """
+        ...
+
+
+class Vectors(Protocol):
+    """Vectors of items, one per (partition, item, view, space)."""
+
+    def put(self, partition: Partition, rows: Sequence[VectorRow], at: datetime) -> int:
+        """Store vectors, replacing older ones; a memory's `updated_at` becomes `at`. Returns how many were stored: a
+        vector of a missing or erased item is left out. Raises `InvalidInputError` when the dims are not the space's.
+        """
+        ...
+
+    def get(self, partition: Partition, ids: Sequence[str], view: str, space: str) -> dict[str, NDArray[np.float32]]:
+        """The vectors that exist, by item."""
+        ...
+
+    def missing(self, partition: Partition, space: str, limit: int) -> list[tuple[str, str]]:
+        """(id, text) of items that are not erased and have no main vector in `space`; blank texts are left out."""
+        ...
+
+    def spaces(self) -> dict[str, int]:
+        """How many vectors each space has in the whole store."""
+        ...
+
+
+class Jobs(Protocol):
+    """Work to do."""
+
+    def add(self, jobs: Sequence[Job]) -> list[bool]:
+        """Insert each unless one with its partition, kind and key is pending or running: True where inserted."""
+        ...
+
+    def claim(self, kinds: Sequence[str], worker: str, now: datetime, leased_until: datetime) -> Job | None:
+        """Lease the runnable job that waits longest (pending and due, or running with a lease that has run out), with
+        its attempts counted up. No job is claimed by two.
+        """
+        ...
+
+    def finish(self, job: Job) -> bool:
+        """Mark it done if the lease of `job.worker` still holds; False when somebody else has it."""
+        ...
+
+    def fail(self, job: Job, error: str, retry_at: datetime | None) -> bool:
+        """Back to pending at `retry_at`, or dead when None; False when somebody else has it."""
+        ...
+
+    def list(self, partitions: Sequence[Partition] | None, states: Sequence[JobState], limit: int) -> list[Job]:
+        """Jobs, oldest first; partitions None means every one (for maintenance only)."""
+        ...
+
+    def retry(self, partitions: Sequence[Partition] | None, ids: Sequence[str], now: datetime) -> int:
+        """Make dead jobs pending again with no attempts counted; returns how many."""
+        ...
+
+
+class History(Protocol):
+    """What happened to items."""
+
+    def add(self, entries: Sequence[HistoryEntry]) -> None:
+        """Write entries down."""
+        ...
+
+    def of(self, visible: Visibility, item_id: str) -> list[HistoryEntry]:
+        """The entries of one item in the order of their writing; none when it is not visible."""
+        ...
+
+    def scrub(self, partition: Partition, item_ids: Sequence[str]) -> int:
+        """Empty before, after and reason of all entries of these items; returns how many entries."""
+        ...
+
+
+class UnitOfWork(Protocol):
+    """One transaction: all of it or nothing of it."""
+
+    @property
+    def partitions(self) -> Partitions:
+        """Versions and changes."""
+        ...
+
+    @property
+    def messages(self) -> Messages:
+        """What was said."""
+        ...
+
+    @property
+    def memories(self) -> Memories:
+        """What is worth keeping."""
+        ...
+
+    @property
+    def vectors(self) -> Vectors:
+        """Vectors of both."""
+        ...
+
+    @property
+    def jobs(self) -> Jobs:
+        """Work to do."""
+        ...
+
+    @property
+    def history(self) -> History:
+        """What happened."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCapabilities:
+    """`is_durable`: what was committed survives the process. `is_shared`: several processes may use it at once."""
+
+    is_durable: bool
+    is_shared: bool
+
+
+class Store(Protocol):
+    """Keeps rows. Safe to use from several threads, each with its own unit of work."""
+
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        """Declared facts, constant for the life of the object."""
+        ...
+
+    def read(self) -> AbstractContextManager[UnitOfWork]:
+        """A unit of work that sees one consistent state. Writing in it raises `UnsupportedError`."""
+        ...
+
+    def write(self) -> AbstractContextManager[UnitOfWork]:
+        """A unit of work that commits durably when its block ends well and leaves no trace when it raises. Units of
+        work that write are serialised where they touch the same partition.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of connections and files; closing twice is harmless."""
+        ...
