@@ -55,8 +55,9 @@ def normalise(text: str) -> str:
 def dedup_key(text: str) -> str:
     """The key under which two texts are the same: a Unicode-aware lower(trim(text)).
 
-    Equal for texts that differ in case, full or half width, Unicode composition (canonical equivalence) and in runs of
-    white space around or between words, and in nothing else: punctuation, accents and invisible characters count.
+    Equal for texts that differ in case (Unicode case folding), full or half width, Unicode composition (canonical
+    equivalence) and in runs of white space around or between words, and in nothing else: punctuation, accents and
+    invisible characters count.
     The key itself has at most 200 characters and can be stored in any database: where it would be longer, hold a NUL or
     a lone surrogate, or look like a digest, it is "sha256:" and 64 hexadecimal digits of the full form.
     """
