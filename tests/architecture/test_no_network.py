@@ -31,3 +31,11 @@ def test_the_guard_sees_a_socket():
 def test_importing_the_library_opens_no_socket():
     run = run_guarded("import mnemic; [getattr(mnemic, name) for name in mnemic.__all__]")
     assert run.returncode == 0, run.stderr
+
+
+def test_embedding_with_the_default_model_opens_no_socket():
+    run = run_guarded(
+        "from mnemic.adapters.embedders.minilm import MinilmEmbedder\n"
+        "print(MinilmEmbedder().embed_queries(['where does the model come from?']).shape)"
+    )
+    assert (run.returncode, run.stdout.strip()) == (0, "(1, 384)"), run.stderr
