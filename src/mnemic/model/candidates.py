@@ -30,6 +30,7 @@ class IndexQuery:
     dense_limit: int
     kinds: frozenset[str] = frozenset()
     allowed: frozenset[str] | None = None
+    include_inactive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Candidates:
     `ids (n,) object`; `counts (n, t) float32`: occurrences of each query term; `lengths (n,) float32`: terms in the
     row; `cosines (n,) float32`: NaN without a vector; `importances (n,) float32`; `observed (n,) int64` microseconds.
     Over all rows that the query may see: `items`, `total_length`, `document_frequencies (t,)`, and, over those with a
-    vector, `vectors`, `cosine_mean`, `cosine_deviation`.
+    vector, `vectors`, `cosine_mean`, `cosine_deviation`. `versions`: of each partition of the query, at the search.
     """
 
     ids: NDArray[np.object_]
@@ -50,7 +51,8 @@ class Candidates:
     observed: NDArray[np.int64]
     items: int
     total_length: float
-    document_frequencies: NDArray[np.float64]
+    document_frequencies: NDArray[np.int64]
     vectors: int
     cosine_mean: float
     cosine_deviation: float
+    versions: tuple[int, ...]

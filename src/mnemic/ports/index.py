@@ -40,13 +40,15 @@ class Index(Protocol):
 
     def apply(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
         """Take in `changes` and be at `version`. Repeating or reordering calls is harmless: a call whose version is not
-        beyond the index's own changes nothing. A changed item replaces its older form.
+        beyond the index's own changes nothing. A changed item replaces its older form. An index may forget a partition
+        at any time (its version is then 0, and `Candidates.versions` tells), so a search that needs it starts over.
         """
         ...
 
     def search(self, query: IndexQuery) -> Candidates:
-        """Candidates for `query`. Only active rows that have not expired at `query.now` and are private to nobody or to
-        `query.agent` are seen, also by the statistics. `kinds` and `allowed` narrow the candidates, not the statistics.
+        """Candidates for `query`. Only active rows (unless `include_inactive`) that have not expired at `query.now` and
+        are private to nobody or to `query.agent` are seen, also by the statistics. `kinds` and `allowed` narrow the
+        candidates, not the statistics.
         """
         ...
 

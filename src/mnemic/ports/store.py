@@ -61,8 +61,9 @@ class StaleTerms:
 
 
 class Partitions(Protocol):
-    """Versions, and what changed since one. Every write to a partition within a unit of work advances its version once,
-    under the partition's lock, and marks the rows it wrote with it.
+    """Versions, and what changed since one. Writing messages, memories or vectors of a partition advances its version,
+    once in a unit of work and under the partition's lock, and marks those rows with it; a call that writes no row
+    advances nothing.
     """
 
     def versions(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
@@ -70,8 +71,9 @@ class Partitions(Protocol):
         ...
 
     def changes(self, partition: Partition, since: int, reading: Reading) -> Iterable[Change | StaleTerms]:
-        """The present form of every message and memory written after version `since`, in the order of their writing; an
-        erased one comes as gone. A vector counts as a write of its item.
+        """The present form of every message and memory written after version `since`, by version of its last writing;
+        within one, messages before memories, each in the order they were added. An erased one comes as gone. A vector
+        counts as a write of its item.
         """
         ...
 
@@ -93,7 +95,8 @@ class Messages(Protocol):
 
     def add(self, rows: Sequence[tuple[Message, Terms]]) -> None:
         """Append messages and count them in their conversation (which must be locked by `conversation`). A second
-        message with the same external id in one conversation raises `ConflictError`.
+        message with the same external id or position in one conversation, or with the same id in one partition,
+        raises `ConflictError`.
         """
         ...
 
@@ -110,7 +113,9 @@ class Messages(Protocol):
         ...
 
     def latest(self, visible: Visibility, session: str, limit: int) -> list[Message]:
-        """The last `limit` messages of a session, oldest first."""
+        """The last `limit` messages of a session by position, oldest first; ties (a user's session and the nameless one
+        of the same name) end with the id.
+        """
         ...
 
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
@@ -125,7 +130,8 @@ class Memories(Protocol):
 
     def add(self, rows: Sequence[tuple[Memory, Terms]]) -> list[bool]:
         """Insert each unless its dedup key is taken (unique per partition and private agent among active and
-        quarantined): True where inserted. Two writers at once leave one row, and neither gets an error.
+        quarantined): True where inserted. Two writers at once leave one row, and neither gets an error. A new row whose
+        id is taken in its partition raises `ConflictError`.
         """
         ...
 
@@ -190,7 +196,9 @@ class Jobs(Protocol):
     """Work to do."""
 
     def add(self, jobs: Sequence[Job]) -> list[bool]:
-        """Insert each unless one with its partition, kind and key is pending or running: True where inserted."""
+        """Insert each unless one with its partition, kind and key is pending or running: True where inserted. One
+        whose id is taken in its partition raises `ConflictError`.
+        """
         ...
 
     def claim(self, kinds: Sequence[str], worker: str, now: datetime, leased_until: datetime) -> Job | None:
@@ -212,7 +220,9 @@ class Jobs(Protocol):
         ...
 
     def retry(self, partitions: Sequence[Partition] | None, ids: Sequence[str], now: datetime) -> int:
-        """Make dead jobs pending again with no attempts counted; returns how many."""
+        """Make dead jobs pending again with no attempts counted, of several with one key the oldest, and none whose key
+        is pending or running; returns how many.
+        """
         ...
 
 
@@ -220,7 +230,7 @@ class History(Protocol):
     """What happened to items."""
 
     def add(self, entries: Sequence[HistoryEntry]) -> None:
-        """Write entries down."""
+        """Write entries down. One whose id is taken in its partition raises `ConflictError`."""
         ...
 
     def of(self, visible: Visibility, item_id: str) -> list[HistoryEntry]:

@@ -1,1 +1,1 @@
-
+"""Pure functions over text: analysing, normalising, cutting, sanitising."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
 
@@ -34,11 +35,10 @@ class MemoryMessages:
     def add(self, rows: Sequence[tuple[Message, Terms]]) -> None:
         for message, terms in rows:
             key = (message.partition, message.session)
-            external = message.external_id
-            if external is not None and self.by_external_id(*key, [external]):
-                raise ConflictError(f"session {message.session!r} already has a message with external id {external!r}")
+            self._check_new(message)
             tables, changed = self._transaction.writable, self._transaction.changed(message.partition)
-            tables.messages[(message.partition, message.id)] = Row(message, terms, changed, self._transaction.number())
+            kept = replace(message, metadata=deepcopy(dict(message.metadata)))
+            tables.messages[(message.partition, message.id)] = Row(kept, terms, changed, self._transaction.number())
             old = tables.conversations[key]
             tables.conversations[key] = replace(
                 old,
@@ -53,7 +53,7 @@ class MemoryMessages:
 
     def of_turn(self, visible: Visibility, turn_id: str) -> list[Message]:
         found = [message for message in self._visible(visible) if message.turn_id == turn_id]
-        return sorted(found, key=lambda message: message.position)
+        return sorted(found, key=lambda message: (message.position, message.id))
 
     def by_external_id(self, partition: Partition, session: str, external_ids: Collection[str]) -> dict[str, Message]:
         rows = self._transaction.tables.messages.values()
@@ -62,7 +62,7 @@ class MemoryMessages:
 
     def latest(self, visible: Visibility, session: str, limit: int) -> list[Message]:
         found = [message for message in self._visible(visible) if message.session == session]
-        return sorted(found, key=lambda message: message.position)[-limit:] if limit > 0 else []
+        return sorted(found, key=lambda message: (message.position, message.id))[-limit:] if limit > 0 else []
 
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
         rows = self._transaction.tables.messages
@@ -74,6 +74,23 @@ class MemoryMessages:
             self._transaction.writable.messages[key] = Row(gone, _NO_TERMS, changed, rows[key].number)
             self._transaction.forget_vectors(*key)
         return len(keys)
+
+    def _check_new(self, message: Message) -> None:
+        tables, external = self._transaction.tables, message.external_id
+        said = tables.conversations[message.partition, message.session].messages
+        is_taken = (message.partition, message.id) in tables.messages
+        if not is_taken and (external is not None or message.position <= said):
+            items = (row.item for row in tables.messages.values())
+            is_taken = any(
+                (m.partition, m.session) == (message.partition, message.session)
+                and (m.position == message.position or (external is not None and m.external_id == external))
+                for m in items
+            )
+        if is_taken:
+            raise ConflictError(
+                f"session {message.session!r} already has a message with external id {external!r}, "
+                f"position {message.position} or id {message.id}"
+            )
 
     def _visible(self, visible: Visibility) -> list[Message]:
         items = (row.item for row in self._transaction.tables.messages.values())
@@ -126,7 +143,8 @@ class MemoryMemories:
             if holder is not None and holder.id != memory.id:
                 raise ConflictError("another memory in the same place already says that")
         changed = self._transaction.changed(memory.partition)
-        self._transaction.writable.memories[key] = Row(memory, terms, changed, old.number)
+        kept = replace(memory, metadata=deepcopy(dict(memory.metadata)))
+        self._transaction.writable.memories[key] = Row(kept, terms, changed, old.number)
         if memory.text != old.item.text:
             self._transaction.forget_vectors(*key)
         return True
@@ -164,14 +182,15 @@ class MemoryMemories:
         return len(keys)
 
     def _add(self, memory: Memory, terms: Terms) -> bool:
-        changed = self._transaction.changed(memory.partition)
         tables, key = self._transaction.writable, (memory.partition, memory.id)
         is_kept = memory.state in (State.ACTIVE, State.QUARANTINED)
         if is_kept and self.holder(memory.partition, memory.private_agent, memory.dedup_key) is not None:
             return False
         if key in tables.memories:
             raise ConflictError(f"memory {memory.id} cannot be stored: the id is taken")
-        tables.memories[key] = Row(memory, terms, changed, self._transaction.number())
+        changed = self._transaction.changed(memory.partition)
+        kept = replace(memory, metadata=deepcopy(dict(memory.metadata)))
+        tables.memories[key] = Row(kept, terms, changed, self._transaction.number())
         return True
 
     def _visible(self, visible: Visibility) -> builtins.list[Memory]:

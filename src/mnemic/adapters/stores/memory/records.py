@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.memory.tables import Row
 from mnemic.adapters.stores.memory.transaction import Transaction
-from mnemic.errors import InvalidInputError
+from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.candidates import MESSAGE
 from mnemic.model.change import Change
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Item, Message, State
+from mnemic.model.item import Item, Memory, Message, State
 from mnemic.model.job import Job, JobState
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
@@ -36,7 +36,7 @@ class MemoryPartitions:
         tables = self._transaction.tables
         rows: list[Row[Item]] = [*tables.messages.values(), *tables.memories.values()]  # pyright: ignore[reportAssignmentType] -- a row is read-only, hence covariant
         rows = [row for row in rows if row.item.partition == partition and row.changed > since]
-        for row in sorted(rows, key=lambda row: (row.changed, row.number)):
+        for row in sorted(rows, key=lambda row: (row.changed, isinstance(row.item, Memory), row.number)):
             yield self._change(row, reading)
 
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
@@ -121,7 +121,9 @@ class MemoryVectors:
             tables.messages[key] = replace(message, changed=self._transaction.changed(partition))
         else:
             return 0
-        tables.vectors[partition, row.item_id, row.view, row.space] = row.vector.copy()
+        vector = row.vector.astype(np.float32)
+        vector.flags.writeable = False
+        tables.vectors[partition, row.item_id, row.view, row.space] = vector
         return 1
 
 
@@ -145,12 +147,11 @@ class MemoryJobs:
         return self._store(leased)
 
     def finish(self, job: Job) -> bool:
-        return self._release(job, replace(job, state=JobState.DONE, leased_until=None, error=""))
+        return self._release(job, JobState.DONE, "", None)
 
     def fail(self, job: Job, error: str, retry_at: datetime | None) -> bool:
         state = JobState.DEAD if retry_at is None else JobState.PENDING
-        failed = replace(job, state=state, run_at=retry_at or job.run_at, leased_until=None, error=error)
-        return self._release(job, failed)
+        return self._release(job, state, error, retry_at)
 
     def list(
         self, partitions: Sequence[Partition] | None, states: Sequence[JobState], limit: int
@@ -170,6 +171,8 @@ class MemoryJobs:
         self._transaction.writable.versions.setdefault(job.partition, 0)
         if self._is_open(job):
             return False
+        if (job.partition, job.id) in self._transaction.tables.jobs:
+            raise ConflictError(f"job {job.id} cannot be stored: the id is taken")
         self._store(job)
         return True
 
@@ -184,11 +187,11 @@ class MemoryJobs:
             (j.partition, j.kind, j.key) == key and j.state in (JobState.PENDING, JobState.RUNNING) for j in jobs
         )
 
-    def _release(self, job: Job, released: Job) -> bool:
+    def _release(self, job: Job, state: JobState, error: str, retry_at: datetime | None) -> bool:
         held = self._transaction.writable.jobs.get((job.partition, job.id))
         if held is None or (held.state, held.worker, held.attempts) != (JobState.RUNNING, job.worker, job.attempts):
             return False
-        self._store(released)
+        self._store(replace(held, state=state, run_at=retry_at or held.run_at, leased_until=None, error=error))
         return True
 
 
@@ -200,19 +203,22 @@ class MemoryHistory:
 
     def add(self, entries: Sequence[HistoryEntry]) -> None:
         for entry in entries:
-            self._transaction.writable.versions.setdefault(entry.partition, 0)
-            self._transaction.writable.history.append(entry)
+            tables = self._transaction.writable
+            tables.versions.setdefault(entry.partition, 0)
+            if (entry.partition, entry.id) in tables.history:
+                raise ConflictError(f"history entry {entry.id} cannot be stored: the id is taken")
+            tables.history[entry.partition, entry.id] = entry
 
     def of(self, visible: Visibility, item_id: str) -> list[HistoryEntry]:
-        entries = [e for e in self._transaction.tables.history if e.item_id == item_id]
+        entries = [e for e in self._transaction.tables.history.values() if e.item_id == item_id]
         return [e for e in entries if visible.admits(e.partition, self._private_agent(e))]
 
     def scrub(self, partition: Partition, item_ids: Sequence[str]) -> int:
         history = self._transaction.writable.history
         count = 0
-        for place, entry in enumerate(history):
+        for key, entry in history.items():
             if entry.partition == partition and entry.item_id in item_ids:
-                history[place] = replace(entry, before={}, after={}, reason="")
+                history[key] = replace(entry, before={}, after={}, reason="")
                 count += 1
         return count
 

@@ -42,7 +42,7 @@ class Tables:
     )
     spaces: dict[str, int] = field(default_factory=dict[str, int])
     jobs: dict[Key, Job] = field(default_factory=dict[Key, Job])
-    history: list[HistoryEntry] = field(default_factory=list[HistoryEntry])
+    history: dict[Key, HistoryEntry] = field(default_factory=dict[Key, HistoryEntry])
 
     def copy(self) -> Tables:
         """A copy whose tables may be changed without changing these."""

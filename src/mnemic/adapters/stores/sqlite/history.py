@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 
 from mnemic.adapters.stores.sqlite.rows import dumps, to_history_entry
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
+from mnemic.errors import ConflictError
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.history import HistoryEntry
 from mnemic.model.scope import Partition, Visibility
@@ -32,7 +34,10 @@ class SqliteHistory:
                 "before": dumps(dict(entry.before)),
                 "after": dumps(dict(entry.after)),
             }
-            self._session.write(self._sql["insert"], columns)
+            try:
+                self._session.write(self._sql["insert"], columns)
+            except sqlite3.IntegrityError as error:
+                raise ConflictError(f"history entry {entry.id} cannot be stored: {error}") from error
 
     def of(self, visible: Visibility, item_id: str) -> list[HistoryEntry]:
         key = {"pids": self._session.pids(visible.partitions), "agent": visible.agent or "", "item_id": item_id}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
 from mnemic.adapters.stores.sqlite.rows import dumps, job_columns, micros, to_job
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
+from mnemic.errors import ConflictError
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.job import Job, JobState
 from mnemic.model.scope import Partition
@@ -66,7 +68,10 @@ class SqliteJobs:
 
     def _add(self, job: Job) -> bool:
         columns = job_columns(job, self._session.writable_pid(job.partition))
-        return self._session.write(self._sql["insert"], columns).rowcount == 1
+        try:
+            return self._session.write(self._sql["insert"], columns).rowcount == 1
+        except sqlite3.IntegrityError as error:
+            raise ConflictError(f"job {job.id} cannot be stored: {error}") from error
 
     def _lease(self, job: Job) -> dict[str, object]:
         pid = self._session.pid(job.partition)

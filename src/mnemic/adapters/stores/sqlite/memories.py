@@ -68,12 +68,13 @@ class SqliteMemories:
                 return False
         except sqlite3.IntegrityError as error:
             raise ConflictError("another memory in the same place already says that") from error
+        self._session.advance(pid)
         if old[0] != memory.text:
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": dumps([memory.id])})
         return True
 
     def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
-        pid = self._session.writable_pid(partition)
+        pid = self._session.pid(partition)
         for item_id, count in accesses.items():
             key = {"pid": pid, "id": item_id, "count": count, "at": to_microseconds(at)}
             self._session.write(self._sql["touch"], key)
@@ -83,17 +84,22 @@ class SqliteMemories:
             return 0
         pid, changed = self._session.changed(partition)
         key = {"pid": pid, "changed": changed, "ids": dumps([*ids]), "at": to_microseconds(at)}
-        count = self._session.write(self._sql["erase"], key).rowcount
-        self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": key["ids"]})
-        return count
+        erased = [row[0] for row in self._session.write(self._sql["erase"], key).fetchall()]
+        if erased:
+            self._session.advance(pid)
+            self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": dumps(erased)})
+        return len(erased)
 
     def _add(self, memory: Memory, terms: Terms) -> bool:
         pid, changed = self._session.changed(memory.partition)
         columns = memory_columns(memory, terms, pid, changed)
         try:
-            return self._session.write(self._sql["insert"], columns).rowcount == 1
+            if self._session.write(self._sql["insert"], columns).rowcount == 0:
+                return False
         except sqlite3.IntegrityError as error:
             raise ConflictError(f"memory {memory.id} cannot be stored: {error}") from error
+        self._session.advance(pid)
+        return True
 
     def _visible(self, visible: Visibility) -> dict[str, object]:
         return {"pids": self._session.pids(visible.partitions), "agent": visible.agent or ""}

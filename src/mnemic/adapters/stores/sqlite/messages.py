@@ -25,6 +25,7 @@ class SqliteMessages:
         self._sql = statements("messages")
 
     def conversation(self, partition: Partition, session: str, at: datetime) -> Conversation:
+        self._session.check_writing()
         key = {"pid": self._session.writable_pid(partition), "session": session}
         row = self._session.run(self._sql["conversation"], key).fetchone()
         if row is None:
@@ -39,9 +40,10 @@ class SqliteMessages:
                 self._session.write(self._sql["insert"], message_columns(message, terms, pid, changed))
             except sqlite3.IntegrityError as error:
                 raise ConflictError(
-                    f"session {message.session!r} already has a message with external id {message.external_id!r} "
-                    f"or position {message.position}"
+                    f"session {message.session!r} already has a message with external id {message.external_id!r}, "
+                    f"position {message.position} or id {message.id}"
                 ) from error
+            self._session.advance(pid)
             self._session.run(
                 self._sql["advance_conversation"],
                 {
@@ -79,6 +81,8 @@ class SqliteMessages:
             return 0
         pid, changed = self._session.changed(partition)
         key = {"pid": pid, "changed": changed, "ids": dumps(list(ids))}
-        count = self._session.write(self._sql["erase"], key).rowcount
-        self._session.write(statements("vectors")["erase"], key)
-        return count
+        erased = [row[0] for row in self._session.write(self._sql["erase"], key).fetchall()]
+        if erased:
+            self._session.advance(pid)
+            self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": dumps(erased)})
+        return len(erased)

@@ -19,8 +19,6 @@ def translated_errors(doing: str) -> Generator[None]:
     """Turns errors of SQLite into Mnemic's, telling what was being done and what may help."""
     try:
         yield
-    except sqlite3.IntegrityError:
-        raise
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise _translated(error, doing) from error
 
@@ -36,7 +34,7 @@ def _translated(error: Exception, doing: str) -> BackendError:
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
         return UnavailableError(f"the disk cannot be read or written ({doing}): {error}; nothing was changed")
     if code == sqlite3.SQLITE_READONLY:
-        return UnavailableError(f"the store cannot be written ({doing}): check the rights of its file and folder")
+        return BackendError(f"the store cannot be written ({doing}): check the rights of its file and folder")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return BackendError(f"the store's file is damaged or no Mnemic store ({doing}): {error}; restore a backup")
     return BackendError(f"the store failed ({doing}): {error}")
@@ -49,18 +47,27 @@ class Session:
         self._connection = connection
         self._is_writing = is_writing
         self._pids: dict[Partition, int] = {}
-        self._advanced: dict[int, int] = {}
+        self._versions: dict[int, int] = {}
+        self._advanced: set[int] = set()
 
     def run(self, sql: str, parameters: Parameters | Sequence[object] = ()) -> sqlite3.Cursor:
-        """Execute one statement."""
-        with translated_errors("reading or writing rows"):
+        """Execute one statement. An `sqlite3.IntegrityError` comes as it is, for the port to say what it means."""
+        try:
             return self._connection.execute(sql, parameters)
+        except sqlite3.IntegrityError:
+            raise
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise _translated(error, "reading or writing rows") from error
 
     def write(self, sql: str, parameters: Parameters | Sequence[object] = ()) -> sqlite3.Cursor:
         """Execute one statement that changes rows. Raises `UnsupportedError` in a transaction that only reads."""
+        self.check_writing()
+        return self.run(sql, parameters)
+
+    def check_writing(self) -> None:
+        """Raises `UnsupportedError` in a transaction that only reads."""
         if not self._is_writing:
             raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
-        return self.run(sql, parameters)
 
     def pid(self, partition: Partition) -> int | None:
         """The number of a partition, None when it was never written."""
@@ -86,13 +93,19 @@ class Session:
         return pid
 
     def changed(self, partition: Partition) -> tuple[int, int]:
-        """(number, version) to write rows with; the first call in a transaction advances the version."""
+        """(number, version) to write rows with; `advance` must follow when a row was written."""
         pid = self.writable_pid(partition)
-        version = self._advanced.get(pid)
+        version = self._versions.get(pid)
         if version is None:
-            row = self.write(statements("partitions")["advance"], {"pid": pid}).fetchone()
-            version = self._advanced[pid] = int(row[0])
+            row = self.write(statements("partitions")["next_version"], {"pid": pid}).fetchone()
+            version = self._versions[pid] = int(row[0])
         return pid, version
+
+    def advance(self, pid: int) -> None:
+        """Make the version that `changed` named the partition's own; only the first call in a transaction does."""
+        if pid not in self._advanced:
+            self.write(statements("partitions")["advance"], {"pid": pid, "version": self._versions[pid]})
+            self._advanced.add(pid)
 
 
 def _key(partition: Partition) -> Parameters:

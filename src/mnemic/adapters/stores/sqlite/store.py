@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from mnemic.adapters.stores.sqlite.history import SqliteHistory
@@ -20,6 +21,7 @@ from mnemic.errors import ConfigError, UnavailableError, UnsupportedError
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
 APPLICATION_ID = 0x4D4E454D  # "MNEM", so that `file` and we can tell a Mnemic store from another SQLite file
+_SWITCH_PAUSE_S = 0.01
 
 
 class SqliteUnitOfWork:
@@ -75,17 +77,13 @@ class SqliteStore:
         try:
             with translated_errors("starting a transaction"):
                 connection.execute(sql[begin])
-            yield SqliteUnitOfWork(Session(connection, is_writing=is_writing))
+            with translated_errors("reading or writing rows"):
+                yield SqliteUnitOfWork(Session(connection, is_writing=is_writing))
             with translated_errors("committing"):
                 connection.execute(sql["commit"])
-        except BaseException:
-            if connection.in_transaction:
-                with suppress(
-                    sqlite3.Error
-                ):  # the first error is the one to tell; a lost connection rolls back by itself
-                    connection.execute(sql["rollback"])
-            raise
         finally:
+            with suppress(sqlite3.Error):  # the first error is the one to tell; a lost connection rolls back by itself
+                connection.rollback()
             self._give_back(connection)
 
     def _borrow(self) -> sqlite3.Connection:
@@ -98,47 +96,65 @@ class SqliteStore:
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._guard:
-            if not self._is_closed and not connection.in_transaction:
+            if not self._is_closed and _is_usable(connection):
                 self._idle.append(connection)
                 return
         connection.close()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         with translated_errors(f"opening {self.path}"):
-            connection = sqlite3.connect(
-                self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False
-            )
+            return sqlite3.connect(self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = self._open()
+        with translated_errors(f"opening {self.path}"):
             connection.executescript(statements("connection")["set_up"])
         return connection
 
     def _migrate(self) -> None:
-        sql = statements("connection")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(f"the folder of the store {self.path} cannot be made: {error}") from error
-        connection = self._connect()
-        try:
-            version, known = self._schema_version(connection), migrations()
-            if version < known[-1][0]:
+        with closing(self._open()) as connection:
+            if self._schema_version(connection) < migrations()[-1][0]:
                 with translated_errors("setting up the store"):
-                    connection.execute(sql["begin_write"])
-                    for number, script in known:
-                        if number > self._schema_version(connection):
-                            for statement in _split(script):
-                                connection.execute(statement)
-                            connection.execute(sql["mark"].format(version=number, application_id=APPLICATION_ID))
-                            connection.execute(sql["sign"].format(version=number, application_id=APPLICATION_ID))
-                    connection.execute(sql["commit"])
-        finally:
-            self._give_back(connection)
+                    self._run_migrations(connection)
+            self._write_ahead(connection)
+
+    def _run_migrations(self, connection: sqlite3.Connection) -> None:
+        sql = statements("connection")
+        connection.execute(sql["begin_write"])
+        current = self._schema_version(connection)  # again, under the lock: another process may have been quicker
+        for version, script in migrations():
+            if version > current:
+                for statement in _split(script):
+                    connection.execute(statement)
+                connection.execute(sql["mark"].format(version=version))
+        connection.execute(sql["sign"].format(application_id=APPLICATION_ID))
+        connection.execute(sql["commit"])
+
+    def _write_ahead(self, connection: sqlite3.Connection) -> None:
+        """Switch the file to WAL, which needs it alone for a moment and, unlike a transaction, does not wait for it."""
+        deadline = time.monotonic() + self._lock_wait_s
+        while True:
+            try:
+                with translated_errors(f"opening {self.path}"):
+                    connection.execute(statements("connection")["write_ahead"])
+            except UnavailableError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_SWITCH_PAUSE_S)
+            else:
+                return
 
     def _schema_version(self, connection: sqlite3.Connection) -> int:
+        """Tables are looked at first, so that a store that is being made meanwhile is not taken for a foreign file."""
         sql = statements("connection")
         with translated_errors(f"opening {self.path}"):
-            version = int(connection.execute(sql["schema_version"]).fetchone()[0])
-            signature = int(connection.execute(sql["signature"]).fetchone()[0])
             tables = int(connection.execute(sql["tables"]).fetchone()[0])
+            signature = int(connection.execute(sql["signature"]).fetchone()[0])
+            version = int(connection.execute(sql["schema_version"]).fetchone()[0])
         if tables and signature != APPLICATION_ID:
             raise ConfigError(f"{self.path} is another program's database; choose another path")
         newest = migrations()[-1][0]
@@ -148,6 +164,13 @@ class SqliteStore:
                 "run `pip install --upgrade mnemic`"
             )
         return version
+
+
+def _is_usable(connection: sqlite3.Connection) -> bool:
+    try:
+        return not connection.in_transaction
+    except sqlite3.Error:
+        return False  # it was closed while in use
 
 
 def _split(script: str) -> Iterator[str]:

@@ -57,5 +57,6 @@ class SqliteVectors:
         if not any(self._session.write(self._sql[name], key).rowcount for name in ("touch_memory", "touch_message")):
             return 0
         columns = {"pid": pid, "item_id": row.item_id, "view": row.view, "space": row.space}
+        self._session.advance(pid)
         self._session.write(self._sql["put"], {**columns, "vector": to_blob(row.vector)})
         return 1

@@ -1,5 +1,6 @@
--- name: set_up
+-- name: write_ahead
 PRAGMA journal_mode = WAL;
+-- name: set_up
 PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
 PRAGMA secure_delete = ON;
@@ -11,8 +12,6 @@ BEGIN;
 BEGIN IMMEDIATE;
 -- name: commit
 COMMIT;
--- name: rollback
-ROLLBACK;
 -- name: schema_version
 PRAGMA user_version;
 -- name: signature

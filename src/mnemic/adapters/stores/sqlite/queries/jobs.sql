@@ -29,5 +29,9 @@ UPDATE jobs SET state = :state, run_at = coalesce(:retry_at, run_at), leased_unt
 WHERE pid = :pid AND id = :id AND state = 'running' AND worker = :worker AND attempts = :attempts;
 -- name: retry
 UPDATE OR IGNORE jobs SET state = 'pending', attempts = 0, run_at = :now, worker = NULL
-WHERE state = 'dead' AND (:pids IS NULL OR pid IN (SELECT value FROM json_each(:pids)))
-    AND id IN (SELECT value FROM json_each(:ids));
+WHERE seq IN (
+    SELECT min(seq) FROM jobs
+    WHERE state = 'dead' AND (:pids IS NULL OR pid IN (SELECT value FROM json_each(:pids)))
+        AND id IN (SELECT value FROM json_each(:ids))
+    GROUP BY pid, kind, key
+);

@@ -29,11 +29,20 @@ AND (:kinds = '[]' OR m.kind IN (SELECT value FROM json_each(:kinds)))
 AND (:as_of IS NULL OR (coalesce(m.valid_from, m.observed_at) <= :as_of AND coalesce(m.valid_to > :as_of, 1)))
 AND (:known_at IS NULL OR (m.created_at <= :known_at AND coalesce(m.retired_at > :known_at, 1)))
 -- name: after_newest
-AND (m.created_at, m.id) < (SELECT created_at, id FROM memories WHERE id = :after AND pid IN (SELECT value FROM json_each(:pids)))
+AND (m.created_at, m.id) < (
+    SELECT created_at, id FROM memories
+    WHERE id = :after AND pid IN (SELECT value FROM json_each(:pids)) AND private_agent IN ('', :agent)
+)
 -- name: after_oldest
-AND (m.created_at, m.id) > (SELECT created_at, id FROM memories WHERE id = :after AND pid IN (SELECT value FROM json_each(:pids)))
+AND (m.created_at, m.id) > (
+    SELECT created_at, id FROM memories
+    WHERE id = :after AND pid IN (SELECT value FROM json_each(:pids)) AND private_agent IN ('', :agent)
+)
 -- name: after_importance
-AND (m.importance, m.access_count, m.created_at, m.id) < (SELECT importance, access_count, created_at, id FROM memories WHERE id = :after AND pid IN (SELECT value FROM json_each(:pids)))
+AND (m.importance, m.access_count, m.created_at, m.id) < (
+    SELECT importance, access_count, created_at, id FROM memories
+    WHERE id = :after AND pid IN (SELECT value FROM json_each(:pids)) AND private_agent IN ('', :agent)
+)
 -- name: order_newest
 ORDER BY m.created_at DESC, m.id DESC
 -- name: order_oldest
@@ -60,4 +69,5 @@ WHERE pid = :pid AND id = :id AND state != 'erased';
 -- name: erase
 UPDATE memories SET state = 'erased', text = '', context = '', snippet = '', source = '', categories = '[]',
     provenance = '[]', metadata = '{}', dedup_key = '', terms = '', updated_at = :at, changed = :changed
-WHERE pid = :pid AND state != 'erased' AND id IN (SELECT value FROM json_each(:ids));
+WHERE pid = :pid AND state != 'erased' AND id IN (SELECT value FROM json_each(:ids))
+RETURNING id;

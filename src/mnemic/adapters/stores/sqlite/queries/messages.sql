@@ -22,7 +22,7 @@ SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, 
     m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid IN (SELECT value FROM json_each(:pids)) AND m.turn_id = :turn_id AND m.state != 'erased'
-ORDER BY m.position;
+ORDER BY m.position, m.id;
 -- name: by_external_id
 SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, m.role, m.name, m.text, m.observed_at,
     m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata
@@ -33,7 +33,8 @@ SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, 
     m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid IN (SELECT value FROM json_each(:pids)) AND m.session = :session AND m.state != 'erased'
-ORDER BY m.position DESC LIMIT :limit;
+ORDER BY m.position DESC, m.id DESC LIMIT :limit;
 -- name: erase
 UPDATE messages SET state = 'erased', text = '', name = NULL, metadata = '{}', terms = '', changed = :changed
-WHERE pid = :pid AND state != 'erased' AND id IN (SELECT value FROM json_each(:ids));
+WHERE pid = :pid AND state != 'erased' AND id IN (SELECT value FROM json_each(:ids))
+RETURNING id;

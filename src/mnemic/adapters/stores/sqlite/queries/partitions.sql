@@ -3,7 +3,9 @@ SELECT pid FROM partitions WHERE org = :org AND level = :level AND owner = :owne
 -- name: create
 INSERT INTO partitions (org, level, owner) VALUES (:org, :level, :owner) RETURNING pid;
 -- name: advance
-UPDATE partitions SET version = version + 1 WHERE pid = :pid RETURNING version;
+UPDATE partitions SET version = :version WHERE pid = :pid;
+-- name: next_version
+SELECT version + 1 FROM partitions WHERE pid = :pid;
 -- name: version
 SELECT version FROM partitions WHERE org = :org AND level = :level AND owner = :owner;
 -- name: all

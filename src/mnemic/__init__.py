@@ -1,0 +1,69 @@
+"""Mnemic: the memory of AI assistants.
+
+from mnemic import Mnemic, Scope
+
+with Mnemic.open("memory.db") as mnemic:
+    mnemic.remember(Scope(user="ada"), "User prefers dark mode", kind="preference")
+    for hit in mnemic.recall(Scope(user="ada"), "Which colours should the editor have?"):
+        print(f"{hit.score:.2f}  {hit.text}")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mnemic.aio import AsyncMnemic
+    from mnemic.api import Mnemic
+    from mnemic.config import Config
+    from mnemic.model.draft import MemoryDraft, MessageDraft
+    from mnemic.model.item import Kind, Memory, Message, Role, State, Trust, Turn
+    from mnemic.model.recall import Hit, Recall
+    from mnemic.model.scope import Level, Scope
+    from mnemic.model.settings import Settings
+
+__version__ = "0.1.0"
+__all__ = [
+    "AsyncMnemic",
+    "Config",
+    "Hit",
+    "Kind",
+    "Level",
+    "Memory",
+    "MemoryDraft",
+    "Message",
+    "MessageDraft",
+    "Mnemic",
+    "Recall",
+    "Role",
+    "Scope",
+    "Settings",
+    "State",
+    "Trust",
+    "Turn",
+]
+
+_HOMES = {
+    "AsyncMnemic": "aio",
+    "Config": "config",
+    "Mnemic": "api",
+    "MemoryDraft": "model.draft",
+    "MessageDraft": "model.draft",
+    **dict.fromkeys(("Kind", "Memory", "Message", "Role", "State", "Trust", "Turn"), "model.item"),
+    **dict.fromkeys(("Hit", "Recall"), "model.recall"),
+    **dict.fromkeys(("Level", "Scope"), "model.scope"),
+    "Settings": "model.settings",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import on first use, so that `import mnemic` costs next to nothing."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"mnemic.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

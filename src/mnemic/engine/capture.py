@@ -1,0 +1,140 @@
+"""Keeps what was said: messages and the jobs they cause, in one transaction."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from mnemic.engine.embedding import document_vectors, put_vectors
+from mnemic.engine.parts import Parts, new_id
+from mnemic.errors import NotFoundError
+from mnemic.model.draft import MessageDraft
+from mnemic.model.item import Message, Role, Trust, Turn
+from mnemic.model.scope import Scope
+from mnemic.ports.store import Terms, UnitOfWork
+
+_TRUST_OF_ROLE = {
+    Role.USER: Trust.USER,
+    Role.ASSISTANT: Trust.ASSISTANT,
+    Role.SYSTEM: Trust.ASSISTANT,
+    Role.TOOL: Trust.TOOL,
+}
+
+
+def capture(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
+    """Store each exchange as a turn of the scope's conversation, all in one durable transaction.
+
+    A scope without a session starts a new one, with a random id. A message whose external id is already there is not
+    stored again: repeating a call changes nothing.
+    """
+    scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
+    now = parts.clock.now()
+    drafts = [draft for exchange in exchanges for draft in exchange]
+    vectors = document_vectors(parts, [indexed_text(draft.name, draft.text) for draft in drafts])
+    vector_of = None if vectors is None else {id(d): v for d, v in zip(drafts, vectors, strict=bool(vectors))}
+    with parts.store.write() as work:
+        writer = _Writer(parts, work, scope, now)
+        turns = [writer.turn(exchange) for exchange in exchanges]
+        written = [(draft, message) for draft, message, _ in writer.rows]
+        work.messages.add([(message, terms) for _, message, terms in writer.rows])
+        items = [(message.partition, message.id) for _, message in written]
+        ready = None if vector_of is None else [vector_of[id(draft)] for draft, _ in written if vector_of]
+        put_vectors(parts, work, items, ready, now)
+    parts.observer.count("mnemic.capture.messages", len(written))
+    return turns
+
+
+def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> Turn:
+    """Add the other side of an exchange to a turn that was captured before. Raises `NotFoundError` for an unknown turn.
+
+    Repeating a call with the same author and text changes nothing.
+    """
+    now = parts.clock.now()
+    vectors = document_vectors(parts, [indexed_text(draft.name, draft.text)])
+    with parts.store.write() as work:
+        known = work.messages.of_turn(scope.visibility, turn_id)
+        if not known:
+            raise NotFoundError(f"there is no turn {turn_id!r} in this scope")
+        if any((m.role, m.name, m.text) == (draft.role, draft.name, draft.text) for m in known):
+            return Turn(turn_id, known[0].session, known[0].turn, tuple(known))
+        conversation = work.messages.conversation(known[0].partition, known[0].session, now)
+        message = _message(known[0], draft, conversation.messages + 1, now)
+        work.messages.add([(message, parts.terms(message.name, message.text))])
+        put_vectors(parts, work, [(message.partition, message.id)], vectors, now)
+    return Turn(turn_id, message.session, message.turn, (*known, message))
+
+
+def indexed_text(name: str | None, text: str) -> str:
+    """What is embedded of a message: who said it belongs to what it means."""
+    return f"{name}: {text}" if name else text
+
+
+def _message(example: Message, draft: MessageDraft, position: int, now: datetime) -> Message:
+    return replace(
+        example,
+        id=new_id(now),
+        position=position,
+        role=draft.role,
+        name=draft.name,
+        text=draft.text,
+        observed_at=draft.observed_at or now,
+        created_at=now,
+        external_id=draft.external_id,
+        trust=draft.trust or _TRUST_OF_ROLE[draft.role],
+        metadata=draft.metadata,
+    )
+
+
+class _Writer:
+    """Numbers the turns and messages of one conversation within one unit of work."""
+
+    def __init__(self, parts: Parts, work: UnitOfWork, scope: Scope, now: datetime) -> None:
+        self.rows: list[tuple[MessageDraft, Message, Terms]] = []
+        self._parts, self._work, self._now = parts, work, now
+        self._partition = scope.message_partition
+        self._session = scope.session or ""
+        self._agent = scope.agent
+        conversation = work.messages.conversation(self._partition, self._session, now)
+        self._turns, self._messages = conversation.turns, conversation.messages
+        self._known: dict[str, Message] = {}
+
+    def turn(self, drafts: Sequence[MessageDraft]) -> Turn:
+        """The turn of these drafts, with what was known already in its place."""
+        ids = [draft.external_id for draft in drafts if draft.external_id is not None]
+        known = self._work.messages.by_external_id(self._partition, self._session, ids) | {
+            i: self._known[i] for i in ids if i in self._known
+        }
+        first = next(iter(known.values()), None)
+        if len(known) < len(drafts) and first is None:
+            self._turns += 1
+        turn_id, number = (first.turn_id, first.turn) if first else (new_id(self._now), self._turns)
+        messages = [known.get(draft.external_id or "") or self._add(draft, turn_id, number) for draft in drafts]
+        return Turn(turn_id, self._session, number, tuple(messages))
+
+    def _add(self, draft: MessageDraft, turn_id: str, number: int) -> Message:
+        if draft.external_id is not None and draft.external_id in self._known:
+            return self._known[draft.external_id]
+        self._messages += 1
+        message = Message(
+            id=new_id(self._now),
+            partition=self._partition,
+            session=self._session,
+            turn_id=turn_id,
+            turn=number,
+            position=self._messages,
+            role=draft.role,
+            name=draft.name,
+            text=draft.text,
+            observed_at=draft.observed_at or self._now,
+            created_at=self._now,
+            agent=self._agent,
+            external_id=draft.external_id,
+            trust=draft.trust or _TRUST_OF_ROLE[draft.role],
+            metadata=draft.metadata,
+        )
+        self.rows.append((draft, message, self._parts.terms(draft.name, draft.text)))
+        if draft.external_id is not None:
+            self._known[draft.external_id] = message
+        return message

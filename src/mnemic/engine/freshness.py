@@ -1,0 +1,45 @@
+"""Brings the index up to date with the store before a search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mnemic.engine.parts import Parts
+from mnemic.errors import UnavailableError
+from mnemic.model.candidates import Candidates, IndexQuery
+from mnemic.model.change import Change
+from mnemic.model.scope import Partition
+from mnemic.ports.store import StaleTerms
+
+_ATTEMPTS = 5
+
+
+def search(parts: Parts, query: IndexQuery) -> Candidates:
+    """Candidates that know everything committed before the call.
+
+    The index may forget a partition between the catching up and the search (its memory is bounded); then both are
+    repeated. Raises `UnavailableError` when that does not end, which only a budget far too small can cause.
+    """
+    for _ in range(_ATTEMPTS):
+        wanted = catch_up(parts, query.partitions)
+        found = parts.index.search(query)
+        if all(version >= wanted[p] for p, version in zip(query.partitions, found.versions, strict=True)):
+            return found
+    raise UnavailableError("the index cannot hold the partitions of this scope; raise its memory budget")
+
+
+def catch_up(parts: Parts, partitions: Sequence[Partition]) -> dict[Partition, int]:
+    """Apply to the index what changed in these partitions since it last looked; returns the store's versions."""
+    with parts.store.read() as work:
+        versions = work.partitions.versions(partitions)
+        for partition, version in versions.items():
+            since = parts.index.version(partition)
+            if since < version:
+                changes = work.partitions.changes(partition, since, parts.reading)
+                parts.index.apply(partition, [_fresh(parts, change) for change in changes], version)
+    return versions
+
+
+def _fresh(parts: Parts, change: Change | StaleTerms) -> Change:
+    return change if isinstance(change, Change) else replace(change.change, terms=parts.terms(change.text).terms)

@@ -1,0 +1,168 @@
+"""Checks and completes what callers hand in; everything that is refused is refused here, before anything is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeVar, cast
+
+from mnemic.errors import InvalidInputError
+from mnemic.model.clocktime import as_utc
+from mnemic.model.draft import MemoryDraft, MessageDraft
+from mnemic.model.item import Kind, Role, Trust
+from mnemic.model.scope import Level
+from mnemic.model.settings import Settings
+from mnemic.model.unicode import check_unicode
+
+IMPORTANCE_WORDS: Mapping[str, float] = {"low": 0.3, "medium": 0.6, "high": 0.9}
+MAX_NAME_CHARS = 255
+MAX_CATEGORIES = 32
+_MESSAGE_FIELDS = ("role", "content", "text", "name", "observed_at", "external_id", "id", "trust", "metadata")
+_CHOICES: Mapping[str, type[StrEnum]] = {"kind": Kind, "level": Level, "trust": Trust}
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def check_text(value: object, name: str, settings: Settings) -> str:
+    """A text with something in it, valid Unicode, within the size limit; returned unchanged."""
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name} must be text, not {type(value).__name__}")
+    if not value.strip():
+        raise InvalidInputError(f"{name} must not be blank")
+    if len(value) > settings.max_text_chars:
+        raise InvalidInputError(
+            f"{name} has {len(value):,} characters; at most {settings.max_text_chars:,} are allowed: "
+            "split it, or ingest it as a document"
+        )
+    return check_unicode(value, name)
+
+
+def check_choice(kind: type[_Choice], value: object, name: str) -> _Choice:
+    """One of the values of an enumeration, given as itself or as its text."""
+    try:
+        return kind(value)
+    except ValueError as error:
+        choices = ", ".join(choice.value for choice in kind)
+        raise InvalidInputError(f"{name}={value!r} is none of {choices}") from error
+
+
+def check_fraction(value: object, name: str) -> float:
+    """A number within 0..1, or, for importance, one of the words low, medium and high."""
+    if name == "importance" and isinstance(value, str) and value.lower() in IMPORTANCE_WORDS:
+        return IMPORTANCE_WORDS[value.lower()]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        words = " or one of low, medium, high" if name == "importance" else ""
+        raise InvalidInputError(f"{name} must be a number from 0 to 1{words}, not {value!r}")
+    return float(value)
+
+
+def check_metadata(value: object, settings: Settings) -> Mapping[str, object]:
+    """A mapping of text keys to JSON values, within the size limit."""
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"metadata must be a mapping, not {type(value).__name__}")
+    if not all(isinstance(key, str) for key in cast("Mapping[object, object]", value)):
+        raise InvalidInputError("the keys of metadata must be texts")
+    try:
+        encoded = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"metadata must be JSON (texts, finite numbers, lists, mappings): {error}") from error
+    size = len(check_unicode(encoded, "metadata").encode())
+    if size > settings.max_metadata_bytes:
+        raise InvalidInputError(f"metadata takes {size:,} bytes; at most {settings.max_metadata_bytes:,} are allowed")
+    return json.loads(encoded)
+
+
+def check_line(value: object, name: str, *, limit: int = MAX_NAME_CHARS) -> str:
+    """A short text such as a name, a source or an external id; may be empty."""
+    if not isinstance(value, str) or len(value) > limit:
+        raise InvalidInputError(f"{name} must be a text of at most {limit} characters")
+    return check_unicode(value, name)
+
+
+def message_drafts(messages: Iterable[object], settings: Settings) -> list[MessageDraft]:
+    """Checked drafts of messages given as `MessageDraft` or in the chat format `{"role": …, "content": …}`."""
+    if isinstance(messages, str | bytes | Mapping):
+        raise InvalidInputError("messages must be a list of messages")
+    drafts = [_message_draft(message, settings) for message in messages]
+    if not drafts:
+        raise InvalidInputError("there is no message to capture")
+    return drafts
+
+
+def _message_draft(message: object, settings: Settings) -> MessageDraft:
+    if isinstance(message, MessageDraft):
+        fields: Mapping[str, object] = {
+            name: getattr(message, name) for name in MessageDraft.__dataclass_fields__ if name in _MESSAGE_FIELDS
+        }
+    elif isinstance(message, Mapping):
+        fields = cast("Mapping[str, object]", message)
+    else:
+        example = '{"role": "user", "content": "…"}'
+        raise InvalidInputError(f"a message must be a mapping such as {example}, not {type(message).__name__}")
+    unknown = [key for key in fields if key not in _MESSAGE_FIELDS]
+    if unknown:
+        raise InvalidInputError(f"a message has no field {unknown[0]!r}; there are {', '.join(_MESSAGE_FIELDS)}")
+    name, external = fields.get("name"), fields.get("external_id", fields.get("id"))
+    observed, trust = fields.get("observed_at"), fields.get("trust")
+    return MessageDraft(
+        role=check_choice(Role, fields.get("role", "user"), "role"),
+        text=check_text(_content(fields.get("text", fields.get("content"))), "text", settings),
+        name=None if name is None else check_line(name, "name") or None,
+        observed_at=None if observed is None else as_utc(cast("datetime | str", observed), "observed_at"),
+        external_id=None if external is None else check_line(external, "external_id") or None,
+        trust=None if trust is None else check_choice(Trust, trust, "trust"),
+        metadata=check_metadata(fields.get("metadata") or {}, settings),
+    )
+
+
+def _content(value: object) -> object:
+    """Several text parts of one message are joined by newlines and trimmed; a plain text stays as it is."""
+    if not isinstance(value, list):
+        return value
+    texts: list[str] = []
+    for part in cast("Sequence[object]", value):
+        text = cast("Mapping[str, object]", part).get("text") if isinstance(part, Mapping) else part
+        if isinstance(text, str):
+            texts.append(text)
+    return "\n".join(texts).strip()
+
+
+def memory_draft(text: object, fields: Mapping[str, object], settings: Settings) -> MemoryDraft:
+    """A checked draft of a memory from the keyword arguments of `remember`."""
+    known = [name for name in MemoryDraft.__dataclass_fields__ if name != "text"]
+    unknown = [name for name in fields if name not in known]
+    if unknown:
+        raise InvalidInputError(f"a memory has no field {unknown[0]!r}; there are {', '.join(known)}")
+    given = {name: value for name, value in fields.items() if value is not None}
+    checked: dict[str, Any] = {name: _checked(name, value, settings) for name, value in given.items()}
+    draft = MemoryDraft(text=check_text(text, "text", settings), **checked)
+    if draft.valid_from and draft.valid_to and draft.valid_to <= draft.valid_from:
+        raise InvalidInputError("valid_to must be later than valid_from")
+    return draft
+
+
+def _checked(name: str, value: object, settings: Settings) -> object:
+    if name in _CHOICES:
+        return check_choice(_CHOICES[name], value, name)
+    if name in ("importance", "confidence"):
+        return check_fraction(value, name)
+    if name in ("observed_at", "valid_from", "valid_to", "expires_at"):
+        return as_utc(cast("datetime | str", value), name)
+    if name in ("context", "snippet", "source"):
+        return check_line(value, name, limit=settings.max_text_chars)
+    if name in ("is_private", "is_pinned") and not isinstance(value, bool):
+        raise InvalidInputError(f"{name} must be true or false, not {value!r}")
+    if name == "metadata":
+        return check_metadata(value, settings)
+    return check_categories(value) if name == "categories" else value
+
+
+def check_categories(value: object) -> tuple[str, ...]:
+    """Distinct short tags, in the order given."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InvalidInputError("categories must be a list of texts")
+    tags = tuple(dict.fromkeys(check_line(tag, "a category", limit=64) for tag in cast("Iterable[object]", value)))
+    if len(tags) > MAX_CATEGORIES or not all(tag.strip() for tag in tags):
+        raise InvalidInputError(f"at most {MAX_CATEGORIES} categories, none of them blank")
+    return tags

@@ -1,0 +1,74 @@
+"""What every use case is given: the ports it may call and the numbers it needs."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import uuid_utils
+from numpy.typing import NDArray
+
+from mnemic.model.clocktime import to_microseconds
+from mnemic.model.settings import Settings
+from mnemic.ports.clock import Clock
+from mnemic.ports.embedder import Embedder
+from mnemic.ports.index import Index
+from mnemic.ports.observer import Observer
+from mnemic.ports.store import Reading, Store, Terms
+from mnemic.text.analyser import Analyser
+
+
+class QueryCache:
+    """The vectors of the queries asked last, by space and text."""
+
+    def __init__(self, size: int = 1024) -> None:
+        self._size = size
+        self._vectors: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def get(self, space: str, text: str) -> NDArray[np.float32] | None:
+        """The vector, None when it is not held."""
+        with self._guard:
+            vector = self._vectors.get((space, text))
+            if vector is not None:
+                self._vectors.move_to_end((space, text))
+            return vector
+
+    def put(self, space: str, text: str, vector: NDArray[np.float32]) -> None:
+        """Hold a vector, and let go of the one that was not asked for longest."""
+        with self._guard:
+            self._vectors[space, text] = vector
+            while len(self._vectors) > self._size:
+                self._vectors.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone."""
+
+    store: Store
+    index: Index
+    embedder: Embedder | None
+    clock: Clock
+    observer: Observer
+    analyser: Analyser = field(default_factory=Analyser)
+    settings: Settings = field(default_factory=Settings)
+    queries: QueryCache = field(default_factory=QueryCache)
+
+    @property
+    def reading(self) -> Reading:
+        """How the index wants changes read."""
+        return Reading(self.embedder.space.id if self.embedder else None, self.analyser.name)
+
+    def terms(self, *texts: str | None) -> Terms:
+        """The analysed form of some texts together."""
+        terms = [term for text in texts if text for term in self.analyser.terms(text)]
+        return Terms(self.analyser.name, " ".join(terms))
+
+
+def new_id(at: datetime) -> str:
+    """A UUIDv7 of the moment `at` (of 1970 for an earlier one)."""
+    return str(uuid_utils.uuid7(nanoseconds=max(to_microseconds(at), 0) * 1000))

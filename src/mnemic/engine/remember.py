@@ -1,0 +1,93 @@
+"""Keeps a memory, once: what is already known in the same place is given back instead of stored again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from mnemic.engine.embedding import document_vectors, put_vectors
+from mnemic.engine.parts import Parts, new_id
+from mnemic.errors import InvalidInputError
+from mnemic.model.draft import MemoryDraft
+from mnemic.model.history import Action, HistoryEntry
+from mnemic.model.item import Memory
+from mnemic.model.scope import Level, Scope
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.normalise import dedup_key
+
+
+def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor: str) -> list[Memory]:
+    """Store each draft in one durable transaction; the answer holds, in order, the new memory or the one that already
+    says the same in the same place. `actor` is written into its history.
+    """
+    now = parts.clock.now()
+    memories = [_memory(parts, scope, draft, now) for draft in drafts]
+    vectors = document_vectors(parts, [indexed_text(memory) for memory in memories])
+    with parts.store.write() as work:
+        is_new = work.memories.add([(memory, parts.terms(indexed_text(memory))) for memory in memories])
+        added = [memory for memory, new in zip(memories, is_new, strict=True) if new]
+        ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
+        put_vectors(parts, work, [(memory.partition, memory.id) for memory in added], ready, now)
+        work.history.add([_created(memory, actor, now) for memory in added])
+        kept = [m if new else _known(work, m) for m, new in zip(memories, is_new, strict=True)]
+    parts.observer.count("mnemic.remember.added", len(added))
+    parts.observer.count("mnemic.remember.duplicates", len(memories) - len(added))
+    return kept
+
+
+def indexed_text(memory: Memory) -> str:
+    """What is searched of a memory: its text, why it matters, and the words it came from."""
+    return "\n".join(part for part in (memory.text, memory.context, memory.snippet) if part)
+
+
+def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Memory:
+    level = draft.level or scope.default_level
+    expires_at = draft.expires_at
+    if expires_at is None and level is Level.SESSION:
+        expires_at = now + timedelta(seconds=parts.settings.session_memory_ttl_s)
+    if draft.is_private and scope.agent is None:
+        raise InvalidInputError("is_private=True keeps a memory to its agent; this scope names none")
+    return Memory(
+        id=new_id(now),
+        partition=scope.partition(level),
+        text=draft.text,
+        kind=draft.kind,
+        dedup_key=dedup_key(draft.text),
+        created_at=now,
+        updated_at=now,
+        observed_at=draft.observed_at or now,
+        importance=draft.importance,
+        confidence=draft.confidence,
+        categories=draft.categories,
+        context=draft.context,
+        snippet=draft.snippet,
+        source=draft.source,
+        agent=scope.agent,
+        private_agent=scope.agent if draft.is_private else None,
+        valid_from=draft.valid_from,
+        valid_to=draft.valid_to,
+        expires_at=expires_at,
+        is_pinned=draft.is_pinned,
+        trust=draft.trust,
+        provenance=draft.provenance,
+        metadata=draft.metadata,
+    )
+
+
+def _created(memory: Memory, actor: str, now: datetime) -> HistoryEntry:
+    return HistoryEntry(
+        id=new_id(now),
+        partition=memory.partition,
+        item_id=memory.id,
+        action=Action.CREATED,
+        actor=actor,
+        reason="",
+        at=now,
+        before={},
+        after={},
+    )
+
+
+def _known(work: UnitOfWork, memory: Memory) -> Memory:
+    holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
+    return holder or memory
