@@ -1,0 +1,117 @@
+"""WordPiece tokenising as uncased BERT models expect it (Devlin et al. 2018; Wu et al. 2016).
+
+Answers for turning a text into token ids, token for token as the `tokenizers` package does with its BERT normaliser and
+pre-tokeniser, without depending on it. Two differences are known. The names of special tokens ("[SEP]") inside a text
+are ordinary text here, so no text can forge the structure of the model's input. Characters that entered Unicode after
+that package's tables were made follow this Python's tables.
+"""
+
+from __future__ import annotations
+
+import string
+import unicodedata
+from collections.abc import Sequence
+
+MAX_WORD_CHARACTERS = 100
+"""A longer word becomes one unknown token."""
+
+MAX_CACHED_WORDS = 50_000
+"""Words whose pieces are remembered, about 10 MB; a full cache is emptied and fills again."""
+
+_CJK_RANGES = (
+    range(0x3400, 0x4DC0),
+    range(0x4E00, 0xA000),
+    range(0xF900, 0xFB00),
+    range(0x20000, 0x2A6E0),
+    range(0x2A700, 0x2B820),
+    range(0x2B920, 0x2CEB0),
+    range(0x2F800, 0x2FA20),
+)
+_WHITESPACE_CONTROLS = "\t\n\r"
+_REPLACEMENT_CHARACTER = "\ufffd"
+
+
+class WordPiece:
+    """The tokeniser of one vocabulary. It may be used from several threads at once."""
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        """`vocabulary`: the pieces in the order of their ids; `KeyError` without "[UNK]", "[CLS]" and "[SEP]"."""
+        ids = {piece: index for index, piece in enumerate(vocabulary)}
+        self._unknown, self._start, self._end = ids["[UNK]"], ids["[CLS]"], ids["[SEP]"]
+        self._first = ids
+        self._following = {piece[2:]: index for piece, index in ids.items() if piece.startswith("##")}
+        self._longest = max(map(len, ids))
+        self._cache: dict[str, tuple[int, ...]] = {}
+
+    def encode(self, text: str, max_tokens: int) -> list[int]:
+        """The ids of [CLS], the text's pieces and [SEP], at most `max_tokens` (2 or more) in all: the end is cut.
+
+        A text without a single word (blank, or only control characters) has no ids at all.
+        """
+        limit = max_tokens - 1
+        ids = [self._start]
+        for word in split_words(text):
+            ids += self._cache.get(word) or self._pieces(word)
+            if len(ids) >= limit:
+                break
+        if len(ids) == 1:
+            return []
+        del ids[limit:]
+        ids.append(self._end)
+        return ids
+
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        """The greedy longest matches from the left; one unknown token when some part of the word matches nothing."""
+        if len(word) > MAX_WORD_CHARACTERS:
+            return (self._unknown,)
+        pieces: list[int] = []
+        table, start = self._first, 0
+        while start < len(word):
+            for end in range(min(len(word), start + self._longest), start, -1):
+                piece = table.get(word[start:end])
+                if piece is not None:
+                    break
+            else:
+                pieces = [self._unknown]
+                break
+            pieces.append(piece)
+            table, start = self._following, end
+        if len(self._cache) >= MAX_CACHED_WORDS:
+            self._cache.clear()
+        self._cache[word] = found = tuple(pieces)
+        return found
+
+
+def split_words(text: str) -> list[str]:
+    """The words and punctuation marks of a text: lower case, without accents; CJK characters stand alone."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFD", text)
+    return text.translate(_replacements).split()
+
+
+class _Replacements(dict[int, str]):
+    """What each character becomes before the text is split at spaces; filled as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        replacement = self[code] = _replace(chr(code))
+        return replacement
+
+
+def _replace(character: str) -> str:
+    if character in _WHITESPACE_CONTROLS:
+        return " "
+    category = unicodedata.category(character)
+    if category in ("Cc", "Cf", "Co", "Cs", "Mn") or character == _REPLACEMENT_CHARACTER:
+        return ""
+    if category.startswith("Z"):
+        return " "
+    if category.startswith("P") or character in string.punctuation or _is_cjk(character):
+        return f" {character} "
+    return character.lower()
+
+
+def _is_cjk(character: str) -> bool:
+    return any(ord(character) in block for block in _CJK_RANGES)
+
+
+_replacements = _Replacements()
