@@ -20,6 +20,7 @@ from mnemic.model.conversation import Conversation
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Memory, Message
 from mnemic.model.job import Job, JobState
+from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
 
@@ -242,6 +243,22 @@ class History(Protocol):
         ...
 
 
+class Profiles(Protocol):
+    """Hard facts of users, by key."""
+
+    def put(self, entries: Sequence[ProfileEntry]) -> None:
+        """Write each under its partition and key; an entry that is there keeps its `created_at` and takes the rest."""
+        ...
+
+    def of(self, partition: Partition) -> list[ProfileEntry]:
+        """The entries of a partition, ordered by key."""
+        ...
+
+    def remove(self, partition: Partition, keys: Sequence[str]) -> int:
+        """Remove entries; returns how many there were."""
+        ...
+
+
 class UnitOfWork(Protocol):
     """One transaction: all of it or nothing of it."""
 
@@ -275,13 +292,21 @@ class UnitOfWork(Protocol):
         """What happened."""
         ...
 
+    @property
+    def profiles(self) -> Profiles:
+        """What is known for certain."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class StoreCapabilities:
-    """`is_durable`: what was committed survives the process. `is_shared`: several processes may use it at once."""
+    """`is_durable`: what was committed survives the process. `is_shared`: several processes may use it at once.
+    `is_blocking`: it waits for a server, so that reads worth doing at the same time run on the pool.
+    """
 
     is_durable: bool
     is_shared: bool
+    is_blocking: bool = False
 
 
 class Store(Protocol):

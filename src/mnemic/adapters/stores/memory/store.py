@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
+from mnemic.adapters.stores.memory.profiles import MemoryProfiles
 from mnemic.adapters.stores.memory.records import MemoryHistory, MemoryJobs, MemoryPartitions, MemoryVectors
 from mnemic.adapters.stores.memory.tables import Tables
 from mnemic.adapters.stores.memory.transaction import Transaction
@@ -24,6 +25,7 @@ class MemoryUnitOfWork:
         self.vectors = MemoryVectors(transaction)
         self.jobs = MemoryJobs(transaction)
         self.history = MemoryHistory(transaction)
+        self.profiles = MemoryProfiles(transaction)
 
 
 class MemoryStore:

@@ -12,6 +12,7 @@ from mnemic.model.conversation import Conversation
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Item, Memory, Message
 from mnemic.model.job import Job
+from mnemic.model.profile import ProfileEntry
 from mnemic.model.scope import Partition
 from mnemic.ports.store import Terms
 
@@ -43,6 +44,7 @@ class Tables:
     spaces: dict[str, int] = field(default_factory=dict[str, int])
     jobs: dict[Key, Job] = field(default_factory=dict[Key, Job])
     history: dict[Key, HistoryEntry] = field(default_factory=dict[Key, HistoryEntry])
+    profiles: dict[Key, ProfileEntry] = field(default_factory=dict[Key, ProfileEntry])
 
     def copy(self) -> Tables:
         """A copy whose tables may be changed without changing these."""
@@ -55,4 +57,5 @@ class Tables:
             self.spaces.copy(),
             self.jobs.copy(),
             self.history.copy(),
+            self.profiles.copy(),
         )

@@ -14,6 +14,7 @@ from mnemic.adapters.stores.sqlite.jobs import SqliteJobs
 from mnemic.adapters.stores.sqlite.memories import SqliteMemories
 from mnemic.adapters.stores.sqlite.messages import SqliteMessages
 from mnemic.adapters.stores.sqlite.partitions import SqlitePartitions
+from mnemic.adapters.stores.sqlite.profiles import SqliteProfiles
 from mnemic.adapters.stores.sqlite.session import Session, translated_errors
 from mnemic.adapters.stores.sqlite.statements import migrations, statements
 from mnemic.adapters.stores.sqlite.vectors import SqliteVectors
@@ -34,6 +35,7 @@ class SqliteUnitOfWork:
         self.vectors = SqliteVectors(session)
         self.jobs = SqliteJobs(session)
         self.history = SqliteHistory(session)
+        self.profiles = SqliteProfiles(session)
 
 
 class SqliteStore:
