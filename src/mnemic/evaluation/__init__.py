@@ -1,1 +1,1 @@
-"""Measures quality and speed on the user's own data."""
+"""How good and how fast a memory is, measured through the public verbs."""

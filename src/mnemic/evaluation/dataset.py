@@ -1,0 +1,222 @@
+"""Test sets in the neutral format: a corpus, questions with gold ids, and optionally the haystack of each question.
+
+Answers for reading and checking the files; every complaint names the file and the line. A name that ends in `.gz` is
+unpacked. `docs/reference/evaluation.md` describes the fields.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar, cast
+
+from mnemic.errors import InvalidInputError
+from mnemic.model.clocktime import as_utc
+from mnemic.model.item import Role
+from mnemic.model.scope import Scope
+
+MAX_ID_CHARS = 255
+ROLES = frozenset(role.value for role in Role)
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusRow:
+    """One thing that may be found: a message where it has a session, else a document. `time` is ISO 8601."""
+
+    id: str
+    group: str
+    text: str
+    speaker: str | None = None
+    role: str | None = None
+    time: str | None = None
+    session: str | None = None
+    title: str | None = None
+
+    @property
+    def is_message(self) -> bool:
+        """True when the row was said in a session."""
+        return self.session is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledQuestion:
+    """A question and what should be found: corpus ids with a grade (0 or less: not relevant), and session ids.
+
+    `is_unanswerable`: the right answer is that the memory does not know; such questions are asked but not scored.
+    """
+
+    id: str
+    group: str
+    text: str
+    gold: Mapping[str, float] = field(default_factory=dict[str, float])
+    gold_sessions: tuple[str, ...] = ()
+    category: str = ""
+    is_unanswerable: bool = False
+
+
+_T = TypeVar("_T", CorpusRow, LabelledQuestion)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A corpus and its questions. With `haystacks`, a question is asked of these sessions alone, not of its group."""
+
+    corpus: Sequence[CorpusRow]
+    questions: Sequence[LabelledQuestion]
+    haystacks: Mapping[str, tuple[str, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fields:
+    """Which fields of a question hold its gold and its category. `gold` falls back to "gold" where it is missing."""
+
+    gold: str = "gold"
+    category: str = "category"
+
+
+def load_dataset(corpus: Path, questions: Path, haystacks: Path | None = None, fields: Fields | None = None) -> Dataset:
+    """The test set of these files. Raises `InvalidInputError` for a missing or broken file, a repeated id, a question
+    about a group without rows, gold outside the corpus, or a haystack of an unknown session.
+    """
+    rows = _unique(corpus, _corpus_row)
+    asked = _unique(questions, lambda row: _question(row, fields or Fields()))
+    groups, sessions = {row.group for row in rows.values()}, {row.session for row in rows.values()}
+    for question in asked.values():
+        if question.group not in groups:
+            raise InvalidInputError(
+                f"{questions}: question {question.id!r} asks group {question.group!r}, not in the corpus"
+            )
+        missing = [i for i in question.gold if i not in rows]
+        if missing:
+            raise InvalidInputError(
+                f"{questions}: gold {missing[0]!r} of question {question.id!r} is not in the corpus"
+            )
+    return Dataset(
+        tuple(rows.values()),
+        tuple(asked.values()),
+        None if haystacks is None else _haystacks(haystacks, asked, sessions),
+    )
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[int, Row]]:
+    """(line number from 1, row) of each line that is not blank. Raises `InvalidInputError`, naming file and line."""
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield number, _object(json.loads(line), f"{path}, line {number}")
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"{path}, line {number}: not JSON: {error.msg} (column {error.colno})") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path}, after line {number}: not UTF-8: {error}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise InvalidInputError(f"{path} cannot be read: {error}") from error
+
+
+def _unique(path: Path, parse: Callable[[Row], _T]) -> dict[str, _T]:
+    """The parsed rows of a file by id, in order."""
+    found: dict[str, _T] = {}
+    for number, row in read_json_lines(path):
+        try:
+            parsed = parse(row)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{path}, line {number}: {error}") from error
+        if parsed.id in found:
+            raise InvalidInputError(f"{path}, line {number}: the id {parsed.id!r} stands here for the second time")
+        found[parsed.id] = parsed
+    if not found:
+        raise InvalidInputError(f"{path} has no rows")
+    return found
+
+
+def _corpus_row(row: Row) -> CorpusRow:
+    role, time = _optional_text(row, "role"), _optional_text(row, "time")
+    if role is not None and role not in ROLES:
+        raise InvalidInputError(f"role {role!r} is none of {', '.join(sorted(ROLES))}")
+    if time is not None:
+        as_utc(time, "time")
+    session = _optional_text(row, "session")
+    group = _text(row, "group")
+    Scope(user=group, session=session)  # refuses what cannot name a user or a session
+    return CorpusRow(
+        id=_id(row),
+        group=group,
+        text=_text(row, "text", may_be_blank=True),
+        speaker=_optional_text(row, "speaker"),
+        role=role,
+        time=time,
+        session=session,
+        title=_optional_text(row, "title"),
+    )
+
+
+def _question(row: Row, fields: Fields) -> LabelledQuestion:
+    gold = _object(row.get(fields.gold) or row.get("gold") or {}, "gold")
+    if not all(isinstance(grade, int | float) for grade in gold.values()):
+        raise InvalidInputError("gold must give each corpus id a number, its grade")
+    sessions = cast("list[object]", row.get("gold_sessions") or [])
+    if not isinstance(sessions, list) or not all(isinstance(session, str) for session in sessions):  # pyright: ignore[reportUnnecessaryIsInstance] -- a file may hold anything
+        raise InvalidInputError("gold_sessions must be a list of session ids, or null")
+    return LabelledQuestion(
+        id=_id(row),
+        group=_text(row, "group"),
+        text=_text(row, "text"),
+        gold={i: float(cast("float", grade)) for i, grade in gold.items()},
+        gold_sessions=tuple(cast("list[str]", sessions)),
+        category=str(row.get(fields.category)),
+        is_unanswerable=bool(row.get("abstain")),
+    )
+
+
+def _haystacks(
+    path: Path, asked: Mapping[str, LabelledQuestion], sessions: Collection[str | None]
+) -> dict[str, tuple[str, ...]]:
+    try:
+        table = _object(json.loads(path.read_text(encoding="utf-8")), str(path))
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error}") from error
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from error
+    missing = [i for i in asked if i not in table]
+    if missing:
+        raise InvalidInputError(f"{path} has no haystack for question {missing[0]!r}")
+    found: dict[str, tuple[str, ...]] = {}
+    for question in asked:
+        named = table[question]
+        if not isinstance(named, list):
+            raise InvalidInputError(f"{path}: the haystack of question {question!r} must be a list of session ids")
+        unknown = [s for s in cast("list[object]", named) if s not in sessions]
+        if unknown:
+            raise InvalidInputError(f"{path}: session {unknown[0]!r} of question {question!r} is not in the corpus")
+        found[question] = tuple(cast("list[str]", named))
+    return found
+
+
+def _object(value: object, name: str) -> Row:
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"{name}: must be a JSON object, not {type(value).__name__}")
+    return cast("Row", value)
+
+
+def _id(row: Row) -> str:
+    value = _text(row, "id")
+    if len(value) > MAX_ID_CHARS:
+        raise InvalidInputError(f"the id has {len(value)} characters; at most {MAX_ID_CHARS} are allowed")
+    return value
+
+
+def _text(row: Row, name: str, *, may_be_blank: bool = False) -> str:
+    value = row.get(name)
+    if not isinstance(value, str) or not (value.strip() or may_be_blank):
+        raise InvalidInputError(f"{name} must be text" + ("" if may_be_blank else " with something in it"))
+    return value
+
+
+def _optional_text(row: Row, name: str) -> str | None:
+    return None if row.get(name) is None else _text(row, name)

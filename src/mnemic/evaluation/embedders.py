@@ -1,0 +1,90 @@
+"""Embedders that only an evaluation needs: one that remembers its vectors, and one that needs no model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mnemic.model.space import Space
+from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+
+SYNTHETIC_DIMS = 384
+
+
+class CachingEmbedder:
+    """Another embedder whose document vectors are kept by text, so that a text in many haystacks costs one model call.
+
+    Queries are not kept here: the time of a question holds its embedding, as in use.
+    """
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self._documents: dict[str, Vectors] = {}
+
+    @property
+    def space(self) -> Space:
+        """The space of the inner embedder."""
+        return self._inner.space
+
+    @property
+    def capabilities(self) -> EmbedderCapabilities:
+        """Those of the inner embedder."""
+        return self._inner.capabilities
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """As the port says; a text seen before costs nothing."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._documents]
+        if missing:
+            self._documents.update(zip(missing, self._inner.embed_documents(missing), strict=True))
+        if not texts:
+            return np.zeros((0, self.space.dims), dtype=np.float32)
+        return np.stack([self._documents[text] for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """As the inner embedder."""
+        return self._inner.embed_queries(texts)
+
+    def close(self) -> None:
+        """Close the inner embedder."""
+        self._inner.close()
+
+
+class SyntheticEmbedder:
+    """Unit vectors drawn from a generator that the text seeds: no model, the same on every run, without meaning.
+
+    For measuring speed at sizes that a real model would need hours for.
+    """
+
+    space = Space(
+        model="synthetic",
+        revision="1",
+        precision="fp32",
+        dims=SYNTHETIC_DIMS,
+        pooling="none",
+        query_prefix="",
+        document_prefix="",
+        max_tokens=1_000_000,
+    )
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=256)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """One seeded random direction per text; a blank text has the zero row."""
+        vectors = np.zeros((len(texts), SYNTHETIC_DIMS), dtype=np.float32)
+        for row, text in enumerate(texts):
+            if text.strip():
+                seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+                vectors[row] = np.random.Generator(np.random.SFC64(seed)).standard_normal(SYNTHETIC_DIMS, np.float32)
+                vectors[row] /= np.linalg.norm(vectors[row])
+        return vectors
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """As `embed_documents`."""
+        return self.embed_documents(texts)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+_: tuple[Callable[[Embedder], Embedder], type[Embedder]] = (CachingEmbedder, SyntheticEmbedder)

@@ -1,0 +1,197 @@
+"""Runs a test set through the public verbs: every group (or haystack) is a user of its own, each question a recall.
+
+Answers for how rows become messages and memories, and for the run file. It does not judge; `metrics` does.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import cast
+
+from mnemic.api import Mnemic
+from mnemic.build import build
+from mnemic.config import MEMORY_URL, Config
+from mnemic.errors import InvalidInputError
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
+from mnemic.evaluation.embedders import CachingEmbedder
+from mnemic.evaluation.metrics import Ranking
+from mnemic.model.item import Kind, Role
+from mnemic.model.scope import Scope
+
+STORES = ("sqlite", "memory")
+ID_KEY = "corpus_id"
+"""Where a document's metadata carries the id of its row."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalOptions:
+    """`store`: "sqlite" (a temporary file) or "memory". `embedder`: as in `Config`. `limit`: hits per question."""
+
+    store: str = "sqlite"
+    embedder: str = "minilm"
+    limit: int = 100
+    batch: int = 256
+
+    def __post_init__(self) -> None:
+        if self.store not in STORES:
+            raise InvalidInputError(f"store {self.store!r} is none of {', '.join(STORES)}")
+        if self.limit < 1 or self.batch < 1:
+            raise InvalidInputError("limit and batch must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """One user: what that user's memory holds, and what it is asked."""
+
+    user: str
+    rows: Sequence[CorpusRow]
+    questions: Sequence[LabelledQuestion]
+
+
+def run_retrieval(
+    dataset: Dataset, options: RetrievalOptions | None = None, progress: Progress | None = None
+) -> Iterator[Ranking]:
+    """The rankings of all questions, space by space, in a temporary store that is gone afterwards.
+
+    `Ranking.ms` is the recall call alone, embedding of the question included. What is answered as general background
+    counts as not found. Rows with blank text are never stored.
+    """
+    options, told = options or RetrievalOptions(), progress or _silent
+    spaces = _spaces(dataset)
+    rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
+    stored = asked = 0
+    with _opened(options) as mnemic:
+        for space in spaces:
+            ids: dict[str, list[str]] = {}
+            for batch in _stored(mnemic, space, options.batch):
+                for item_id, corpus_id in batch:
+                    ids.setdefault(item_id, []).append(corpus_id)
+                stored += len(batch)
+                told("store", stored, rows)
+            for question in space.questions:
+                yield _asked(mnemic, space, question, ids, options.limit)
+                asked += 1
+                told("ask", asked, questions)
+
+
+def write_run(path: Path, rankings: Iterable[Ranking]) -> list[Ranking]:
+    """Write one JSON row per ranking, packed where the name ends in `.gz`; the file appears when it is complete."""
+    partial, written = path.with_name(f".{path.name}.part"), list[Ranking]()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(partial, "wt", encoding="utf-8") if path.suffix == ".gz" else partial.open("w") as out:
+            for ranking in rankings:
+                row = {"qid": ranking.qid, "ranked": list(ranking.ranked), "ms": ranking.ms}
+                out.write(json.dumps(row) + "\n")
+                written.append(ranking)
+        partial.replace(path)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return written
+
+
+def read_run(path: Path) -> list[Ranking]:
+    """The rankings of a run file. Raises `InvalidInputError`, naming file and line."""
+    rankings: list[Ranking] = []
+    for number, row in read_json_lines(path):
+        qid, ranked, ms = row.get("qid"), row.get("ranked"), row.get("ms")
+        if not isinstance(qid, str) or not isinstance(ranked, list):
+            raise InvalidInputError(f"{path}, line {number}: a run row has a qid and a list of ranked ids")
+        ids = [str(i) for i in cast("list[object]", ranked)]
+        rankings.append(Ranking(qid, ids, float(ms) if isinstance(ms, int | float) else None))
+    return rankings
+
+
+@contextmanager
+def _opened(options: RetrievalOptions) -> Generator[Mnemic]:
+    with TemporaryDirectory(prefix="mnemic-eval-") as folder:
+        store = MEMORY_URL if options.store == "memory" else str(Path(folder) / "memory.db")
+        parts = build(Config(store=store, embedder=options.embedder))
+        if parts.embedder is not None:
+            parts = replace(parts, embedder=CachingEmbedder(parts.embedder))
+        with Mnemic(parts) as mnemic:
+            yield mnemic
+
+
+def _spaces(dataset: Dataset) -> list[_Space]:
+    by_group: dict[str, list[CorpusRow]] = {}
+    by_session: dict[str, list[CorpusRow]] = {}
+    for row in dataset.corpus:
+        if row.text.strip():
+            by_group.setdefault(row.group, []).append(row)
+            by_session.setdefault(row.session or "", []).append(row)
+    if dataset.haystacks is not None:
+        return [
+            _Space(q.id, [row for s in dataset.haystacks[q.id] for row in by_session.get(s, ())], [q])
+            for q in dataset.questions
+        ]
+    asked: dict[str, list[LabelledQuestion]] = {}
+    for question in dataset.questions:
+        asked.setdefault(question.group, []).append(question)
+    return [_Space(group, by_group.get(group, ()), questions) for group, questions in asked.items()]
+
+
+def _stored(mnemic: Mnemic, space: _Space, batch: int) -> Iterator[list[tuple[str, str]]]:
+    """Store the rows of a space; yields (id of the item, id of the corpus row) as they become durable."""
+    sessions: dict[str, list[CorpusRow]] = {}
+    documents: list[CorpusRow] = []
+    for row in space.rows:
+        if row.session is None:
+            documents.append(row)
+        else:
+            sessions.setdefault(row.session, []).append(row)
+    for session, rows in sessions.items():
+        scope = Scope(user=space.user, session=session)
+        for start in range(0, len(rows), batch):
+            part = rows[start : start + batch]
+            turns = mnemic.capture_many(scope, _exchanges(part))
+            messages = [message for turn in turns for message in turn.messages]
+            yield [(message.id, row.id) for message, row in zip(messages, part, strict=True)]
+    for start in range(0, len(documents), batch):
+        part = documents[start : start + batch]
+        memories = mnemic.remember_many(Scope(user=space.user), [_document(row) for row in part])
+        yield [(memory.id, row.id) for memory, row in zip(memories, part, strict=True)]
+
+
+def _exchanges(rows: Sequence[CorpusRow]) -> list[list[Mapping[str, object]]]:
+    """The messages of a session, cut before each that the assistant (or a tool) did not say."""
+    exchanges: list[list[Mapping[str, object]]] = []
+    for row in rows:
+        role = row.role or Role.USER.value
+        if not exchanges or role == Role.USER.value:
+            exchanges.append([])
+        fields = {"role": role, "text": row.text, "name": row.speaker, "observed_at": row.time, "external_id": row.id}
+        exchanges[-1].append({name: value for name, value in fields.items() if value is not None})
+    return exchanges
+
+
+def _document(row: CorpusRow) -> Mapping[str, object]:
+    text = "\n".join(part for part in (row.title, row.text) if part)
+    return {"text": text, "kind": Kind.DOCUMENT, "observed_at": row.time, "metadata": {ID_KEY: row.id}}
+
+
+def _asked(
+    mnemic: Mnemic, space: _Space, question: LabelledQuestion, ids: Mapping[str, Sequence[str]], limit: int
+) -> Ranking:
+    scope = Scope(user=space.user)
+    start = time.perf_counter()
+    recall = mnemic.recall(scope, question.text, limit=limit)
+    ms = (time.perf_counter() - start) * 1e3
+    found = () if recall.is_fallback else recall.hits
+    return Ranking(question.id, [corpus_id for hit in found for corpus_id in ids[hit.id]], round(ms, 3))
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Tells nobody."""
