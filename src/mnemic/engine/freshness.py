@@ -34,10 +34,12 @@ def catch_up(parts: Parts, partitions: Sequence[Partition]) -> dict[Partition, i
     with parts.store.read() as work:
         versions = work.partitions.versions(partitions)
         for partition, version in versions.items():
-            since = parts.index.version(partition)
-            if since < version:
-                changes = work.partitions.changes(partition, since, parts.reading)
-                parts.index.apply(partition, [_fresh(parts, change) for change in changes], version)
+            # Whoever else forgot or fed the partition between the question and the answer would leave a hole in it.
+            with parts.catching_up.of(partition):
+                since = parts.index.version(partition)
+                if since < version:
+                    changes = work.partitions.changes(partition, since, parts.reading)
+                    parts.index.apply(partition, [_fresh(parts, change) for change in changes], version)
     return versions
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,6 +13,7 @@ import uuid_utils
 from numpy.typing import NDArray
 
 from mnemic.model.clocktime import to_microseconds
+from mnemic.model.scope import Partition
 from mnemic.model.settings import Settings
 from mnemic.ports.clock import Clock
 from mnemic.ports.embedder import Embedder
@@ -19,6 +21,10 @@ from mnemic.ports.index import Index
 from mnemic.ports.observer import Observer
 from mnemic.ports.store import Reading, Store, Terms
 from mnemic.text.analyser import Analyser
+
+
+POOL_THREADS = 8
+"""Threads for what waits: enough for every source of a few contexts at once. They start on first use."""
 
 
 class QueryCache:
@@ -45,6 +51,17 @@ class QueryCache:
                 self._vectors.popitem(last=False)
 
 
+class PartitionLocks:
+    """One lock per partition, shared by a few, so that their number is bounded."""
+
+    def __init__(self, number: int = 64) -> None:
+        self._locks = [threading.Lock() for _ in range(number)]
+
+    def of(self, partition: Partition) -> threading.Lock:
+        """The lock of a partition."""
+        return self._locks[hash(partition) % len(self._locks)]
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone."""
@@ -57,6 +74,8 @@ class Parts:
     analyser: Analyser = field(default_factory=Analyser)
     settings: Settings = field(default_factory=Settings)
     queries: QueryCache = field(default_factory=QueryCache)
+    catching_up: PartitionLocks = field(default_factory=PartitionLocks)
+    pool: Executor = field(default_factory=lambda: ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="mnemic-wait"))
 
     @property
     def reading(self) -> Reading:

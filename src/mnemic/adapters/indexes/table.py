@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.adapters.indexes.evidence import Evidence
 from mnemic.errors import InvalidInputError
-from mnemic.model.candidates import Floats, IndexQuery
+from mnemic.model.candidates import MESSAGE, Floats, IndexQuery
 from mnemic.model.change import Change
 
 NEVER = np.iinfo(np.int64).max
@@ -28,23 +28,6 @@ class Postings:
     def __init__(self) -> None:
         self.slots = array("i")
         self.counts = array("i")
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What one table found: parts of `Candidates`."""
-
-    ids: NDArray[np.object_]
-    counts: Floats
-    lengths: Floats
-    cosines: Floats
-    importances: Floats
-    observed: NDArray[np.int64]
-    items: int
-    total_length: float
-    document_frequencies: NDArray[np.int64]
-    population: tuple[int, float, float]
-    """Vectors, sum of their cosines, sum of the squares."""
 
 
 class Columns:
@@ -81,11 +64,13 @@ class Columns:
 class Table:
     """One partition: postings, columns and vectors by slot. Not safe for threads; its index holds the lock.
 
-    A changed item gets a new slot and its old one dies; `is_sparse` says when it is time to start afresh.
+    A changed item gets a new slot and its old one dies; `is_sparse` says when it is time to start afresh. A table that
+    does not hold terms finds by vector alone and counts no words: another index does that for it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, holds_terms: bool = True) -> None:
         self.version = 0
+        self.holds_terms = holds_terms
         self.postings_held = 0
         self._ids: list[str] = []
         self._slots: dict[str, int] = {}
@@ -99,6 +84,11 @@ class Table:
         """About how much memory the table takes."""
         dims = self._columns.dims if self._columns else 0
         return len(self._ids) * (_ROW_BYTES + dims * 4) + self.postings_held * _POSTING_BYTES
+
+    @property
+    def rows(self) -> int:
+        """How many items there are."""
+        return len(self._slots)
 
     @property
     def is_sparse(self) -> bool:
@@ -116,8 +106,8 @@ class Table:
             if not change.is_gone:
                 self._append(change, columns)
 
-    def search(self, query: IndexQuery) -> Evidence:
-        """The candidates of this partition and its statistics."""
+    def search(self, query: IndexQuery, also: Collection[str] = ()) -> Evidence:
+        """The candidates of this partition, those of the ids `also` that the query admits, and the statistics."""
         rows, columns = len(self._ids), self._columns or Columns(0)
         visible = self._visible(query, columns, rows)
         found = [self._terms.get(term) for term in query.terms]
@@ -128,6 +118,8 @@ class Table:
         chosen = _nearest(cosines, wanted, query.dense_limit)
         for posting in slots:
             chosen[posting] |= wanted[posting]
+        added = [self._slots[i] for i in also if i in self._slots]
+        chosen[added] |= wanted[added]
         places = np.flatnonzero(chosen)
         return Evidence(
             ids=np.array([self._ids[slot] for slot in places], dtype=np.object_),
@@ -140,6 +132,7 @@ class Table:
             total_length=float(columns.lengths[:rows][visible].sum(dtype=np.float64)),
             document_frequencies=frequencies,
             population=population,
+            version=self.version,
         )
 
     def _make_room(self, batch: Sequence[Change]) -> Columns:
@@ -157,7 +150,7 @@ class Table:
         self._ids.append(change.item_id)
         self._slots[change.item_id] = slot
         terms = change.terms.split()
-        for term, count in Counter(terms).items():
+        for term, count in Counter(terms if self.holds_terms else ()).items():
             posting = self._terms.get(term)
             if posting is None:
                 posting = self._terms[term] = Postings()
@@ -198,6 +191,9 @@ class Table:
             slots = [self._slots[i] for i in query.allowed if i in self._slots]
             allowed = np.zeros(rows, dtype=np.bool_)
             allowed[slots] = True
+            if query.messages_until is not None:
+                is_message = columns.kinds[:rows] == self._kinds.get(MESSAGE, 0)
+                allowed |= is_message & (columns.observed[:rows] <= query.messages_until)
             visible = visible & allowed
         return visible
 
