@@ -22,7 +22,6 @@ from mnemic.ports.observer import Observer
 from mnemic.ports.store import Reading, Store, Terms
 from mnemic.text.analyser import Analyser
 
-
 POOL_THREADS = 8
 """Threads for what waits: enough for every source of a few contexts at once. They start on first use."""
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,44 +12,29 @@ from numpy.typing import NDArray
 from mnemic.engine.embedding import query_vector
 from mnemic.engine.freshness import search
 from mnemic.engine.parts import Parts
+from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.score import Scored, by_relevance, by_similarity
 from mnemic.errors import BackendError
 from mnemic.model.candidates import MESSAGE, IndexQuery
 from mnemic.model.clocktime import to_microseconds
-from mnemic.model.filter import EVERYTHING, Filter
-from mnemic.model.item import Item, Kind
-from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.filter import EVERYTHING
+from mnemic.model.item import Item
+from mnemic.model.query import Order
 from mnemic.model.recall import Contribution, Hit, Recall
-from mnemic.model.scope import Level, Scope, Visibility
+from mnemic.model.scope import Scope, Visibility
 
 _log = logging.getLogger("mnemic.recall")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked. `kinds` may hold "message" beside the kinds of memories; empty means everything.
-
-    `min_similarity` set means: by cosine alone, at least so much (inclusive). `limits` caps hits per level.
-    """
-
-    text: str
-    limit: int | None = 5
-    limits: Mapping[Level, int] = field(default_factory=dict[Level, int])
-    levels: tuple[Level, ...] = ()
-    kinds: frozenset[str] = frozenset()
-    filter: Filter = EVERYTHING
-    min_similarity: float | None = None
-
-
 def recall(parts: Parts, scope: Scope, question: Question) -> Recall:
     """Hits, best first; when nothing matches, the most important memories, marked as general background."""
-    watch = _Watch()
+    watch = Watch(question.deadline_ms)
     visible = scope.visibility.at(*question.levels)
-    vector, degraded = _embedded(parts, question.text)
+    vector, degraded = _embedded(parts, question.text, watch)
     watch.lap("embed")
     hits: tuple[Hit, ...] = ()
     if question.text.strip() and visible.partitions:
-        scored = _scored(parts, visible, question, vector)
+        scored = ranked(parts, visible, question, vector)
         watch.lap("search")
         hits = _hits(parts, visible, question, scored)
     hits = hits or _background(parts, visible, question)
@@ -59,38 +43,29 @@ def recall(parts: Parts, scope: Scope, question: Question) -> Recall:
     return Recall(question.text, hits, degraded, watch.laps)
 
 
-class _Watch:
-    """Milliseconds between laps."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._start = self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps[name] = (now - self._last) * 1e3
-        self._last = now
-
-    def total(self) -> float:
-        self.laps["total"] = (time.perf_counter() - self._start) * 1e3
-        return self.laps["total"]
+def embedded(parts: Parts, text: str) -> NDArray[np.float32] | None:
+    """The vector of a question, None when there is none to be had."""
+    return _embedded(parts, text, Watch(None))[0]
 
 
-def _embedded(parts: Parts, text: str) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
+def _embedded(parts: Parts, text: str, watch: Watch) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     try:
-        return query_vector(parts, text), ()
+        if watch.deadline_ms is None or not text.strip():
+            return query_vector(parts, text), ()
+        return parts.pool.submit(query_vector, parts, text).result(watch.left_s()), ()
     except BackendError as error:
         _log.error("embedding a question failed (%s); answering by keyword alone", type(error).__name__)
         parts.observer.count("mnemic.embedding.failure", operation="read")
         return None, (f"dense: the embedder failed ({type(error).__name__})",)
+    except TimeoutError:
+        parts.observer.count("mnemic.recall.late", source="dense")
+        return None, (f"dense: not within the deadline of {watch.deadline_ms:g} ms",)
 
 
-def _scored(parts: Parts, visible: Visibility, question: Question, vector: NDArray[np.float32] | None) -> Scored:
+def ranked(parts: Parts, visible: Visibility, question: Question, vector: NDArray[np.float32] | None) -> Scored:
+    """Every candidate of a question, scored and in order."""
     now = parts.clock.now()
-    allowed: frozenset[str] | None = None
-    if question.filter != EVERYTHING:
-        with parts.store.read() as work:
-            allowed = frozenset(work.memories.ids(visible, MemoryQuery(now=now, filter=question.filter)))
+    allowed = _allowed(parts, visible, question, now) if question.is_conditional else None
     is_similarity = question.min_similarity is not None
     terms = () if is_similarity else tuple(dict.fromkeys(parts.analyser.query_terms(question.text)))
     query = IndexQuery(
@@ -102,6 +77,8 @@ def _scored(parts: Parts, visible: Visibility, question: Question, vector: NDArr
         dense_limit=max(parts.settings.dense_candidates, question.limit or 0),
         kinds=question.kinds,
         allowed=allowed,
+        messages_until=_messages_until(question),
+        include_inactive=question.is_about_the_past,
     )
     found = search(parts, query)
     if question.min_similarity is not None:
@@ -109,10 +86,22 @@ def _scored(parts: Parts, visible: Visibility, question: Question, vector: NDArr
     return by_relevance(found, parts.settings.weights)
 
 
+def _allowed(parts: Parts, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:
+    with parts.store.read() as work:
+        return frozenset(work.memories.ids(visible, question.memory_query(now)))
+
+
+def _messages_until(question: Question) -> int | None:
+    """Up to when messages may have been said: they have no fields to filter by, but a time."""
+    if question.filter != EVERYTHING or not question.is_about_the_past:
+        return None
+    return to_microseconds(min(at for at in (question.as_of, question.known_at) if at is not None))
+
+
 def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored) -> tuple[Hit, ...]:
     """The best candidates that the store still shows, within the limits."""
     limit = len(scored.order) if question.limit is None else question.limit
-    room = dict(question.limits)
+    now, chosen = parts.clock.now(), Selection(question)
     hits: list[Hit] = []
     for start in range(0, len(scored.order), limit or 1):
         if len(hits) >= limit:
@@ -121,20 +110,16 @@ def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored)
         items = _rows(parts, visible, [str(i) for i in scored.candidates.ids[places]])
         for place in places:
             item = items.get(str(scored.candidates.ids[place]))
-            if item is None or len(hits) >= limit or room.get(item.partition.level, 1) <= 0:
-                continue
-            if item.partition.level in room:
-                room[item.partition.level] -= 1
-            hits.append(_hit(item, scored, int(place)))
+            if item is not None and len(hits) < limit and chosen.takes(item, now):
+                hits.append(_hit(item, scored, int(place)))
     return tuple(hits)
 
 
 def _rows(parts: Parts, visible: Visibility, ids: list[str]) -> dict[str, Item]:
-    now = parts.clock.now()
     with parts.store.read() as work:
-        memories = [m for m in work.memories.get(visible, ids) if m.expires_at is None or m.expires_at > now]
-        missing = set(ids) - {memory.id for memory in memories}
-        messages = work.messages.get(visible, [i for i in ids if i in missing])
+        memories = work.memories.get(visible, ids)
+        known = {memory.id for memory in memories}
+        messages = work.messages.get(visible, [i for i in ids if i not in known])
     return {item.id: item for item in (*memories, *messages)}
 
 
@@ -146,11 +131,10 @@ def _hit(item: Item, scored: Scored, place: int) -> Hit:
 
 
 def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:
-    kinds = tuple(Kind(kind) for kind in sorted(question.kinds) if kind != MESSAGE)
-    if question.kinds and not kinds:
+    if question.kinds and question.kinds <= {MESSAGE}:
         return ()
     limit = min(question.limit or parts.settings.fallback_limit, parts.settings.fallback_limit)
-    query = MemoryQuery(now=parts.clock.now(), kinds=kinds, filter=question.filter, order=Order.IMPORTANCE, limit=limit)
+    query = replace(question.memory_query(parts.clock.now()), order=Order.IMPORTANCE, limit=limit)
     with parts.store.read() as work:
         memories = work.memories.list(visible, query)
     return tuple(

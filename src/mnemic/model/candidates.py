@@ -30,6 +30,7 @@ class IndexQuery:
     dense_limit: int
     kinds: frozenset[str] = frozenset()
     allowed: frozenset[str] | None = None
+    messages_until: int | None = None
     include_inactive: bool = False
 
 

@@ -1,0 +1,90 @@
+"""The fields of a memory as JSON values and back: for history, undo and export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, cast
+
+from mnemic.model.item import Kind, Memory, Provenance, State, Trust
+
+CHANGEABLE = (
+    "text",
+    "dedup_key",
+    "kind",
+    "importance",
+    "confidence",
+    "categories",
+    "context",
+    "snippet",
+    "source",
+    "private_agent",
+    "observed_at",
+    "valid_from",
+    "valid_to",
+    "retired_at",
+    "expires_at",
+    "is_pinned",
+    "state",
+    "other_id",
+    "trust",
+    "provenance",
+    "metadata",
+)
+"""Everything an edit may change; access counts and the time of the last update are no content."""
+
+_TIMES = (
+    "observed_at",
+    "created_at",
+    "updated_at",
+    "valid_from",
+    "valid_to",
+    "retired_at",
+    "expires_at",
+    "last_accessed_at",
+)
+_READERS: Mapping[str, Callable[[Any], object]] = {
+    **dict.fromkeys(_TIMES, datetime.fromisoformat),
+    "kind": Kind,
+    "state": State,
+    "trust": Trust,
+    "categories": tuple,
+    "provenance": lambda entries: tuple(Provenance(**entry) for entry in entries),
+}
+
+
+def to_json(value: object) -> object:
+    """A field's value as JSON: times as ISO 8601, enumerations as their text, tuples as lists."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, Provenance):
+        return asdict(value)
+    if isinstance(value, tuple):
+        return [to_json(part) for part in cast("tuple[object, ...]", value)]
+    return dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
+
+
+def from_json(name: str, value: object) -> Any:
+    """The inverse of `to_json` for the field `name`. Raises ValueError or TypeError for what it cannot be."""
+    return value if value is None else _READERS.get(name, lambda same: same)(value)
+
+
+def differences(before: Memory, after: Memory) -> tuple[dict[str, object], dict[str, object]]:
+    """The changed fields of two forms of a memory, as JSON: as they were, and as they are."""
+    names = [name for name in CHANGEABLE if getattr(before, name) != getattr(after, name)]
+    return as_json(before, names), as_json(after, names)
+
+
+def as_json(memory: Memory, names: Iterable[str]) -> dict[str, object]:
+    """Some fields of a memory as JSON."""
+    return {name: to_json(getattr(memory, name)) for name in names}
+
+
+def with_fields(memory: Memory, fields: Mapping[str, object]) -> Memory:
+    """The memory with fields given as JSON put in."""
+    values: dict[str, Any] = {name: from_json(name, value) for name, value in fields.items()}
+    return replace(memory, **values)

@@ -1,0 +1,75 @@
+"""The profile: hard facts of a user by key, always in the prompt, and beside them what matters or is new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mnemic.engine.inputs import check_text
+from mnemic.engine.parts import Parts
+from mnemic.errors import InvalidInputError
+from mnemic.model.profile import Profile, ProfileEntry
+from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.scope import Level, Partition, Scope
+
+MAX_KEY_CHARS = 100
+MAX_VALUE_CHARS = 2000
+DYNAMIC_MEMORIES = 10
+
+
+def profile_partition(scope: Scope) -> Partition:
+    """Whose profile a scope means: its user's, or, where no user is named, its session's (R-15)."""
+    return scope.partition(Level.USER if scope.user is not None else Level.SESSION)
+
+
+def set_profile(parts: Parts, scope: Scope, entries: Mapping[str, str | None], *, source: str) -> list[ProfileEntry]:
+    """Write facts by key (a value of None removes its key) and give the whole static profile back."""
+    now, partition = parts.clock.now(), profile_partition(scope)
+    kept = [
+        ProfileEntry(partition, _key(key), _value(parts, key, value), source, now, now)
+        for key, value in entries.items()
+        if value is not None
+    ]
+    removed = [_key(key) for key, value in entries.items() if value is None]
+    with parts.store.write() as work:
+        work.profiles.put(kept)
+        if removed:
+            work.profiles.remove(partition, removed)
+        return work.profiles.of(partition)
+
+
+def get_profile(parts: Parts, scope: Scope) -> list[ProfileEntry]:
+    """The static profile, by key; empty where nobody is named or nothing is known."""
+    if scope.user is None and scope.session is None:
+        return []
+    with parts.store.read() as work:
+        return work.profiles.of(profile_partition(scope))
+
+
+def whole_profile(parts: Parts, scope: Scope) -> Profile:
+    """Static facts, and the most important and newest memories of the user, in one read."""
+    if scope.user is None and scope.session is None:
+        return Profile((), ())
+    visible = scope.visibility.at(Level.USER)
+    query = MemoryQuery(now=parts.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES)
+    newest = MemoryQuery(now=query.now, order=Order.NEWEST, limit=DYNAMIC_MEMORIES // 2)
+    with parts.store.read() as work:
+        static = work.profiles.of(profile_partition(scope))
+        memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
+    current = [m for m in memories if m.valid_to is None or m.valid_to > query.now]
+    unique = {memory.id: memory for memory in current}
+    return Profile(tuple(static), tuple(unique.values())[:DYNAMIC_MEMORIES])
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY_CHARS or "\n" in key:
+        raise InvalidInputError(f"a profile key is one line of 1 to {MAX_KEY_CHARS} characters, not {key!r:.120}")
+    return key.strip()
+
+
+def _value(parts: Parts, key: str, value: object) -> str:
+    text = check_text(value, f"the value of {key!r}", parts.settings)
+    if len(text) > MAX_VALUE_CHARS:
+        raise InvalidInputError(
+            f"the value of {key!r} has {len(text)} characters; at most {MAX_VALUE_CHARS} are allowed"
+        )
+    return text

@@ -1,0 +1,124 @@
+"""What is asked of recall, which of the found things may be shown, and how much time is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mnemic.model.candidates import MESSAGE
+from mnemic.model.filter import EVERYTHING, Filter
+from mnemic.model.item import Item, Kind, Message, State
+from mnemic.model.query import MemoryQuery
+from mnemic.model.scope import Level
+
+_PAST_STATES = (State.ACTIVE, State.SUPERSEDED, State.ARCHIVED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked. `kinds` may hold "message" beside the kinds of memories; empty means everything.
+
+    `min_similarity` set means: by cosine alone, at least so much (inclusive). `limits` caps hits per level,
+    `max_results` those of user and agent level together. `min_importance` is asked of user-level memories. `excluded`
+    ids are not shown. `as_of`: what was true then; `known_at`: what was known then. `deadline_ms` from the start of the
+    call.
+    """
+
+    text: str
+    limit: int | None = 5
+    limits: Mapping[Level, int] = field(default_factory=dict[Level, int])
+    max_results: int | None = None
+    min_importance: float = 0.0
+    levels: tuple[Level, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    filter: Filter = EVERYTHING
+    min_similarity: float | None = None
+    excluded: frozenset[str] = frozenset()
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    deadline_ms: float | None = None
+
+    @property
+    def is_about_the_past(self) -> bool:
+        """True when it asks for another time than now."""
+        return self.as_of is not None or self.known_at is not None
+
+    @property
+    def is_conditional(self) -> bool:
+        """True when the store must say which memories may be shown."""
+        return self.filter != EVERYTHING or self.is_about_the_past
+
+    def memory_query(self, now: datetime) -> MemoryQuery:
+        """The conditions on memories, as the store takes them."""
+        return MemoryQuery(
+            now=now,
+            states=_PAST_STATES if self.is_about_the_past else (State.ACTIVE,),
+            kinds=tuple(Kind(kind) for kind in sorted(self.kinds - {MESSAGE})),
+            filter=self.filter,
+            as_of=self.as_of,
+            known_at=self.known_at,
+        )
+
+
+class Selection:
+    """Takes found items one by one, best first, as long as their caps have room."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._room = dict(question.limits)
+        self._long_term = question.max_results
+
+    def takes(self, item: Item, now: datetime) -> bool:
+        """True, and counted, when the item may be shown at `now` and there is room for it."""
+        level = item.partition.level
+        is_long_term = level in (Level.USER, Level.AGENT)
+        if not self._admits(item, now) or self._room.get(level, 1) <= 0 or (is_long_term and self._long_term == 0):
+            return False
+        if level in self._room:
+            self._room[level] -= 1
+        if is_long_term and self._long_term is not None:
+            self._long_term -= 1
+        return True
+
+    def _admits(self, item: Item, now: datetime) -> bool:
+        question = self._question
+        if item.id in question.excluded:
+            return False
+        if isinstance(item, Message):
+            return (question.as_of is None or item.observed_at <= question.as_of) and (
+                question.known_at is None or item.created_at <= question.known_at
+            )
+        if item.expires_at is not None and item.expires_at <= now:
+            return False
+        if item.partition.level is Level.USER and item.importance < question.min_importance:
+            return False
+        at = question.as_of or now
+        return question.known_at is not None or item.valid_to is None or item.valid_to > at
+
+
+class Watch:
+    """Milliseconds between laps, and how much of the deadline is left."""
+
+    def __init__(self, deadline_ms: float | None) -> None:
+        self.deadline_ms = deadline_ms
+        self.laps: dict[str, float] = {}
+        self._start = self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """The time since the last lap went into `name`."""
+        now = time.perf_counter()
+        self.laps[name] = (now - self._last) * 1e3
+        self._last = now
+
+    def total(self) -> float:
+        """Milliseconds since the start, also as the lap "total"."""
+        self.laps["total"] = (time.perf_counter() - self._start) * 1e3
+        return self.laps["total"]
+
+    def left_s(self) -> float | None:
+        """Seconds until the deadline, never below 0; None without one."""
+        if self.deadline_ms is None:
+            return None
+        return max(self._start + self.deadline_ms / 1e3 - time.perf_counter(), 0.0)
