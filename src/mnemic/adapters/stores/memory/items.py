@@ -48,8 +48,9 @@ class MemoryMessages:
             )
 
     def get(self, visible: Visibility, ids: Sequence[str]) -> list[Message]:
-        found = {message.id: message for message in self._visible(visible)}
-        return [found[i] for i in ids if i in found]
+        rows = self._transaction.tables.messages
+        found = [rows[p, i].item for i in ids for p in visible.partitions if (p, i) in rows]
+        return [message for message in found if message.state != State.ERASED]
 
     def of_turn(self, visible: Visibility, turn_id: str) -> list[Message]:
         found = [message for message in self._visible(visible) if message.turn_id == turn_id]
@@ -107,8 +108,9 @@ class MemoryMemories:
         return [self._add(memory, terms) for memory, terms in rows]
 
     def get(self, visible: Visibility, ids: Sequence[str]) -> builtins.list[Memory]:
-        found = {memory.id: memory for memory in self._visible(visible) if memory.state != State.ERASED}
-        return [found[i] for i in ids if i in found]
+        rows = self._transaction.tables.memories
+        found = [rows[p, i].item for i in ids for p in visible.partitions if (p, i) in rows]
+        return [m for m in found if m.state != State.ERASED and visible.admits(m.partition, m.private_agent)]
 
     def holder(self, partition: Partition, private_agent: str | None, dedup_key: str) -> Memory | None:
         for row in self._transaction.tables.memories.values():

@@ -1,0 +1,69 @@
+"""Makes what stores answer comparable, and takes down the whole state of a store through its ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+import numpy as np
+
+from mnemic.model.change import Change
+from mnemic.model.item import State
+from mnemic.model.job import JobState
+from mnemic.model.query import MemoryQuery
+from mnemic.model.scope import Visibility
+from mnemic.ports.store import Reading, StaleTerms, Store, UnitOfWork
+from mnemic.testing.samples import READING
+
+BEGINNING = datetime(1, 1, 1, tzinfo=UTC)  # nothing has expired yet
+
+
+def plain(value: object) -> object:
+    """The value with arrays, and the dataclasses around them, as tuples, so that `==` compares all of it."""
+    if isinstance(value, np.ndarray):
+        return tuple(value.tolist())
+    if isinstance(value, Change | StaleTerms):
+        return tuple(plain(getattr(value, field.name)) for field in fields(value))
+    if is_dataclass(value) or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, Sequence):
+        return [plain(inner) for inner in cast("Sequence[object]", value)]
+    return value
+
+
+def state_of(store: Store) -> dict[str, object]:
+    """Everything a store holds, by port; equal states compare equal whatever the store."""
+    with store.read() as work:
+        return {**_partitions(work), **_rows(work)}
+
+
+def _partitions(work: UnitOfWork) -> dict[str, object]:
+    partitions = work.partitions.all()
+    return {
+        "versions": work.partitions.versions(partitions),
+        "count": work.partitions.count(partitions),
+        "changes": {p: plain(list(work.partitions.changes(p, 0, READING))) for p in partitions},
+        "texts": {p: plain(list(work.partitions.changes(p, 0, Reading(None, "another")))) for p in partitions},
+        "missing": {p: work.vectors.missing(p, READING.space or "", 10_000) for p in partitions},
+        "spaces": work.vectors.spaces(),
+        "jobs": work.jobs.list(None, tuple(JobState), 10_000),
+    }
+
+
+def _rows(work: UnitOfWork) -> dict[str, object]:
+    partitions = tuple(work.partitions.all())
+    changes = [change for p in partitions for change in work.partitions.changes(p, 0, READING)]
+    found = [change if isinstance(change, Change) else change.change for change in changes]
+    ids = [change.item_id for change in found]
+    query = MemoryQuery(now=BEGINNING, states=tuple(State))
+    rows: dict[str, object] = {}
+    for agent in {None, *(change.private_agent for change in found)}:
+        everything = Visibility(partitions, agent)
+        rows[f"memories seen by {agent}"] = work.memories.list(everything, query)
+        rows[f"messages seen by {agent}"] = work.messages.get(everything, ids)
+        rows[f"history seen by {agent}"] = [work.history.of(everything, item_id) for item_id in ids]
+    return rows

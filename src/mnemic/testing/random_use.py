@@ -1,0 +1,333 @@
+"""Random operations on a store: every port, several orgs, users, agents and sessions, missing parts, private rows.
+
+An operation is decided before it runs, so that two stores can be asked the very same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from random import Random
+
+from mnemic.model.filter import NUMBER_FIELDS, TIME_FIELDS, parse_filter
+from mnemic.model.item import Kind, Memory, State, Trust
+from mnemic.model.job import Job, JobState
+from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.scope import Level, Partition, Scope
+from mnemic.ports.store import MAIN_VIEW, Reading, UnitOfWork
+from mnemic.testing.samples import (
+    ANALYSER,
+    MINUTE,
+    NOW,
+    SPACE,
+    a_job,
+    a_memory,
+    a_message,
+    a_vector,
+    an_entry,
+    new_id,
+    terms,
+)
+
+Operation = Callable[[UnitOfWork], object]
+TEXTS = ("tea", "Tea ", "", " \n", "ü😀", "a'b\"c\\", "nul \x00 nul", "long " * 40)
+KINDS = ("curate", "decay")
+WORKERS = ("w1", "w2")
+KEYS = ("n", "s", "list", "deep")
+VALUES: tuple[object, ...] = (
+    1,
+    1.0,
+    0,
+    -2.5,
+    2**53 + 1,
+    True,
+    False,
+    None,
+    "1",
+    "tea",
+    "ü",
+    ["tea", 1, True],
+    {"n": 1},
+)
+SCALARS: tuple[str | float, ...] = (1, 1.0, 0, -2.5, 2**53, True, False, "1", "tea", "te", "", "ü")
+TIMES = tuple(NOW + step * MINUTE for step in range(-2, 4))
+
+
+def every_scope() -> list[Scope]:
+    """Two orgs, each part one of two names or missing."""
+    names: tuple[tuple[str | None, ...], ...] = ((None, "jarvis", "friday"), (None, "anna", "bert"), (None, "s1", "s2"))
+    return [
+        Scope(org, agent, user, session)
+        for org in ("acme", "other")
+        for agent in names[0]
+        for user in names[1]
+        for session in names[2]
+    ]
+
+
+@dataclass(slots=True)
+class RandomUse:
+    """Decides operations by `random`; remembers the ids it made, so that later operations meet them. `now` may move."""
+
+    random: Random
+    now: datetime = NOW
+    memory_ids: list[str] = field(default_factory=list[str])
+    message_ids: list[str] = field(default_factory=list[str])
+    claimed: list[Job] = field(default_factory=list[Job])
+
+    def writing(self) -> Operation:
+        """One operation that writes."""
+        kinds = (self._add_memory,) * 3 + (self._add_message,) * 2
+        kinds += (self._replace, self._touch, self._erase_memory, self._erase_message, self._put_vector)
+        kinds += (self._add_job, self._claim, self._release, self._retry, self._add_history, self._scrub)
+        return self.random.choice(kinds)()
+
+    def reading(self) -> Operation:
+        """One operation that reads."""
+        kinds = (self._list,) * 4 + (self._get, self._said, self._changes, self._vectors, self._jobs, self._history)
+        return self.random.choice(kinds)()
+
+    def scope(self) -> Scope:
+        """Any scope."""
+        return self.random.choice(every_scope())
+
+    def partition(self) -> Partition:
+        """The partition of some scope at some level that it has."""
+        scope = self.scope()
+        parts = {Level.SESSION: scope.session, Level.USER: scope.user, Level.AGENT: scope.agent, Level.ORG: scope.org}
+        return scope.partition(self.random.choice([level for level, part in parts.items() if part is not None]))
+
+    def moment(self) -> datetime:
+        """A time near now."""
+        return self.now + self.random.randint(-2, 3) * MINUTE
+
+    def memory(self, partition: Partition) -> Memory:
+        """A memory with every field as it falls."""
+        pick = self.random.choice
+        text = pick(TEXTS)
+        optional = {name: pick((None, self.moment())) for name in ("valid_from", "valid_to", "retired_at")}
+        return a_memory(
+            text,
+            partition,
+            kind=pick(tuple(Kind)),
+            state=pick((State.ACTIVE,) * 4 + tuple(state for state in State if state != State.ERASED)),
+            private_agent=pick((None, None, "jarvis", "friday")),
+            agent=pick((None, "jarvis")),
+            trust=pick(tuple(Trust)),
+            importance=pick((0.0, 0.25, 0.5, 1.0)),
+            confidence=pick((0.0, 1 / 3, 1.0)),
+            categories=tuple(self.random.sample(("tea", "plan", "ü", "1"), self.random.randint(0, 2))),
+            source=pick(("", "chat")),
+            is_pinned=pick((True, False)),
+            metadata=self._metadata(),
+            created_at=self.moment(),
+            observed_at=self.moment(),
+            updated_at=self.now,
+            expires_at=pick((None, None, self.moment())),
+            **optional,
+        )
+
+    def filter_mapping(self, depth: int = 2) -> dict[str, object]:
+        """A filter over any field and operator, up to `depth` levels of and, or, not."""
+        kind = self.random.randint(0, 5 if depth else 2)
+        if kind <= 2:
+            return self._condition()
+        inner = [self.filter_mapping(depth - 1) for _ in range(self.random.randint(0, 3))]
+        return {"not": self.filter_mapping(depth - 1)} if kind == 5 else {("and", "or")[kind - 3]: inner}
+
+    def query(self) -> MemoryQuery:
+        """A query with every condition as it falls."""
+        pick = self.random.choice
+        return MemoryQuery(
+            now=self.now,
+            states=tuple(self.random.sample(tuple(State), self.random.randint(0, 3))),
+            kinds=pick(((), (), (Kind.FACT, Kind.GOAL))),
+            filter=parse_filter(pick((None, self.filter_mapping()))),
+            as_of=pick((None, None, self.moment())),
+            known_at=pick((None, None, self.moment())),
+            order=pick(tuple(Order)),
+            limit=pick((None, 0, 1, 3)),
+            after=pick((None, None, self._known(self.memory_ids))),
+        )
+
+    def _metadata(self) -> dict[str, object]:
+        keys = self.random.sample(KEYS, self.random.randint(0, 3))
+        return {key: self.random.choice(VALUES) for key in keys}
+
+    def _condition(self) -> dict[str, object]:
+        pick = self.random.choice
+        name = pick(("kind", "state", "level", "agent", "text", "categories", "is_pinned", "metadata", "metadata"))
+        name = pick((name, name, pick(NUMBER_FIELDS), pick(TIME_FIELDS)))
+        operator = pick(("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"))
+        if name == "is_pinned":
+            return {name: {pick(("eq", "ne")): pick((True, False))}}
+        if name == "metadata":
+            name = "metadata." + pick((*KEYS, "deep.n", "list.0"))
+            operator, values = pick((operator, "contains")), SCALARS
+        elif name == "categories":
+            operator, values = pick(("contains", "exists")), ("tea", "te", "ü")
+        elif name in TIME_FIELDS:
+            values = tuple(time.isoformat() for time in TIMES)
+        elif name in NUMBER_FIELDS:
+            values = (0, 0.25, 0.5, 1, 3)
+        else:
+            operator, values = pick((operator, "contains")), ("fact", "active", "user", "jarvis", "tea", "e", "")
+        value: object = pick(values)
+        if operator == "exists":
+            value = pick((True, False))
+        elif operator == "in":
+            value = [pick(values) for _ in range(self.random.randint(0, 3))]
+        return {name: {operator: value}}
+
+    def _known(self, ids: Sequence[str]) -> str:
+        return self.random.choice((*ids[-30:], "unknown"))
+
+    def _add_memory(self) -> Operation:
+        memory = self.memory(self.partition())
+        self.memory_ids.append(memory.id)
+        twin = replace(memory, id=new_id())
+        return lambda work: work.memories.add([(memory, terms(memory.text)), (twin, terms("twin"))])
+
+    def _add_message(self) -> Operation:
+        scope = self.random.choice([s for s in every_scope() if s.session is not None])
+        external = self.random.choice((None, None, "x1", "x2"))
+        message = a_message(1, self.random.choice(TEXTS), scope, external_id=external, observed_at=self.moment())
+        self.message_ids.append(message.id)
+        metadata = self._metadata()
+
+        def add(work: UnitOfWork) -> object:
+            place = work.messages.conversation(message.partition, message.session, self.now)
+            placed = replace(message, position=place.messages + 1, turn=place.turns + 1, metadata=metadata)
+            work.messages.add([(placed, terms(placed.text))])
+            return place
+
+        return add
+
+    def _replace(self) -> Operation:
+        item_id, scope, new = self._known(self.memory_ids), self.scope(), self.memory(self.partition())
+        step = timedelta(microseconds=self.random.randint(0, 1))
+        is_new_text = self.random.choice((True, False))
+
+        def change(work: UnitOfWork) -> object:
+            found = work.memories.get(scope.visibility, [item_id])
+            if not found:
+                return found
+            old = found[0]
+            text = new.text if is_new_text else old.text
+            changed = replace(new, id=old.id, partition=old.partition, text=text)
+            return work.memories.replace(changed, terms(text), old.updated_at + step)
+
+        return change
+
+    def _touch(self) -> Operation:
+        partition, accesses, at = self.partition(), {self._known(self.memory_ids): 2}, self.moment()
+        return lambda work: work.memories.touch(partition, accesses, at)
+
+    def _erase_memory(self) -> Operation:
+        partition, item_id = self.partition(), self._known(self.memory_ids)
+        return lambda work: work.memories.erase(partition, [item_id, item_id], self.now)
+
+    def _erase_message(self) -> Operation:
+        partition, item_id = self.partition(), self._known(self.message_ids)
+        return lambda work: work.messages.erase(partition, [item_id])
+
+    def _put_vector(self) -> Operation:
+        item_id, scope = self._known((*self.memory_ids, *self.message_ids)), self.scope()
+        view, space = self.random.choice((MAIN_VIEW, "window")), self.random.choice((SPACE, SPACE, "another"))
+        row = a_vector(item_id, 1, self.random.randint(0, 3), self.random.choice((0.5, 0.1)), view=view, space=space)
+        wrong = replace(row, vector=row.vector[:2])
+        rows = self.random.choice(([row],) * 5 + ([row, wrong],))
+        at = self.now
+
+        def put(work: UnitOfWork) -> object:
+            return [work.vectors.put(partition, rows, at) for partition in scope.visibility.partitions]
+
+        return put
+
+    def _add_job(self) -> Operation:
+        pick = self.random.choice
+        job = a_job(pick(("1", "2")), self.partition(), kind=pick(KINDS), run_at=self.moment())
+        return lambda work: work.jobs.add([job])
+
+    def _claim(self) -> Operation:
+        worker, now = self.random.choice(WORKERS), self.now
+
+        def claim(work: UnitOfWork) -> object:
+            job = work.jobs.claim(KINDS, worker, now, now + MINUTE)
+            if job is not None and job not in self.claimed:
+                self.claimed.append(job)
+            return job
+
+        return claim
+
+    def _release(self) -> Operation:
+        job = self.random.choice((*self.claimed[-5:], replace(a_job(), worker="w1")))
+        action = self.random.randint(0, 2)
+        if action == 0:
+            return lambda work: work.jobs.finish(job)
+        retry_at = None if action == 1 else self.moment()
+        return lambda work: work.jobs.fail(job, "it failed", retry_at)
+
+    def _retry(self) -> Operation:
+        ids, partitions = [job.id for job in self.claimed[-9:]], self.random.choice((None, [self.partition()]))
+        return lambda work: work.jobs.retry(partitions, ids, self.now)
+
+    def _add_history(self) -> Operation:
+        entry = an_entry(self._known((*self.memory_ids, *self.message_ids)), self.partition())
+        return lambda work: work.history.add([entry])
+
+    def _scrub(self) -> Operation:
+        partition, ids = self.partition(), [self._known(self.memory_ids), self._known(self.message_ids)]
+        return lambda work: work.history.scrub(partition, ids)
+
+    def _list(self) -> Operation:
+        visible, query = self.scope().visibility, self.query()
+        return lambda work: (
+            sorted(work.memories.ids(visible, query)),
+            work.memories.list(visible, query),
+        )
+
+    def _get(self) -> Operation:
+        visible, ids = self.scope().visibility, [self._known(self.memory_ids) for _ in range(3)]
+        partition, agent, text = self.partition(), self.random.choice((None, "jarvis")), self.random.choice(TEXTS)
+        return lambda work: (work.memories.get(visible, ids), work.memories.holder(partition, agent, text))
+
+    def _said(self) -> Operation:
+        scope, ids = self.scope(), [self._known(self.message_ids) for _ in range(3)]
+        visible, session, limit = scope.visibility, scope.session or "s1", self.random.randint(0, 4)
+        turn, partition = f"turn-{self.random.randint(1, 3)}", self.partition()
+        return lambda work: (
+            work.messages.get(visible, ids),
+            work.messages.latest(visible, session, limit),
+            work.messages.of_turn(visible, turn),
+            work.messages.by_external_id(partition, session, ["x1", "x2"]),
+        )
+
+    def _changes(self) -> Operation:
+        partition, since = self.partition(), self.random.randint(0, 5)
+        space, analyser = self.random.choice((None, SPACE, "another")), self.random.choice((ANALYSER, "other"))
+        return lambda work: (
+            list(work.partitions.changes(partition, since, Reading(space, analyser))),
+            work.partitions.versions([partition]),
+            work.partitions.count([partition]),
+            work.partitions.all(),
+        )
+
+    def _vectors(self) -> Operation:
+        partition, space = self.partition(), self.random.choice((SPACE, "another"))
+        ids, limit = [self._known((*self.memory_ids, *self.message_ids)) for _ in range(3)], self.random.randint(0, 5)
+        return lambda work: (
+            work.vectors.get(partition, ids, MAIN_VIEW, space),
+            work.vectors.missing(partition, space, limit),
+            work.vectors.spaces(),
+        )
+
+    def _jobs(self) -> Operation:
+        partitions, limit = self.random.choice((None, [self.partition()])), self.random.randint(0, 5)
+        states = self.random.sample(tuple(JobState), self.random.randint(0, 4))
+        return lambda work: work.jobs.list(partitions, states, limit)
+
+    def _history(self) -> Operation:
+        visible, item_id = self.scope().visibility, self._known((*self.memory_ids, *self.message_ids))
+        return lambda work: work.history.of(visible, item_id)
