@@ -219,4 +219,5 @@ def _text(row: Row, name: str, *, may_be_blank: bool = False) -> str:
 
 
 def _optional_text(row: Row, name: str) -> str | None:
-    return None if row.get(name) is None else _text(row, name)
+    """A text, None where there is nothing in it."""
+    return None if row.get(name) is None else _text(row, name, may_be_blank=True).strip() or None

@@ -1,8 +1,9 @@
-"""Embedders that only an evaluation needs: one that remembers its vectors, and one that needs no model."""
+"""Embedders that only an evaluation needs: one that remembers its vectors, one without a model, one with a watch."""
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -87,4 +88,45 @@ class SyntheticEmbedder:
         """There is nothing to let go of."""
 
 
-_: tuple[Callable[[Embedder], Embedder], type[Embedder]] = (CachingEmbedder, SyntheticEmbedder)
+class TimedEmbedder:
+    """Another embedder, with the time it took: `document_s` in all, and `query_ms` of each call."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self.document_s = 0.0
+        self.query_ms: list[float] = []
+
+    @property
+    def space(self) -> Space:
+        """The space of the inner embedder."""
+        return self._inner.space
+
+    @property
+    def capabilities(self) -> EmbedderCapabilities:
+        """Those of the inner embedder."""
+        return self._inner.capabilities
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """As the inner embedder."""
+        start = time.perf_counter()
+        vectors = self._inner.embed_documents(texts)
+        self.document_s += time.perf_counter() - start
+        return vectors
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """As the inner embedder."""
+        start = time.perf_counter()
+        vectors = self._inner.embed_queries(texts)
+        self.query_ms.append((time.perf_counter() - start) * 1e3)
+        return vectors
+
+    def close(self) -> None:
+        """Close the inner embedder."""
+        self._inner.close()
+
+
+_: tuple[Callable[[Embedder], Embedder], Callable[[Embedder], Embedder], type[Embedder]] = (
+    CachingEmbedder,
+    TimedEmbedder,
+    SyntheticEmbedder,
+)

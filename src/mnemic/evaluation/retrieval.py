@@ -9,7 +9,7 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -98,7 +98,8 @@ def write_run(path: Path, rankings: Iterable[Ranking]) -> list[Ranking]:
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written: {error}") from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # the first error is the one to tell
+            partial.unlink(missing_ok=True)
     return written
 
 

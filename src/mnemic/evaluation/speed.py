@@ -1,0 +1,211 @@
+"""How fast a memory keeps and finds, by size: through the public verbs, on generated texts, in a durable store.
+
+Answers for measured times, and for the floors beside them that no design can beat: the embedder alone, and one scan of
+the vectors alone.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from mnemic.api import Mnemic
+from mnemic.build import build
+from mnemic.config import Config
+from mnemic.errors import InvalidInputError, UnavailableError
+from mnemic.evaluation.embedders import SYNTHETIC_DIMS, SyntheticEmbedder, TimedEmbedder
+from mnemic.evaluation.generated import GeneratedTexts
+from mnemic.evaluation.metrics import percentile
+from mnemic.model.scope import Scope
+from mnemic.ports.embedder import Embedder
+
+SYNTHETIC = "synthetic"
+DEFAULT_SIZES = (1_000, 10_000)
+_USER = "speed"
+_WARM_UP = 5
+_PROBE_HITS = 10
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedOptions:
+    """`sizes`: memories of the one user, measured smallest first. `embedder`: as in `Config`, or "synthetic"."""
+
+    sizes: tuple[int, ...] = DEFAULT_SIZES
+    embedder: str = "minilm"
+    batch: int = 256
+    singles: int = 50
+    recalls: int = 200
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.sizes or min(*self.sizes, self.batch, self.singles, self.recalls) < 1:
+            raise InvalidInputError("sizes, batch, singles and recalls must be at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Percentiles of durations in milliseconds."""
+
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+
+    @classmethod
+    def of(cls, times_ms: Sequence[float]) -> Spread:
+        """The spread of at least one duration."""
+        return cls(**{f"p{q}_ms": round(percentile(times_ms, q) or 0.0, 4) for q in (50, 95, 99)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedResult:
+    """What was measured at one size.
+
+    `ingest_rows_per_s`: durable, in batches; `embedding_rows_per_s`: the embedder alone, within that very time, so that
+    `ingest_share`, the one over the other, does not depend on what else the machine did. `remember`: one durable
+    memory. `recall`: from text to hits (the question was never asked before); `search`: the same without embedding;
+    `embedding`: the embedding alone. `scan`: one product with all vectors and the best ten. `cold_*`: a new process
+    from its first line to the first answer. `rss_bytes`: that process then; None where the system does not tell.
+    """
+
+    memories: int
+    embedder: str
+    ingest_rows_per_s: float
+    embedding_rows_per_s: float
+    ingest_share: float
+    remember: Spread
+    recall: Spread
+    search: Spread
+    embedding: Spread
+    scan: Spread
+    cold_import_ms: float
+    cold_open_ms: float
+    cold_recall_ms: float
+    rss_bytes: int | None
+    disk_bytes: int
+
+
+def run_speed(options: SpeedOptions | None = None, progress: Progress | None = None) -> Iterator[SpeedResult]:
+    """One result per size, each in a fresh temporary store."""
+    options = options or SpeedOptions()
+    for size in sorted(options.sizes):
+        with TemporaryDirectory(prefix="mnemic-speed-") as folder:
+            yield _Run(options, size, Path(folder), progress or _silent).result()
+
+
+def opened(store: str, embedder: str) -> tuple[Mnemic, TimedEmbedder]:
+    """A memory whose embedder has a watch. Raises `InvalidInputError` for "none": there is nothing to compare with."""
+    parts = build(Config(store=store, embedder="none" if embedder == SYNTHETIC else embedder))
+    inner: Embedder | None = SyntheticEmbedder() if embedder == SYNTHETIC else parts.embedder
+    if inner is None:
+        parts.store.close()
+        raise InvalidInputError("speed is measured with an embedder")
+    timed = TimedEmbedder(inner)
+    return Mnemic(replace(parts, embedder=timed)), timed
+
+
+class _Run:
+    """The measurements at one size, in order."""
+
+    def __init__(self, options: SpeedOptions, size: int, folder: Path, progress: Progress) -> None:
+        self._options, self._size, self._folder, self._progress = options, size, folder, progress
+        self._texts = GeneratedTexts(options.seed)
+        self._store = str(folder / "memory.db")
+        self._scope = Scope(user=_USER)
+
+    def result(self) -> SpeedResult:
+        mnemic, embedder = opened(self._store, self._options.embedder)
+        with mnemic:
+            embedder.embed_documents(["warm"])
+            rows_per_s, embedding_rows_per_s = self._ingest(mnemic, embedder)
+            remember = self._remember(mnemic)
+            recall, search, embedding = self._recall(mnemic, embedder)
+        cold = self._cold()
+        return SpeedResult(
+            memories=self._size,
+            embedder=self._options.embedder,
+            ingest_rows_per_s=round(rows_per_s, 1),
+            embedding_rows_per_s=round(embedding_rows_per_s, 1),
+            ingest_share=round(rows_per_s / embedding_rows_per_s, 3),
+            remember=remember,
+            recall=recall,
+            search=search,
+            embedding=embedding,
+            scan=self._scan(),
+            cold_import_ms=cold["import_ms"],
+            cold_open_ms=cold["open_ms"],
+            cold_recall_ms=cold["recall_ms"],
+            rss_bytes=cold["rss_bytes"],
+            disk_bytes=sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file()),
+        )
+
+    def _ingest(self, mnemic: Mnemic, embedder: TimedEmbedder) -> tuple[float, float]:
+        """Rows per second, and those of the embedder alone meanwhile."""
+        texts = list(self._texts.texts(self._size))
+        before, start = embedder.document_s, time.perf_counter()
+        for place in range(0, self._size, self._options.batch):
+            mnemic.remember_many(self._scope, texts[place : place + self._options.batch])
+            self._progress(f"ingest {self._size:,}", min(place + self._options.batch, self._size), self._size)
+        took = time.perf_counter() - start
+        return self._size / took, self._size / (embedder.document_s - before)
+
+    def _remember(self, mnemic: Mnemic) -> Spread:
+        """The durations of single memories; they are removed from what is measured next by being few."""
+        return Spread.of(
+            [_timed_ms(lambda t=t: mnemic.remember(self._scope, t)) for t in self._texts.texts(self._options.singles)]
+        )
+
+    def _recall(self, mnemic: Mnemic, embedder: TimedEmbedder) -> tuple[Spread, Spread, Spread]:
+        for question in self._texts.questions(_WARM_UP):
+            mnemic.recall(self._scope, question)
+        embedder.query_ms.clear()
+        questions = list(dict.fromkeys(self._texts.questions(self._options.recalls)))
+        times: list[float] = []
+        for done, question in enumerate(questions, start=1):
+            times.append(_timed_ms(lambda q=question: mnemic.recall(self._scope, q)))
+            self._progress(f"recall in {self._size:,}", done, len(questions))
+        alone = list(embedder.query_ms)
+        return (
+            Spread.of(times),
+            Spread.of([all_ - own for all_, own in zip(times, alone, strict=True)]),
+            Spread.of(alone),
+        )
+
+    def _cold(self) -> dict[str, Any]:
+        question = self._texts.questions(1)[0]
+        command = [sys.executable, "-m", "mnemic.evaluation.cold", self._store, _USER, question, self._options.embedder]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- this very program
+        if answer.returncode:
+            raise UnavailableError(f"the process that opens the store anew failed: {answer.stderr.strip()}")
+        return json.loads(answer.stdout)
+
+    def _scan(self) -> Spread:
+        """The floor of an exact search: as many random unit vectors of the default size."""
+        random = np.random.default_rng(self._options.seed)
+        vectors = random.standard_normal((self._size, SYNTHETIC_DIMS), dtype=np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        hits = min(_PROBE_HITS, self._size - 1)
+        return Spread.of(
+            [_timed_ms(lambda i=i: np.argpartition(-(vectors @ vectors[i % self._size]), hits)) for i in range(100)]
+        )
+
+
+def _timed_ms(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return (time.perf_counter() - start) * 1e3
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Tells nobody."""

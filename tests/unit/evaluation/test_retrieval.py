@@ -1,0 +1,168 @@
+"""A run over a small set that this project wrote: who finds what, and what the run file holds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mnemic.errors import InvalidInputError
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion
+from mnemic.evaluation.embedders import CachingEmbedder, SyntheticEmbedder
+from mnemic.evaluation.metrics import Ranking, score_run
+from mnemic.evaluation.retrieval import RetrievalOptions, read_run, run_retrieval, write_run
+from mnemic.ports.embedder import Vectors
+
+CHAT = (
+    ("m1", "s1", "user", "Mia", "My sister plays the cello in an orchestra."),
+    ("m2", "s1", "assistant", None, "Lovely! Where do they perform?"),
+    ("m3", "s2", "user", "Mia", "We painted the kitchen green last weekend."),
+    ("m4", "s2", "assistant", None, "Green is a calm colour for a kitchen."),
+)
+MIA = tuple(
+    CorpusRow(id=i, group="mia", session=session, role=role, speaker=speaker, text=text, time="2025-03-01T10:00")
+    for i, session, role, speaker, text in CHAT
+)
+SHELF = (
+    CorpusRow(id="d1", group="shelf", title="Tea", text="Green tea is steeped at eighty degrees."),
+    CorpusRow(id="d2", group="shelf", title="Bread", text="Sourdough rises for a whole night."),
+    CorpusRow(id="d3", group="shelf", title="Bread", text="Sourdough rises for a whole night."),
+    CorpusRow(id="d4", group="shelf", text="  "),
+)
+QUESTIONS = (
+    LabelledQuestion(id="q1", group="mia", text="Who plays the cello?", gold={"m1": 1}, gold_sessions=("s1",)),
+    LabelledQuestion(id="q2", group="shelf", text="How hot is water for green tea?", gold={"d1": 1}),
+    LabelledQuestion(id="q3", group="shelf", text="How long does sourdough rise?", gold={"d3": 1}),
+)
+DATASET = Dataset((*MIA, *SHELF), QUESTIONS)
+KEYWORDS = RetrievalOptions(store="memory", embedder="none")
+
+
+def by_question(dataset: Dataset, options: RetrievalOptions) -> dict[str, list[str]]:
+    return {ranking.qid: list(ranking.ranked) for ranking in run_retrieval(dataset, options)}
+
+
+@pytest.mark.requirement("P-31")
+@pytest.mark.parametrize("store", ["sqlite", "memory"])
+def test_each_question_is_answered_from_its_own_group(store: str):
+    ranked = by_question(DATASET, RetrievalOptions(store=store))
+    assert ranked["q1"][0] == "m1"
+    assert ranked["q2"][0] == "d1"
+    assert set(ranked["q1"]) <= {"m1", "m2", "m3", "m4"}
+    assert set(ranked["q2"]) | set(ranked["q3"]) <= {"d1", "d2", "d3"}
+
+
+def test_a_run_reports_what_its_rankings_are_worth_and_leaks_nothing():
+    report = score_run(DATASET, run_retrieval(DATASET, KEYWORDS))
+    assert report.overall.metrics["R@5"] == 1.0
+    assert report.overall.metrics["s_R@5"] == 1.0
+    assert report.foreign_ids == 0
+    assert report.overall.p50_ms is not None
+
+
+def test_documents_that_say_the_same_are_all_found_by_their_ids():
+    assert by_question(DATASET, KEYWORDS)["q3"][:2] == ["d2", "d3"]
+
+
+def test_who_speaks_can_be_asked_for():
+    question = LabelledQuestion(id="q", group="mia", text="What did Mia say?", gold={"m1": 1})
+    assert set(by_question(Dataset(MIA, (question,)), KEYWORDS)["q"]) == {"m1", "m3"}
+
+
+def test_a_haystack_is_all_that_its_question_sees():
+    questions = tuple(LabelledQuestion(id=f"q{n}", group="mia", text="Is the kitchen green?") for n in (1, 2))
+    ranked = by_question(Dataset(MIA, questions, {"q1": ("s1",), "q2": ("s1", "s2")}), RetrievalOptions(store="memory"))
+    assert set(ranked["q1"]) <= {"m1", "m2"}
+    assert set(ranked["q2"][:2]) == {"m3", "m4"}
+
+
+def test_what_nothing_matches_is_answered_with_nothing_instead_of_background():
+    question = LabelledQuestion(id="q", group="shelf", text="zebra", gold={"d1": 1})
+    assert by_question(Dataset(SHELF, (question,)), KEYWORDS) == {"q": []}
+
+
+def test_the_limit_bounds_the_answer_and_batches_do_not_change_it():
+    whole = by_question(DATASET, RetrievalOptions(store="memory"))
+    cut = by_question(DATASET, RetrievalOptions(store="memory", limit=1, batch=1))
+    assert cut["q1"] == whole["q1"][:1]
+
+
+def test_progress_counts_up_to_everything_stored_and_asked():
+    told: list[tuple[str, int, int]] = []
+    list(run_retrieval(DATASET, KEYWORDS, lambda what, done, total: told.append((what, done, total))))
+    assert ("store", 7, 7) in told
+    assert told[-1] == ("ask", 3, 3)
+
+
+def test_options_that_make_no_sense_are_refused():
+    with pytest.raises(InvalidInputError, match="none of sqlite, memory"):
+        RetrievalOptions(store="paper")
+    with pytest.raises(InvalidInputError, match="at least 1"):
+        RetrievalOptions(limit=0)
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+def test_a_run_file_is_read_as_it_was_written(tmp_path: Path, name: str):
+    rankings = [Ranking("q1", ["a", "b"], 1.5), Ranking("q2", [], None)]
+    path = tmp_path / "new" / name
+    assert write_run(path, iter(rankings)) == rankings
+    assert read_run(path) == rankings
+    assert [file.name for file in path.parent.iterdir()] == [name]
+    lines = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
+    assert json.loads(lines.splitlines()[0]) == {"qid": "q1", "ranked": ["a", "b"], "ms": 1.5}
+
+
+def test_a_run_that_breaks_off_leaves_the_old_file_alone(tmp_path: Path):
+    path = tmp_path / "run.jsonl"
+    write_run(path, [Ranking("old", [])])
+
+    def broken() -> Iterator[Ranking]:
+        yield Ranking("new", [])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_run(path, broken())
+    assert [ranking.qid for ranking in read_run(path)] == ["old"]
+    assert [file.name for file in tmp_path.iterdir()] == ["run.jsonl"]
+
+
+def test_a_broken_run_file_is_refused_with_its_line(tmp_path: Path):
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"qid": "q1", "ranked": []}\n{"qid": "q2"}\n', encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="line 2: a run row has a qid"):
+        read_run(path)
+    with pytest.raises(InvalidInputError, match="cannot be written"):
+        write_run(path / "below", [])
+
+
+class CountingEmbedder(SyntheticEmbedder):
+    """Counts the texts that reach the model."""
+
+    def __init__(self) -> None:
+        self.documents = 0
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.documents += len(texts)
+        return super().embed_documents(texts)
+
+
+def test_a_text_seen_before_reaches_the_model_once():
+    inner = CountingEmbedder()
+    cached = CachingEmbedder(inner)
+    first = cached.embed_documents(["a", "b", "a"])
+    second = cached.embed_documents(["b", "c"])
+    assert inner.documents == 3
+    assert np.array_equal(first[0], first[2])
+    assert np.array_equal(first[1], second[0])
+    assert cached.embed_documents([]).shape == (0, cached.space.dims)
+
+
+def test_synthetic_vectors_are_unit_vectors_decided_by_the_text_alone():
+    vectors = SyntheticEmbedder().embed_documents(["a", "b", " "])
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 0], abs=1e-5)
+    assert np.array_equal(SyntheticEmbedder().embed_queries(["b"])[0], vectors[1])
+    assert abs(float(vectors[0] @ vectors[1])) < 0.3
