@@ -1,0 +1,158 @@
+"""Stored text made safe to show to a model: instructions to the model and forged markers are taken out.
+
+Answers for which characters of a text go and which stay; the wordings are data in `injection_patterns`. One of two
+layers: the blocks around the text say that it is data. Neither is perfect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from mnemic.text.addressing import addresses_model
+from mnemic.text.injection_patterns import MARKERS, PATTERNS, Pattern, Severity
+from mnemic.text.normalise import visible
+from mnemic.text.skeleton import REDACTED, View, fold, gathered, unleeted
+
+MIN_CUES = 3
+"""So many different cues in one text make every one of them a finding."""
+
+MAX_ROUNDS = 4
+"""A text that still holds an instruction after so many rounds was nested on purpose and is redacted whole."""
+
+GROWTH = 6
+"""`sanitise` makes no text more than so many times as long: its shortest passage has two characters."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+_RULES = frozenset("-=_~*#<>[]|+─━═—–‐‑‒―−﹘﹣－➖⸺⸻＝＿～＊＃")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A passage that addresses the model: half-open span in characters of the text, name of its pattern, severity.
+
+    A `high` finding counts alone; a `cue` is reported only where at least `MIN_CUES` different ones come together.
+    """
+
+    span: tuple[int, int]
+    pattern: str
+    severity: Severity
+
+
+def sanitise(text: str) -> str:
+    """The text without outer white space, each passage that addresses the model replaced by `[REDACTED]`.
+
+    All other characters are the stored ones. Forged markers are passages too (see `neutralise_markers`). Sanitising
+    twice changes nothing more. No string raises; the result has at most `GROWTH` times the characters.
+    """
+    text = text.strip()
+    for _ in range(MAX_ROUNDS):
+        if not (spans := _hostile_spans(text)):
+            return text
+        text = _redact(text, spans).strip()
+    return REDACTED if _hostile_spans(text) else text
+
+
+def findings(text: str) -> list[Finding]:
+    """The passages that address the model with instructions, by position; they may overlap. No string raises."""
+    return _judge(_search(fold(text)))
+
+
+def neutralise_markers(text: str) -> str:
+    """The text with everything that reads like one of our block markers replaced by `[REDACTED]`.
+
+    Case, inner blanks, width, look-alike letters, invisible characters and the kind and number of dashes do not matter.
+    """
+    return _redact(text, _marker_spans(text, fold(text)))
+
+
+def one_line(text: str) -> str:
+    """The text on one line: line breaks (every one that Unicode knows) with the blanks around them become one blank.
+
+    Other control characters become blanks, and outer white space goes, so that a text cannot forge a list item.
+    """
+    return " ".join(part for part in map(str.strip, _CONTROL.sub(" ", text).splitlines()) if part)
+
+
+def _hostile_spans(text: str) -> list[tuple[int, int]]:
+    view = fold(text)
+    return [finding.span for finding in _judge(_search(view))] + _marker_spans(text, view)
+
+
+def _judge(candidates: Iterable[Finding]) -> list[Finding]:
+    found = set(candidates)
+    cues = {finding.pattern for finding in found if finding.severity == "cue"}
+    if len(cues) < MIN_CUES:
+        found = {finding for finding in found if finding.severity == "high"}
+    return sorted(found, key=lambda finding: (finding.span, finding.pattern))
+
+
+def _search(view: View) -> Iterator[Finding]:
+    yield from _matches(view, is_loose=False)
+    if (letters := unleeted(view)) is not None:
+        yield from _matches(letters, is_loose=False)
+    if (words := gathered(view)) is not None:
+        yield from _matches(words, is_loose=True)
+
+
+def _matches(view: View, *, is_loose: bool) -> Iterator[Finding]:
+    for pattern in PATTERNS:
+        if all(any(need in view.text for need in group) for group in pattern.needs):
+            yield from _pattern_matches(view, pattern, is_loose=is_loose)
+
+
+def _pattern_matches(view: View, pattern: Pattern, *, is_loose: bool) -> Iterator[Finding]:
+    for match in (pattern.loose if is_loose else pattern.expression).finditer(view.text):
+        start, end = match.span("hit") if "hit" in pattern.expression.groupindex else match.span()
+        if start < end and (is_loose or addresses_model(view.text, start, end, pattern.address)):
+            yield Finding(view.span(start, end), pattern.name, pattern.severity)
+
+
+def _marker_spans(text: str, view: View) -> list[tuple[int, int]]:
+    """Words of a marker together with the dashes (or other ruling) around them; without any they are plain words."""
+    spans: list[tuple[int, int]] = []
+    for each in (view, gathered(view)):
+        if each is None or ("begin" not in each.text and "end" not in each.text):
+            continue
+        for match in MARKERS.finditer(each.text):
+            start, end = each.span(*match.span())
+            left, right = _ruling_before(text, start), _ruling_after(text, end)
+            if left < start or right > end:
+                spans.append((left, right))
+    return spans
+
+
+def _ruling_before(text: str, start: int) -> int:
+    """Where the ruling that ends at `start`, blanks allowed, begins; `start` where there is none."""
+    first = position = start
+    while position and (
+        text[position - 1] in _RULES or text[position - 1].isspace() or not visible(text[position - 1])
+    ):
+        position -= 1
+        if text[position] in _RULES:
+            first = position
+    return first
+
+
+def _ruling_after(text: str, end: int) -> int:
+    last = position = end
+    while position < len(text) and (
+        text[position] in _RULES or text[position].isspace() or not visible(text[position])
+    ):
+        position += 1
+        if text[position - 1] in _RULES:
+            last = position
+    return last
+
+
+def _redact(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with the union of the spans replaced, one `[REDACTED]` for each stretch of it."""
+    pieces: list[str] = []
+    done = 0
+    last = -1
+    for start, end in sorted(spans):
+        if start > last:
+            pieces += [text[done:start], REDACTED]
+        done = last = max(done, end)
+    return "".join([*pieces, text[done:]])
