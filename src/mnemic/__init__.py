@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mnemic.aio import AsyncMnemic
     from mnemic.api import Mnemic
     from mnemic.config import Config
+    from mnemic.model.context import Context
     from mnemic.model.draft import MemoryDraft, MessageDraft
     from mnemic.model.item import Kind, Memory, Message, Role, State, Trust, Turn
     from mnemic.model.recall import Hit, Recall
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AsyncMnemic",
     "Config",
+    "Context",
     "Hit",
     "Kind",
     "Level",
@@ -47,6 +49,7 @@ __all__ = [
 _HOMES = {
     "AsyncMnemic": "aio",
     "Config": "config",
+    "Context": "model.context",
     "Mnemic": "api",
     "MemoryDraft": "model.draft",
     "MessageDraft": "model.draft",

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import ParamSpec, TypeVar, Unpack
+from typing import Any, ParamSpec, TypeVar, Unpack
 
-from mnemic.api import ListFields, MemoryFields, MessageLike, Mnemic, RecallFields
+from mnemic.api import (
+    DEFAULT_ACTOR,
+    ContextFields,
+    ListFields,
+    MemoryFields,
+    MessageLike,
+    Mnemic,
+    ProfileVerbs,
+    RecallFields,
+    UpdateFields,
+)
 from mnemic.config import Config
+from mnemic.engine.why_not import WhyNot
+from mnemic.model.context import Context
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Item, Memory, Turn
+from mnemic.model.profile import Profile, ProfileEntry
 from mnemic.model.query import Page
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Scope
+from mnemic.text.blocks import Language
 
 DEFAULT_THREADS = 4
 _Arguments = ParamSpec("_Arguments")
@@ -34,9 +48,15 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="mnemic")
 
     @classmethod
-    async def open(cls, store: str | Path | Config | None = None, *, threads: int = DEFAULT_THREADS) -> AsyncMnemic:
+    async def open(
+        cls,
+        store: str | Path | Config | None = None,
+        *,
+        actor: str = DEFAULT_ACTOR,
+        threads: int = DEFAULT_THREADS,
+    ) -> AsyncMnemic:
         """As `Mnemic.open`."""
-        return cls(await asyncio.to_thread(Mnemic.open, store), threads=threads)
+        return cls(await asyncio.to_thread(Mnemic.open, store, actor=actor), threads=threads)
 
     async def capture(
         self,
@@ -88,6 +108,14 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         """As `Mnemic.recall`."""
         return await self._run(self._mnemic.recall, scope, query, **fields)
 
+    async def context(self, scope: Scope, query: str, **fields: Unpack[ContextFields]) -> Context:
+        """As `Mnemic.context`."""
+        return await self._run(self._mnemic.context, scope, query, **fields)
+
+    async def why_not(self, scope: Scope, id: str, query: str, **fields: Unpack[RecallFields]) -> WhyNot:
+        """As `Mnemic.why_not`."""
+        return await self._run(self._mnemic.why_not, scope, id, query, **fields)
+
     async def get(self, scope: Scope, id: str) -> Item:
         """As `Mnemic.get`."""
         return await self._run(self._mnemic.get, scope, id)
@@ -96,6 +124,26 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         """As `Mnemic.list`."""
         return await self._run(self._mnemic.list, scope, **fields)
 
+    async def update(self, scope: Scope, id: str, *, reason: str = "", **fields: Unpack[UpdateFields]) -> Memory:
+        """As `Mnemic.update`."""
+        return await self._run(partial(self._mnemic.update, reason=reason), scope, id, **fields)
+
+    async def pin(self, scope: Scope, id: str, *, is_pinned: bool = True, reason: str = "") -> Memory:
+        """As `Mnemic.pin`."""
+        return await self._run(self._mnemic.pin, scope, id, is_pinned=is_pinned, reason=reason)
+
+    async def merge(self, scope: Scope, ids: Sequence[str], *, text: str | None = None, reason: str = "") -> Memory:
+        """As `Mnemic.merge`."""
+        return await self._run(self._mnemic.merge, scope, ids, text=text, reason=reason)
+
+    async def undo(self, scope: Scope, id: str) -> Memory:
+        """As `Mnemic.undo`."""
+        return await self._run(self._mnemic.undo, scope, id)
+
+    async def feedback(self, scope: Scope, id: str, verdict: str, *, reason: str = "") -> Memory:
+        """As `Mnemic.feedback`."""
+        return await self._run(self._mnemic.feedback, scope, id, verdict, reason=reason)
+
     async def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
         """As `Mnemic.delete`."""
         return await self._run(self._mnemic.delete, scope, id, reason=reason)
@@ -103,6 +151,11 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     async def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
         """As `Mnemic.history`."""
         return await self._run(self._mnemic.history, scope, id)
+
+    @property
+    def profile(self) -> AsyncProfileVerbs:
+        """As `Mnemic.profile`."""
+        return AsyncProfileVerbs(self._mnemic.profile, self._run)
 
     async def close(self) -> None:
         """As `Mnemic.close`; waits for the verbs under way."""
@@ -118,3 +171,26 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         self, verb: Callable[_Arguments, _Answer], *arguments: _Arguments.args, **named: _Arguments.kwargs
     ) -> _Answer:
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(verb, *arguments, **named))
+
+
+class AsyncProfileVerbs:
+    """As `ProfileVerbs`."""
+
+    def __init__(self, verbs: ProfileVerbs, run: Callable[..., Awaitable[Any]]) -> None:
+        self._verbs, self._run = verbs, run
+
+    async def set(self, scope: Scope, facts: Mapping[str, str | None]) -> list[ProfileEntry]:
+        """As `ProfileVerbs.set`."""
+        return await self._run(self._verbs.set, scope, facts)
+
+    async def get(self, scope: Scope) -> dict[str, str]:
+        """As `ProfileVerbs.get`."""
+        return await self._run(self._verbs.get, scope)
+
+    async def all(self, scope: Scope) -> Profile:
+        """As `ProfileVerbs.all`."""
+        return await self._run(self._verbs.all, scope)
+
+    async def format(self, scope: Scope, *, language: Language = "en") -> str:
+        """As `ProfileVerbs.format`."""
+        return await self._run(self._verbs.format, scope, language=language)

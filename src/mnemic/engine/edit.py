@@ -52,18 +52,18 @@ class Editor:
             raise NotFoundError(f"there is no memory {memory_id!r} in this scope")
         return found[0]
 
-    def put(self, old: Memory, new: Memory, action: Action, reason: str) -> Memory:
-        """Store `new` in the place of `old` and write down what changed; nothing is done when nothing did.
+    def put(self, old: Memory, new: Memory, action: Action, reason: str, **notes: object) -> Memory:
+        """Store `new` in the place of `old` and write down what changed, and `notes`; nothing is done when nothing did.
 
         Raises `ConflictError` when another memory already says the same, or somebody changed this one meanwhile.
         """
         before, after = differences(old, new)
-        if not after:
+        if not after and not notes:
             return old
         new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
         if not self._work.memories.replace(new, self._parts.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; read it again")
-        self.note(new, action, reason, before, after)
+        self.note(new, action, reason, before, {**after, **notes})
         return new
 
     def note(
@@ -188,9 +188,7 @@ def feedback(parts: Parts, scope: Scope, memory_id: str, *, is_relevant: bool, a
 def _restored(editor: Editor, old: Memory, entry: HistoryEntry) -> Memory:
     """Put the fields of `entry.before` back and write down which entry was undone."""
     new = replace(with_fields(old, entry.before), updated_at=old.updated_at)
-    restored = editor.put(old, new, Action.RESTORED, f"undo of {entry.action.value}")
-    editor.note(restored, Action.RESTORED, "", {}, {"undone": entry.id})
-    return restored
+    return editor.put(old, new, Action.RESTORED, f"undo of {entry.action.value}", undone=entry.id)
 
 
 def _merged_ids(entry: HistoryEntry) -> list[str]:

@@ -30,6 +30,10 @@ class Settings:
     recall_limit: int = 5
     fallback_limit: int = 5
     min_similarity: float = 0.5
+    min_importance: float = 0.5
+    max_results: int = 10
+    context_tokens: int = 2048
+    window_messages: int = 20
     level_limits: dict[Level, int] = field(default_factory=_level_limits)
     dense_candidates: int = 200
     session_memory_ttl_s: float = 3600.0

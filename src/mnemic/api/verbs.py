@@ -8,81 +8,45 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TypedDict, Unpack, cast
+from typing import Unpack, cast
 
+from mnemic.api.arguments import (
+    ContextFields,
+    ListFields,
+    MemoryFields,
+    MessageLike,
+    RecallFields,
+    UpdateFields,
+    changes_of,
+    context_request_of,
+    levels_of,
+    memory_query_of,
+    question_of,
+)
+from mnemic.api.profile import ProfileVerbs
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine import browse
+from mnemic.engine import browse, edit
 from mnemic.engine.capture import capture, complete
+from mnemic.engine.context import context
 from mnemic.engine.delete import delete
-from mnemic.engine.inputs import check_choice, check_fraction, memory_draft, message_drafts
+from mnemic.engine.inputs import check_text, memory_draft, message_drafts
 from mnemic.engine.parts import Parts
-from mnemic.engine.recall import Question, recall
+from mnemic.engine.recall import recall
 from mnemic.engine.remember import remember
+from mnemic.engine.why_not import WhyNot, why_not
 from mnemic.errors import InvalidInputError
-from mnemic.model.candidates import MESSAGE
 from mnemic.model.clocktime import as_utc
-from mnemic.model.draft import MemoryDraft, MessageDraft
-from mnemic.model.filter import parse_filter
+from mnemic.model.context import Context
+from mnemic.model.draft import MemoryDraft
 from mnemic.model.history import HistoryEntry, Receipt
-from mnemic.model.item import Item, Kind, Memory, Role, State, Turn
-from mnemic.model.query import MemoryQuery, Order, Page
+from mnemic.model.item import Item, Memory, Role, Turn
+from mnemic.model.query import Page
 from mnemic.model.recall import Recall
-from mnemic.model.scope import Level, Scope
+from mnemic.model.scope import Scope
 
 DEFAULT_ACTOR = "library"
-MessageLike = MessageDraft | Mapping[str, object]
-
-
-class MemoryFields(TypedDict, total=False):
-    """The optional arguments of `remember`; see `mnemic.model.draft.MemoryDraft` for defaults and meanings.
-
-    `importance` is 0..1 or one of "low", "medium", "high"; times are aware datetimes or ISO 8601 texts.
-    """
-
-    kind: Kind | str
-    level: Level | str | None
-    importance: float | str
-    confidence: float
-    categories: Iterable[str]
-    context: str
-    snippet: str
-    source: str
-    observed_at: datetime | str | None
-    valid_from: datetime | str | None
-    valid_to: datetime | str | None
-    expires_at: datetime | str | None
-    is_private: bool
-    is_pinned: bool
-    trust: str
-    metadata: Mapping[str, object]
-
-
-class RecallFields(TypedDict, total=False):
-    """The optional arguments of `recall`.
-
-    `limit`: most hits in all (None: no limit). `limits`: most hits per level. `levels`, `kinds` (may hold "message"),
-    `filter`: narrow what may be found. `min_similarity`: rank by cosine alone and drop what is below (inclusive).
-    """
-
-    limit: int | None
-    limits: Mapping[Level | str, int] | None
-    levels: Iterable[Level | str]
-    kinds: Iterable[Kind | str]
-    filter: Mapping[str, object] | None
-    min_similarity: float | None
-
-
-class ListFields(TypedDict, total=False):
-    """The optional arguments of `list`: conditions, order ("newest", "oldest", "importance") and page."""
-
-    levels: Iterable[Level | str]
-    kinds: Iterable[Kind | str]
-    states: Iterable[State | str]
-    filter: Mapping[str, object] | None
-    order: Order | str
-    limit: int
-    after: str | None
+VERDICTS = ("relevant", "outdated")
 
 
 class Mnemic(AbstractContextManager["Mnemic"]):
@@ -97,10 +61,12 @@ class Mnemic(AbstractContextManager["Mnemic"]):
         self._actor = actor
 
     @classmethod
-    def open(cls, store: str | Path | Config | None = None) -> Mnemic:
-        """Open a memory: a path, `sqlite:///path`, `memory://`, or a `Config`; None for the user's own store."""
+    def open(cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR) -> Mnemic:
+        """Open a memory: a path, `sqlite:///path`, `memory://`, or a `Config`; None for the user's own store. `actor`
+        is written into the history of what is done with it.
+        """
         config = store if isinstance(store, Config) else Config() if store is None else Config(store=str(store))
-        return cls(build(config))
+        return cls(build(config), actor=actor)
 
     def capture(
         self,
@@ -164,9 +130,15 @@ class Mnemic(AbstractContextManager["Mnemic"]):
         When nothing matches, or the query is blank, the most important memories are given as general background
         (`Hit.is_fallback`), at most 5. `Recall.degraded` says which sources were missing.
         """
-        if len(query) > self._parts.settings.max_query_chars:
-            raise InvalidInputError(f"a query is a text of at most {self._parts.settings.max_query_chars:,} characters")
-        return recall(self._parts, scope, _question(query.encode(errors="replace").decode(), fields))
+        return recall(self._parts, scope, question_of(query, fields, self._parts.settings))
+
+    def context(self, scope: Scope, query: str, **fields: Unpack[ContextFields]) -> Context:
+        """Everything to put in front of a model that is about to answer `query`, as chat messages with citations."""
+        return context(self._parts, scope, context_request_of(query, fields, self._parts.settings))
+
+    def why_not(self, scope: Scope, id: str, query: str, **fields: Unpack[RecallFields]) -> WhyNot:
+        """Where a memory or message was lost on its way to the answer to `query`, or at which rank it is."""
+        return why_not(self._parts, scope, id, question_of(query, fields, self._parts.settings))
 
     def get(self, scope: Scope, id: str) -> Item:
         """The memory or message with this id."""
@@ -174,20 +146,34 @@ class Mnemic(AbstractContextManager["Mnemic"]):
 
     def list(self, scope: Scope, **fields: Unpack[ListFields]) -> Page:
         """A page of memories (not messages): the newest 50 active ones unless told otherwise."""
-        return browse.list_memories(
-            self._parts,
-            scope,
-            MemoryQuery(
-                now=self._parts.clock.now(),
-                states=tuple(check_choice(State, s, "states") for s in fields.get("states", (State.ACTIVE,))),
-                kinds=tuple(check_choice(Kind, kind, "kinds") for kind in fields.get("kinds", ())),
-                filter=parse_filter(fields.get("filter")),
-                order=check_choice(Order, fields.get("order", Order.NEWEST), "order"),
-                limit=fields.get("limit", 50),
-                after=fields.get("after"),
-            ),
-            tuple(check_choice(Level, level, "levels") for level in fields.get("levels", ())),
-        )
+        query = memory_query_of(fields, self._parts.clock.now())
+        return browse.list_memories(self._parts, scope, query, levels_of(fields))
+
+    def update(self, scope: Scope, id: str, *, reason: str = "", **fields: Unpack[UpdateFields]) -> Memory:
+        """Correct a memory; before and after are in its history, and `undo` takes it back."""
+        changes = changes_of(fields, self._parts.settings)
+        return edit.update(self._parts, scope, id, changes, actor=self._actor, reason=reason)
+
+    def pin(self, scope: Scope, id: str, *, is_pinned: bool = True, reason: str = "") -> Memory:
+        """Keep a memory from fading and eviction, or let it fade again."""
+        changes = {"is_pinned": is_pinned}
+        return edit.update(self._parts, scope, id, changes, actor=self._actor, reason=reason)
+
+    def merge(self, scope: Scope, ids: Sequence[str], *, text: str | None = None, reason: str = "") -> Memory:
+        """Make one of several memories: the first stays, with `text` if given; the others are superseded by it."""
+        wanted = None if text is None else check_text(text, "text", self._parts.settings)
+        return edit.merge(self._parts, scope, ids, text=wanted, actor=self._actor, reason=reason)
+
+    def undo(self, scope: Scope, id: str) -> Memory:
+        """Take back the last change of a memory, a merge included; called again, the change before."""
+        return edit.undo(self._parts, scope, id, actor=self._actor)
+
+    def feedback(self, scope: Scope, id: str, verdict: str, *, reason: str = "") -> Memory:
+        """Judge a memory: "relevant" refreshes it, "outdated" ends its validity now."""
+        if verdict not in VERDICTS:
+            raise InvalidInputError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
+        is_relevant = verdict == VERDICTS[0]
+        return edit.feedback(self._parts, scope, id, is_relevant=is_relevant, actor=self._actor, reason=reason)
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
         """Remove the text, the vectors and the recorded history of one memory or message."""
@@ -197,8 +183,14 @@ class Mnemic(AbstractContextManager["Mnemic"]):
         """What happened to a memory, oldest first; its deletion too."""
         return browse.history(self._parts, scope, id)
 
+    @property
+    def profile(self) -> ProfileVerbs:
+        """The verbs of the profile: set, get, all, format."""
+        return ProfileVerbs(self._parts, self._actor)
+
     def close(self) -> None:
         """Let go of the store, the index and the model; closing twice is harmless."""
+        self._parts.pool.shutdown(cancel_futures=True)
         self._parts.store.close()
         self._parts.index.close()
         if self._parts.embedder is not None:
@@ -224,20 +216,3 @@ class Mnemic(AbstractContextManager["Mnemic"]):
             memory = {name: getattr(memory, name) for name in MemoryDraft.__dataclass_fields__}
         fields = dict(memory) if isinstance(memory, Mapping) else {"text": memory}
         return memory_draft(fields.pop("text", None), cast("Mapping[str, object]", fields), self._parts.settings)
-
-
-def _question(query: str, fields: RecallFields) -> Question:
-    limit, similarity = fields.get("limit", 5), fields.get("min_similarity")
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers need not be typed
-        raise InvalidInputError(f"limit must be a whole number from 1, or None for no limit, not {limit!r}")
-    kinds = [kind if kind == MESSAGE else check_choice(Kind, kind, "kinds").value for kind in fields.get("kinds", ())]
-    limits = fields.get("limits") or {}
-    return Question(
-        text=query,
-        limit=limit,
-        limits={check_choice(Level, level, "limits"): cap for level, cap in limits.items()},
-        levels=tuple(check_choice(Level, level, "levels") for level in fields.get("levels", ())),
-        kinds=frozenset(kinds),
-        filter=parse_filter(fields.get("filter")),
-        min_similarity=None if similarity is None else check_fraction(similarity, "min_similarity"),
-    )

@@ -1,0 +1,17 @@
+"""What people hold: Mnemic and the arguments of its verbs."""
+
+from mnemic.api.arguments import ContextFields, ListFields, MemoryFields, MessageLike, RecallFields, UpdateFields
+from mnemic.api.profile import ProfileVerbs
+from mnemic.api.verbs import DEFAULT_ACTOR, Mnemic
+
+__all__ = [
+    "DEFAULT_ACTOR",
+    "ContextFields",
+    "ListFields",
+    "MemoryFields",
+    "MessageLike",
+    "Mnemic",
+    "ProfileVerbs",
+    "RecallFields",
+    "UpdateFields",
+]

@@ -1,0 +1,233 @@
+"""The optional arguments of the verbs, as typed keyword arguments, and their checked forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypedDict, cast
+
+from mnemic.engine.context import ContextRequest
+from mnemic.engine.inputs import check_choice, check_fraction, check_line, memory_draft
+from mnemic.engine.question import Question
+from mnemic.errors import InvalidInputError
+from mnemic.model.candidates import MESSAGE
+from mnemic.model.clocktime import as_utc
+from mnemic.model.context import Placement
+from mnemic.model.draft import MessageDraft
+from mnemic.model.filter import parse_filter
+from mnemic.model.item import Kind, State
+from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.scope import Level
+from mnemic.model.settings import Settings
+
+MessageLike = MessageDraft | Mapping[str, object]
+"""A message to capture: a draft, or a mapping with role and content."""
+
+
+class MemoryFields(TypedDict, total=False):
+    """The optional arguments of `remember`; see `mnemic.model.draft.MemoryDraft` for defaults and meanings.
+
+    `importance` is 0..1 or one of "low", "medium", "high"; times are aware datetimes or ISO 8601 texts.
+    """
+
+    kind: Kind | str
+    level: Level | str | None
+    importance: float | str
+    confidence: float
+    categories: Iterable[str]
+    context: str
+    snippet: str
+    source: str
+    observed_at: datetime | str | None
+    valid_from: datetime | str | None
+    valid_to: datetime | str | None
+    expires_at: datetime | str | None
+    is_private: bool
+    is_pinned: bool
+    trust: str
+    metadata: Mapping[str, object]
+
+
+class RecallFields(TypedDict, total=False):
+    """The optional arguments of `recall`.
+
+    `limit`: most hits in all (None: no limit). `limits`: most hits per level. `levels`, `kinds` (may hold "message"),
+    `filter`: narrow what may be found. `min_similarity`: rank by cosine alone and drop what is below (inclusive).
+    """
+
+    limit: int | None
+    limits: Mapping[Level | str, int] | None
+    levels: Iterable[Level | str]
+    kinds: Iterable[Kind | str]
+    filter: Mapping[str, object] | None
+    min_similarity: float | None
+    as_of: datetime | str | None
+    known_at: datetime | str | None
+    deadline_ms: float | None
+
+
+class ListFields(TypedDict, total=False):
+    """The optional arguments of `list`: conditions, order ("newest", "oldest", "importance") and page."""
+
+    levels: Iterable[Level | str]
+    kinds: Iterable[Kind | str]
+    states: Iterable[State | str]
+    filter: Mapping[str, object] | None
+    order: Order | str
+    limit: int
+    after: str | None
+    as_of: datetime | str | None
+    known_at: datetime | str | None
+
+
+class UpdateFields(TypedDict, total=False):
+    """What `update` can change; None ends or empties a time. `text` gets new vectors."""
+
+    text: str
+    kind: Kind | str
+    importance: float | str
+    confidence: float
+    categories: Iterable[str]
+    context: str
+    snippet: str
+    source: str
+    observed_at: datetime | str
+    valid_from: datetime | str | None
+    valid_to: datetime | str | None
+    expires_at: datetime | str | None
+    metadata: Mapping[str, object]
+
+
+class ContextFields(TypedDict, total=False):
+    """The optional arguments of `context`.
+
+    `system` is the caller's own system prompt. `budget_tokens` bounds what memory adds. `placement`: "leading" or
+    "before_last_user". `history_messages`: how much of the session is shown. `role` of the user and `model` are told to
+    the model. `language` "en" or "zh"; None follows the question. The rest as in `recall`, with caps per level
+    (10 session, 5 user, 3 agent, 5 org) and at most 10 of user and agent together unless told; `limits=None` lifts
+    both.
+    """
+
+    system: str
+    budget_tokens: int
+    placement: Placement | str
+    history_messages: int
+    role: str | None
+    model: str | None
+    language: str | None
+    limit: int | None
+    limits: Mapping[Level | str, int] | None
+    filter: Mapping[str, object] | None
+    min_similarity: float | None
+    as_of: datetime | str | None
+    known_at: datetime | str | None
+    deadline_ms: float | None
+
+
+def question_of(query: str, fields: RecallFields, settings: Settings) -> Question:
+    """The checked form of a question. Half surrogate pairs in the query count as unknown characters."""
+    if len(query) > settings.max_query_chars:
+        raise InvalidInputError(f"a query is a text of at most {settings.max_query_chars:,} characters")
+    similarity = fields.get("min_similarity")
+    kinds = [kind if kind == MESSAGE else check_choice(Kind, kind, "kinds").value for kind in fields.get("kinds", ())]
+    return Question(
+        text=query.encode(errors="replace").decode(),
+        limit=_limit(fields.get("limit", settings.recall_limit)),
+        limits=_limits(fields.get("limits")),
+        levels=tuple(check_choice(Level, level, "levels") for level in fields.get("levels", ())),
+        kinds=frozenset(kinds),
+        filter=parse_filter(fields.get("filter")),
+        min_similarity=None if similarity is None else check_fraction(similarity, "min_similarity"),
+        as_of=_time(fields.get("as_of"), "as_of"),
+        known_at=_time(fields.get("known_at"), "known_at"),
+        deadline_ms=_deadline(fields.get("deadline_ms")),
+    )
+
+
+def context_request_of(query: str, fields: ContextFields, settings: Settings) -> ContextRequest:
+    """The checked form of a request for context."""
+    limits = fields.get("limits", settings.level_limits)
+    asked = {name: value for name, value in fields.items() if name in RecallFields.__annotations__}
+    question = question_of(query, cast("RecallFields", {"limit": None, **asked, "limits": limits}), settings)
+    is_capped = limits is not None
+    language = fields.get("language")
+    if language not in (None, "en", "zh"):
+        raise InvalidInputError(f"language must be en, zh or None, not {language!r}")
+    return ContextRequest(
+        question=_with_caps(question, settings) if is_capped else question,
+        system=check_line(fields.get("system", ""), "system", limit=settings.max_text_chars),
+        budget_tokens=_whole(fields.get("budget_tokens", settings.context_tokens), "budget_tokens"),
+        placement=check_choice(Placement, fields.get("placement", Placement.LEADING), "placement"),
+        history_messages=_whole(fields.get("history_messages", settings.window_messages), "history_messages"),
+        role=fields.get("role"),
+        model=fields.get("model"),
+        language=language,
+    )
+
+
+def changes_of(fields: UpdateFields, settings: Settings) -> dict[str, Any]:
+    """The checked changes of `update`."""
+    if not fields:
+        raise InvalidInputError("there is nothing to change; name at least one field")
+    unknown = [name for name in fields if name not in UpdateFields.__annotations__]
+    if unknown:
+        known = ", ".join(UpdateFields.__annotations__)
+        raise InvalidInputError(f"update cannot change {unknown[0]!r}; it can change {known}")
+    given = {name: value for name, value in fields.items() if name != "text" and value is not None}
+    draft = memory_draft(fields.get("text", "unchanged"), given, settings)
+    ended = {name: None for name, value in fields.items() if value is None and name in _ENDABLE}
+    return {name: getattr(draft, name) for name in fields if fields.get(name) is not None} | ended
+
+
+_ENDABLE = ("valid_from", "valid_to", "expires_at")
+
+
+def memory_query_of(fields: ListFields, now: datetime) -> MemoryQuery:
+    """The checked form of the conditions of `list`."""
+    return MemoryQuery(
+        now=now,
+        states=tuple(check_choice(State, state, "states") for state in fields.get("states", (State.ACTIVE,))),
+        kinds=tuple(check_choice(Kind, kind, "kinds") for kind in fields.get("kinds", ())),
+        filter=parse_filter(fields.get("filter")),
+        as_of=_time(fields.get("as_of"), "as_of"),
+        known_at=_time(fields.get("known_at"), "known_at"),
+        order=check_choice(Order, fields.get("order", Order.NEWEST), "order"),
+        limit=fields.get("limit", 50),
+        after=fields.get("after"),
+    )
+
+
+def levels_of(fields: ListFields) -> tuple[Level, ...]:
+    """The levels that `list` is narrowed to."""
+    return tuple(check_choice(Level, level, "levels") for level in fields.get("levels", ()))
+
+
+def _with_caps(question: Question, settings: Settings) -> Question:
+    return replace(question, max_results=settings.max_results, min_importance=settings.min_importance)
+
+
+def _time(value: datetime | str | None, name: str) -> datetime | None:
+    return None if value is None else as_utc(value, name)
+
+
+def _limit(value: object) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise InvalidInputError(f"limit must be a whole number from 1, or None for no limit, not {value!r}")
+    return value
+
+
+def _limits(value: Mapping[Level | str, int] | None) -> dict[Level, int]:
+    return {check_choice(Level, level, "limits"): _whole(cap, "limits") for level, cap in (value or {}).items()}
+
+
+def _whole(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidInputError(f"{name} must be a whole number from 0, not {value!r}")
+    return value
+
+
+def _deadline(value: object) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
+        raise InvalidInputError(f"deadline_ms must be a number of milliseconds from 0, not {value!r}")
+    return value

@@ -1,0 +1,92 @@
+"""Says where a memory was lost on its way to an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mnemic.engine.parts import Parts
+from mnemic.engine.question import Question, Selection
+from mnemic.engine.recall import embedded, ranked
+from mnemic.errors import NotFoundError
+from mnemic.model.item import Item, Message, State
+from mnemic.model.query import MemoryQuery
+from mnemic.model.recall import Contribution
+from mnemic.model.scope import Scope, Visibility
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """`reason` in a sentence; `stage` is where it was lost: state, time, filter, level, index, threshold, rank, or
+    found.
+
+    `rank` (from 1) among all `candidates`, its score and what each feature added, as far as it was scored.
+    """
+
+    stage: str
+    reason: str
+    rank: int | None = None
+    candidates: int = 0
+    score: float | None = None
+    contributions: tuple[Contribution, ...] = ()
+
+
+def why_not(parts: Parts, scope: Scope, item_id: str, question: Question) -> WhyNot:
+    """Why `question` does not show this item, or at which rank it does. Raises `NotFoundError` when it is not in the
+    scope at all.
+    """
+    visible = scope.visibility
+    with parts.store.read() as work:
+        found: list[Item] = [*work.memories.get(visible, [item_id]), *work.messages.get(visible, [item_id])]
+        if not found:
+            raise NotFoundError(f"there is no memory or message {item_id!r} in this scope")
+        query = question.memory_query(parts.clock.now())
+        meets_filter = isinstance(found[0], Message) or item_id in work.memories.ids(visible, query)
+    return _before_scoring(visible, found[0], question, query, meets_filter=meets_filter) or _scored(
+        parts, visible, found[0], question
+    )
+
+
+def _before_scoring(
+    visible: Visibility, item: Item, question: Question, query: MemoryQuery, *, meets_filter: bool
+) -> WhyNot | None:
+    if item.state not in query.states:
+        other = f" by {item.other_id}" if not isinstance(item, Message) and item.other_id else ""
+        return WhyNot("state", f"it is {item.state.value}{other}; only {_names(query.states)} ones are recalled")
+    if item.partition not in visible.at(*question.levels).partitions:
+        return WhyNot("level", f"it is of the {item.partition.level.value} level, which was not asked for")
+    if not Selection(Question(text="", as_of=question.as_of, known_at=question.known_at)).takes(item, query.now):
+        return WhyNot("time", "it has expired, or was not valid or not known at the time asked about")
+    if not meets_filter:
+        return WhyNot("filter", "it does not meet the kinds, the filter or the time of the question")
+    if not question.text.strip():
+        return WhyNot("rank", "a blank question is answered with the most important memories only")
+    return None
+
+
+def _scored(parts: Parts, visible: Visibility, item: Item, question: Question) -> WhyNot:
+    scored = ranked(parts, visible.at(*question.levels), question, embedded(parts, question.text))
+    total = len(scored.order)
+    places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
+    if not places:
+        reason = "it shares no word with the question, and its vector is not among the nearest"
+        return WhyNot("index", reason if _has_vector(parts, item) else f"{reason}: it has no vector yet", None, total)
+    ranks = [rank for rank, place in enumerate(scored.order, start=1) if place == places[0]]
+    score, contributions = scored.score(places[0]), scored.contributions(places[0])
+    if not ranks:
+        reason = f"its similarity is below the threshold of {question.min_similarity}"
+        return WhyNot("threshold", reason, None, total, score, contributions)
+    if question.limit is not None and ranks[0] > question.limit:
+        reason = f"{ranks[0] - 1} others score higher, and the limit is {question.limit}"
+        return WhyNot("rank", reason, ranks[0], total, score, contributions)
+    return WhyNot("found", f"it is found, at rank {ranks[0]}", ranks[0], total, score, contributions)
+
+
+def _has_vector(parts: Parts, item: Item) -> bool:
+    if parts.embedder is None:
+        return False
+    with parts.store.read() as work:
+        return bool(work.vectors.get(item.partition, [item.id], "item", parts.embedder.space.id))
+
+
+def _names(states: tuple[State, ...]) -> str:
+    return " and ".join(state.value for state in states)
