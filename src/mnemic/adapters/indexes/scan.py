@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from mnemic.adapters.indexes.evidence import Evidence, joined, nothing
 from mnemic.adapters.indexes.table import Table
-from mnemic.model.candidates import Candidates, IndexQuery
+from mnemic.model.candidates import Candidates, Floats, IndexQuery
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
@@ -59,15 +59,20 @@ class ScanIndex:
             self.trim()
             return joined(found, len(query.terms))
 
-    def evidence(self, partition: Partition, query: IndexQuery, also: Collection[str] = ()) -> Evidence:
-        """What one partition holds for `query`; rows of the ids `also` that the query admits are among it."""
+    def evidence(self, partition: Partition, query: IndexQuery) -> Evidence:
+        """What one partition holds for `query`."""
         with self._guard:
             table = self._tables.get(partition)
             if table is None:
                 return nothing(len(query.terms))
             self._tables.move_to_end(partition)
             self._awaited.discard(partition)
-            return table.search(query, also)
+            return table.search(query)
+
+    def cosines(self, partition: Partition, vector: Floats, ids: Collection[str]) -> dict[str, float]:
+        """The cosine of each of these items that is held with a vector to the unit vector given."""
+        with self._guard:
+            return self._tables[partition].cosines(vector, ids) if partition in self._tables else {}
 
     def trim(self) -> None:
         """Forget what was not searched for longest, until the rest is within the budget."""

@@ -106,8 +106,8 @@ class Table:
             if not change.is_gone:
                 self._append(change, columns)
 
-    def search(self, query: IndexQuery, also: Collection[str] = ()) -> Evidence:
-        """The candidates of this partition, those of the ids `also` that the query admits, and the statistics."""
+    def search(self, query: IndexQuery) -> Evidence:
+        """The candidates of this partition and its statistics."""
         rows, columns = len(self._ids), self._columns or Columns(0)
         visible = self._visible(query, columns, rows)
         found = [self._terms.get(term) for term in query.terms]
@@ -118,8 +118,6 @@ class Table:
         chosen = _nearest(cosines, wanted, query.dense_limit)
         for posting in slots:
             chosen[posting] |= wanted[posting]
-        added = [self._slots[i] for i in also if i in self._slots]
-        chosen[added] |= wanted[added]
         places = np.flatnonzero(chosen)
         return Evidence(
             ids=np.array([self._ids[slot] for slot in places], dtype=np.object_),
@@ -134,6 +132,14 @@ class Table:
             population=population,
             version=self.version,
         )
+
+    def cosines(self, vector: Floats, ids: Collection[str]) -> dict[str, float]:
+        """The cosine of each of these items that has a vector to the unit vector given."""
+        columns = self._columns or Columns(0)
+        slots = [self._slots[i] for i in ids if i in self._slots]
+        slots = [slot for slot in slots if columns.has_vector[slot]]
+        found = columns.vectors[slots] @ vector if slots else np.zeros(0, dtype=np.float32)
+        return dict(zip((self._ids[slot] for slot in slots), found.tolist(), strict=True))
 
     def _make_room(self, batch: Sequence[Change]) -> Columns:
         dims = next((change.vector.shape[0] for change in batch if change.vector is not None), 0)
