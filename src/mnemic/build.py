@@ -7,17 +7,18 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.config import Config
 from mnemic.engine.parts import Parts
-from mnemic.errors import ConfigError
+from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.store import Store
 
 
 def build(config: Config) -> Parts:
     """The parts that `config` asks for. Raises `ConfigError` when it asks for something that is not there."""
+    embedder = _embedder(config)
     return Parts(
         store=_store(config),
         index=ScanIndex(budget_bytes=config.index_budget_bytes),
-        embedder=_embedder(config.embedder),
+        embedder=embedder,
         clock=SystemClock(),
         observer=CounterObserver(),
         settings=config.settings,
@@ -35,11 +36,18 @@ def _store(config: Config) -> Store:
     return SqliteStore(path, lock_wait_s=config.lock_wait_s)
 
 
-def _embedder(name: str) -> Embedder | None:
-    if name == "none":
+def _embedder(config: Config) -> Embedder | None:
+    """The embedder, None for "none". Its space is asked for here: a server that must tell its dims, and is down, is an
+    error of opening, and of nothing later.
+    """
+    if config.embedder == "none":
         return None
-    if name == "minilm":
-        from mnemic.adapters.embedders.minilm import MinilmEmbedder
+    from mnemic.adapters.embedders.registry import open_embedder
 
-        return MinilmEmbedder()
-    raise ConfigError(f"embedder {name!r} is not known; there are minilm and none")
+    embedder = open_embedder(config.embedder, config.embedder_options)
+    try:
+        _ = embedder.space
+    except BackendError as error:
+        embedder.close()
+        raise ConfigError(f"{error}; to open without it, declare the embedder's option dims") from error
+    return embedder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -24,10 +25,14 @@ def default_path() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """How to open a Mnemic. `store` is a path, `sqlite:///path` or `memory://`; `embedder` is a name, or "none"."""
+    """How to open a Mnemic. `store` is a path, `sqlite:///path` or `memory://`; `embedder` is a name, or "none".
+
+    `embedder_options` are the keyword arguments of the embedder's class: `base_url`, `api_key`, `dims`, `folder`, …
+    """
 
     store: str = field(default_factory=lambda: str(default_path()))
     embedder: str = "minilm"
+    embedder_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     index_budget_bytes: int = 1 << 30
     lock_wait_s: float = 10.0
     settings: Settings = field(default_factory=Settings)

@@ -1,0 +1,160 @@
+"""Embeds with fastembed in this process: quantised ONNX models such as `bge-small-en-v1.5-q`.
+
+fastembed fetches the files of a model from a hub at first use, unless a folder with them is given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.embedders.extras import import_extra
+from mnemic.adapters.embedders.known import known_model, plain_name
+from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.errors import ConfigError
+from mnemic.model.space import Space
+from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+
+DEFAULT_MODEL = "bge-small-en-v1.5-q"
+BATCH_TEXTS = 32
+_BLOCK_BYTES = 1 << 20
+
+
+class _Model(Protocol):
+    """The part of `fastembed.TextEmbedding` that is used here."""
+
+    def embed(self, documents: list[str], batch_size: int) -> Iterable[NDArray[np.float32]]: ...
+
+
+class FastEmbedEmbedder:
+    """Embeds with a model of fastembed's list, named as there or without the publisher; prefixes are added here."""
+
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        *,
+        folder: Path | str | None = None,
+        threads: int | None = None,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
+    ) -> None:
+        """`folder`: the files of the model (graph, `tokenizer.json`, `config.json`, …), so that nothing is fetched.
+
+        Loads no model. Raises `ConfigError` for a model that fastembed does not know, for a folder that is not there,
+        and when the extra `fastembed` is not installed.
+        """
+        self._package: Any = import_extra("fastembed", "fastembed")
+        described = _description(self._package, model)
+        self._name: str = described["model"]
+        self._files: tuple[str, ...] = (described["model_file"], "tokenizer.json")
+        known = known_model(model).with_prefixes(query_prefix, document_prefix)
+        self._known = replace(known, dims=int(described["dim"]))
+        self._folder = None if folder is None else _existing(Path(folder))
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._model: _Model | None = None
+
+    @property
+    def space(self) -> Space:
+        """The space of the model; of a folder, the files' checksum is part of it."""
+        return self._space
+
+    @cached_property
+    def _space(self) -> Space:
+        known = self._known
+        return Space(
+            model=plain_name(self._name),
+            revision="" if self._folder is None else _checksum(self._folder / name for name in self._files),
+            precision="onnx, quantised",
+            dims=known.dims,
+            pooling=known.pooling or "as published",
+            query_prefix=known.query_prefix,
+            document_prefix=known.document_prefix,
+            max_tokens=known.max_tokens,
+        )
+
+    @property
+    def capabilities(self) -> EmbedderCapabilities:
+        """Local: writes embed before they are acknowledged."""
+        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts that are kept, `(n, dims) float32`."""
+        return self._embed(texts, self._known.document_prefix)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts that are searched with, `(n, dims) float32`."""
+        return self._embed(texts, self._known.query_prefix)
+
+    def close(self) -> None:
+        """Free the model; the next text would load it again."""
+        with self._lock:
+            self._model = None
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
+        def embed(wanted: list[str]) -> Vectors:
+            model = self._load()
+            rows = np.stack([*model.embed([prefix + text for text in wanted], batch_size=BATCH_TEXTS)])
+            return unit_rows(rows, (len(wanted), self._known.dims), "fastembed")
+
+        return rows_of(texts, self._known.dims, embed)
+
+    def _load(self) -> _Model:
+        with self._lock:
+            model = self._model or self._open()
+            self._model = model
+            return model
+
+    def _open(self) -> _Model:
+        """The model; most of what keeps fastembed from its files arrives as `ValueError`."""
+        place = {} if self._folder is None else {"specific_model_path": str(self._folder)}
+        try:
+            return self._package.TextEmbedding(
+                self._name, threads=self._threads, providers=["CPUExecutionProvider"], **place
+            )
+        except (ValueError, OSError) as error:
+            raise ConfigError(
+                f"fastembed cannot load {self._name} ({type(error).__name__}): fetch its files once with the "
+                "network on, or name their folder (embedder option `folder`)"
+            ) from error
+
+
+def _description(package: Any, model: str) -> dict[str, Any]:
+    described: list[dict[str, Any]] = package.TextEmbedding.list_supported_models()
+    for name in (str.lower, plain_name):
+        for entry in described:
+            if name(entry["model"]) == name(model):
+                return entry
+    raise ConfigError(
+        f"fastembed does not know the model {model!r}; `python -c 'import fastembed; "
+        'print(*[m["model"] for m in fastembed.TextEmbedding.list_supported_models()])\'` lists those it does'
+    )
+
+
+def _existing(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise ConfigError(f"the embedder's folder {folder} is not there")
+    return folder
+
+
+def _checksum(files: Iterable[Path]) -> str:
+    """The first 12 hexadecimal digits of the SHA-256 of the files' contents; a missing one counts as empty."""
+    digest = hashlib.sha256()
+    for file in files:
+        if file.is_file():
+            with file.open("rb") as stream:
+                while block := stream.read(_BLOCK_BYTES):
+                    digest.update(block)
+    return digest.hexdigest()[:12]
+
+
+if TYPE_CHECKING:
+    _: type[Embedder] = FastEmbedEmbedder

