@@ -1,0 +1,99 @@
+"""The command line as a whole: its commands, and how every one of them ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from mnemic.cli import capture, memory, recall, remember, tour
+from mnemic.cli.failures import (
+    EXIT_CODES,
+    UNEXPECTED,
+    debugged,
+    error_kind,
+    exit_code,
+    last_resort,
+    report,
+    show_traceback,
+    wants_json,
+)
+from mnemic.cli.output import write
+from mnemic.errors import InvalidInputError, MnemicError
+
+HELP = """The memory of an AI assistant: keep what is said, find it again by meaning.
+
+Say whose memory it is with --user (or MNEMIC_USER); nobody else's can be read or written. Every command takes --json.
+"""
+EXAMPLES = """\b
+Examples:
+mnemic tour
+mnemic remember --user ana "Ana is building a sailing simulator in Rust"
+mnemic recall --user ana "how is my coding project?" --explain
+mnemic memory list --user ana
+"""
+
+
+def application() -> typer.Typer:
+    """The Typer application with all its commands."""
+    app = typer.Typer(
+        name="mnemic",
+        no_args_is_help=True,
+        rich_markup_mode=None,  # plain help starts in half the time, and examples keep their lines
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(help=HELP, epilog=EXAMPLES)(_options)
+    for part in (remember, recall, capture, tour):
+        part.register(app)
+    memories = typer.Typer(help="List, add, show and delete memories.", no_args_is_help=True, rich_markup_mode=None)
+    memory.register(memories)
+    app.add_typer(memories, name="memory")
+    return app
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and give its exit code; failures are reported on the standard error."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and not debugged():
+        sys.excepthook = last_resort
+    try:
+        code = typer.main.get_command(application()).main(args=given, prog_name="mnemic", standalone_mode=False)
+    except MnemicError as error:
+        show_traceback()
+        report(error_kind(type(error)), str(error), is_json=wants_json(given))
+        return exit_code(error)
+    except typer.TyperException as error:
+        return _misused(error, given)
+    except typer.Abort:
+        return UNEXPECTED
+    return code if isinstance(code, int) else 0
+
+
+def _misused(error: typer.TyperException, given: Sequence[str]) -> int:
+    """A command line that cannot be understood is invalid input; a group without a command shows its help."""
+    if "\n" in error.format_message():
+        write(error.format_message())
+        return EXIT_CODES[InvalidInputError]
+    told = error.format_message().replace("Value error, ", "").rstrip(".")
+    path = getattr(getattr(error, "ctx", None), "command_path", "mnemic")
+    report(error_kind(InvalidInputError), f"{told}; see {path} --help", is_json=wants_json(given))
+    return EXIT_CODES[InvalidInputError]
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        from mnemic import __version__
+
+        write(f"mnemic {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options before the command; each acts by its callback."""

@@ -1,0 +1,69 @@
+"""What comes in beside options: texts and messages from the standard input, and JSON in options."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import cast
+
+from mnemic.errors import InvalidInputError
+
+STDIN = "-"
+
+
+def text_or_stdin(text: str) -> str:
+    """`text` itself, or, for "-", the standard input without its last line end. Raises `InvalidInputError` for bytes
+    that are not UTF-8.
+    """
+    if text != STDIN:
+        return text
+    content = _stdin()
+    return content.removesuffix("\n").removesuffix("\r") if content.endswith("\n") else content
+
+
+def messages_from_stdin() -> list[object]:
+    """Messages on the standard input: a JSON list, an object with a list `messages`, one message, or one per line.
+
+    Raises `InvalidInputError`, naming the line, for what is not JSON.
+    """
+    content = _stdin()
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        return _json_lines(content)
+    if isinstance(whole, dict) and isinstance(listed := cast("dict[str, object]", whole).get("messages"), list):
+        return cast("list[object]", listed)
+    return cast("list[object]", whole) if isinstance(whole, list) else [cast("object", whole)]
+
+
+def json_mapping(text: str | None, name: str) -> Mapping[str, object] | None:
+    """The JSON object in an option; None stays None. Raises `InvalidInputError` naming the option."""
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"{name} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InvalidInputError(f'{name} must be a JSON object such as {{"key": "value"}}')
+    return cast("dict[str, object]", value)
+
+
+def _json_lines(content: str) -> list[object]:
+    messages: list[object] = []
+    for number, line in enumerate(content.split("\n"), start=1):
+        if line.strip():
+            try:
+                messages.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise InvalidInputError(f"line {number} of the standard input is not JSON: {error}") from error
+    return messages
+
+
+def _stdin() -> str:
+    """Bytes, decoded here: a text stream would turn line ends around and follow the locale."""
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"the standard input is not UTF-8: {error}") from error

@@ -1,0 +1,122 @@
+"""`mnemic memory …`: look at what is kept, add to it, and remove it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemic.cli import remember
+from mnemic.cli.input import json_mapping
+from mnemic.cli.options import command
+from mnemic.cli.output import Row, item_row, moment, note, one_line, printable, show_json, show_rows, write
+from mnemic.cli.scope_options import ScopeOptions
+from mnemic.model.item import Kind, State
+from mnemic.model.query import Order
+from mnemic.model.scope import Level
+from mnemic.model.unicode import check_unicode
+from mnemic.wire import to_wire
+
+if TYPE_CHECKING:
+    from mnemic.api import ListFields
+
+ItemId = Annotated[str, typer.Argument(help="The id of a memory or message.", metavar="ID")]
+Reason = Annotated[str, typer.Option("--reason", help="Why; kept in the history.")]
+Next = Annotated[str | None, typer.Option("--after", help="Go on after this id, the last of the page before.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """The arguments of `Mnemic.list`, as options."""
+
+    levels: Annotated[list[Level] | None, typer.Option("--level", help="Only this level; may be repeated.")] = None
+    kinds: Annotated[list[Kind] | None, typer.Option("--kind", help="Only this kind; may be repeated.")] = None
+    states: Annotated[
+        list[State] | None, typer.Option("--state", help="This state; may be repeated; active unless said.")
+    ] = None
+    filter: Annotated[str | None, typer.Option(help='Conditions in JSON, as {"importance": {"gte": 0.6}}.')] = None
+    order: Annotated[Order, typer.Option(help="What comes first.")] = Order.NEWEST
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Memories per page, 1 to 1000.")] = 50
+    after: Next = None
+
+    def arguments(self) -> ListFields:
+        """The arguments of `Mnemic.list`."""
+        return {
+            "levels": self.levels or (),
+            "kinds": self.kinds or (),
+            "states": self.states or (State.ACTIVE,),
+            "filter": json_mapping(self.filter, "filter"),
+            "order": self.order,
+            "limit": self.limit,
+            "after": self.after if self.after is None else check_unicode(self.after, "after"),
+        }
+
+
+def browse(asking: ScopeOptions, wanted: ListOptions) -> None:
+    """List memories, the newest first."""
+    scope, arguments = asking.scope, wanted.arguments()
+    with asking.open() as mnemic:
+        page = mnemic.list(scope, **arguments)
+    if asking.as_json:
+        show_json(page)
+        return
+    if page.memories:
+        show_rows(("imp.",), [item_row(memory, f"{memory.importance:.2f}") for memory in page.memories])
+    elif not wanted.after:
+        note("no memory in this scope; --user, --agent and --session say whose memory is asked")
+    if page.next:
+        note(f"there are more: --after {page.next}")
+
+
+def show(id: ItemId, asking: ScopeOptions) -> None:
+    """Show everything about one memory or message."""
+    with asking.open() as mnemic:
+        item = mnemic.get(asking.scope, check_unicode(id, "id"))
+    if asking.as_json:
+        show_json(item)
+        return
+    write(printable(item.text))
+    write("")
+    for name, value in to_wire(item).items():
+        if name != "text" and value not in (None, "", [], {}):
+            write(f"{name}: {one_line(str(value))}")
+
+
+def remove(id: ItemId, asking: ScopeOptions, reason: Reason = "") -> None:
+    """Remove the text, the vectors and the recorded history of one memory or message, for good."""
+    with asking.open() as mnemic:
+        receipt = mnemic.delete(asking.scope, check_unicode(id, "id"), reason=check_unicode(reason, "reason"))
+    if asking.as_json:
+        show_json(receipt)
+        return
+    removed = ", ".join(f"{count} {table}" for table, count in receipt.counts.items() if count)
+    write(f"removed {removed}")
+
+
+def past(id: ItemId, asking: ScopeOptions) -> None:
+    """Show what happened to a memory, oldest first; its deletion too."""
+    with asking.open() as mnemic:
+        entries = mnemic.history(asking.scope, check_unicode(id, "id"))
+    if asking.as_json:
+        show_json(list(entries))
+        return
+    rows = [Row((moment(e.at), e.action.value), one_line(e.reason), (one_line(e.actor),)) for e in entries]
+    show_rows(("when", "done"), rows)
+
+
+def register(memories: typer.Typer) -> None:
+    """Adds the commands to the group."""
+    command(
+        memories,
+        "list",
+        examples="""
+        mnemic memory list --user ana
+        mnemic memory list --user ana --kind goal --order importance
+        mnemic memory list --user ana --filter '{"categories": {"contains": "work"}}' --json
+        """,
+    )(browse)
+    command(memories, "add", examples='mnemic memory add --user ana "Ana prefers dark mode"')(remember.keep)
+    command(memories, "show", examples="mnemic memory show --user ana ID")(show)
+    command(memories, "delete", examples='mnemic memory delete --user ana ID --reason "no longer true"')(remove)
+    command(memories, "history", examples="mnemic memory history --user ana ID")(past)

@@ -1,0 +1,131 @@
+"""Answers on the standard output: tables that fit a terminal, tab-separated lines for a pipe, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import typer
+
+from mnemic.cli.failures import READER_GONE
+from mnemic.model.item import Item, Message
+from mnemic.model.scope import Level
+from mnemic.wire import MESSAGE, to_wire
+
+MIN_ROOM = 20
+"""Columns to wrap to on a terminal that is too narrow for anything."""
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of an answer: short cells, a text, what is known about it, and why it is here."""
+
+    lead: tuple[str, ...]
+    text: str
+    about: tuple[str, ...]
+    why: str = ""
+
+
+def show_json(noun: object) -> None:
+    """A noun, or a list or mapping of nouns, as one JSON document; ASCII only where the output is not UTF-8."""
+    is_unicode = _encoding().replace("-", "").replace("_", "").lower() == "utf8"
+    write(json.dumps(to_wire(noun), ensure_ascii=not is_unicode, indent=2 if is_terminal() else None))
+
+
+def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
+    """Rows, with `lead` as the names of their first columns.
+
+    On a terminal the text, and below it what is known about it, share the last column, each line cut to fit; why it is here is wrapped.
+    Elsewhere a row is one line of tab-separated cells, uncut and without a head, so that `cut`, `head` and `wc -l` do
+    what they should.
+    """
+    if not is_terminal():
+        for row in rows:
+            cells = (*row.lead, row.text, *row.about, *([row.why] if row.why else ()))
+            write("\t".join(" ".join(cell.split()) for cell in cells))
+        return
+    widths = [max(len(name), *(len(row.lead[place]) for row in rows)) for place, name in enumerate(lead)]
+    margin = sum(widths) + 2 * len(widths)
+    room = shutil.get_terminal_size().columns - margin
+    write(_columns(lead, widths))
+    for row in rows:
+        lines = [cut(line, room) for line in (row.text, " · ".join(row.about)) if line]
+        lines += textwrap.wrap(row.why, max(room, MIN_ROOM))
+        write(_columns(row.lead, widths) + f"\n{' ' * margin}".join(lines))
+
+
+def cut(line: str, room: int) -> str:
+    """`line`, shortened to `room` columns of a terminal; wide characters count two."""
+    from rich.cells import cell_len, set_cell_size
+
+    return line if cell_len(line) <= room else set_cell_size(line, max(room - 1, 0)) + "…"
+
+
+def write(text: str) -> None:
+    """One line, or several. What the output's encoding lacks is written as an escape. Ends the command quietly when the
+    reader has gone.
+    """
+    encoding = _encoding()
+    try:
+        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+    except BrokenPipeError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the flush at exit has where to go
+        raise typer.Exit(READER_GONE) from error
+
+
+def note(text: str) -> None:
+    """A remark for the person, on the standard error, so that the answer itself stays clean."""
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+
+
+def is_terminal() -> bool:
+    """True when a person sees the output directly."""
+    return sys.stdout.isatty()
+
+
+def printable(text: str) -> str:
+    """Stored text that cannot steer the terminal: control and direction characters are written as escapes."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """Printable text without line breaks."""
+    return printable(" ".join(text.split()))
+
+
+def moment(value: datetime) -> str:
+    """Minutes are enough for a table; UTC, as everything Mnemic keeps."""
+    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"
+
+
+def item_row(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
+    """The row of a memory or message: its text, id, kind, whose it is, and when it was said."""
+    kind = MESSAGE if isinstance(item, Message) else item.kind.value
+    remarks = (remark,) if remark else ()
+    about = (item.id, kind, _whose(item), moment(item.observed_at), *remarks)
+    return Row(lead, one_line(item.text), about, why)
+
+
+def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+
+
+def _whose(item: Item) -> str:
+    """The author of a message; what a memory belongs to."""
+    if isinstance(item, Message):
+        return one_line(item.author)
+    return item.level.value if item.level is Level.ORG else one_line(f"{item.level.value} {to_wire(item)['owner']}")
+
+
+def _encoding() -> str:
+    return getattr(sys.stdout, "encoding", None) or "utf-8"

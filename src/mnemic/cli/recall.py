@@ -1,0 +1,119 @@
+"""`mnemic recall`: find what answers a question, and say why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemic.cli.input import json_mapping
+from mnemic.cli.options import command
+from mnemic.cli.output import item_row, note, show_json, show_rows
+from mnemic.cli.scope_options import ScopeOptions
+from mnemic.errors import InvalidInputError
+from mnemic.model.item import Memory
+from mnemic.model.recall import Hit, Recall
+from mnemic.model.scope import Level
+from mnemic.model.unicode import check_unicode
+
+if TYPE_CHECKING:
+    from mnemic.api import RecallFields
+
+Query = Annotated[str, typer.Argument(help="The question; a blank one gives the most important memories.")]
+
+
+@dataclass(frozen=True, slots=True)
+class RecallOptions:
+    """The arguments of `Mnemic.recall`, as options."""
+
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Most hits; 0 for all there are.")] = 5
+    limits: Annotated[
+        list[str] | None, typer.Option("--level-limit", help="Most hits of a level, as user=3; may be repeated.")
+    ] = None
+    levels: Annotated[list[Level] | None, typer.Option("--level", help="Only this level; may be repeated.")] = None
+    kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind, or message; may be repeated.")] = (
+        None
+    )
+    filter: Annotated[
+        str | None, typer.Option(help='Conditions on memories in JSON, as {"categories": {"contains": "work"}}.')
+    ] = None
+    min_similarity: Annotated[
+        float | None, typer.Option(help="Rank by similarity alone and drop what is below, 0 to 1.")
+    ] = None
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each hit's score is made of.")] = False
+
+    def arguments(self) -> RecallFields:
+        """The arguments of `Mnemic.recall`. Raises `InvalidInputError` for what cannot be read."""
+        return {
+            "limit": self.limit or None,
+            "limits": dict(_level_limit(text) for text in self.limits or ()),
+            "levels": self.levels or (),
+            "kinds": self.kinds or (),
+            "filter": json_mapping(self.filter, "filter"),
+            "min_similarity": self.min_similarity,
+        }
+
+
+def ask(query: Query, asking: ScopeOptions, wanted: RecallOptions) -> None:
+    """Find what answers a question among the messages and memories of this scope, best first."""
+    scope, arguments = asking.scope, wanted.arguments()
+    check_unicode(query, "query")
+    with asking.open() as mnemic:
+        found = mnemic.recall(scope, query, **arguments)
+    if asking.as_json:
+        show_json(found)
+        return
+    show_recall(found, is_explained=wanted.explain)
+
+
+def show_recall(found: Recall, *, is_explained: bool) -> None:
+    """Hits as a table; remarks about background and missing sources go to the standard error."""
+    for source in found.degraded:
+        note(f"degraded: {source}")
+    if not found.hits:
+        note("nothing found in this scope; --user, --agent and --session say whose memory is asked")
+        return
+    if found.is_fallback:
+        note("nothing matched; this is general background: the most important memories")
+    rows = [
+        item_row(
+            hit.item,
+            str(rank),
+            f"{hit.score:.2f}",
+            why=explanation(hit) if is_explained else "",
+            remark="general background" if hit.is_fallback else "",
+        )
+        for rank, hit in enumerate(found.hits, start=1)
+    ]
+    show_rows(("#", "score"), rows)
+
+
+def explanation(hit: Hit) -> str:
+    """The parts of a score, which add up to it, the similarity, and what a memory brings along."""
+    parts = " + ".join(f"{c.feature} {c.points:.2f}" for c in hit.contributions)
+    similarity = "" if hit.similarity is None else f"; similarity {hit.similarity:.2f}"
+    memory = (
+        f"; importance {hit.item.importance:.2f}, accesses {hit.item.access_count}"
+        if isinstance(hit.item, Memory)
+        else ""
+    )
+    return f"{hit.score:.2f} = {parts}{similarity}{memory}"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    examples = """
+        mnemic recall --user ana "what should the editor look like?"
+        mnemic recall --user ana "coding project" --explain --limit 10
+        mnemic recall --user ana "deadlines" --kind goal --kind event --json
+        mnemic recall --user ana ""     # general background: the most important memories
+    """
+    command(app, "recall", examples=examples)(ask)
+
+
+def _level_limit(text: str) -> tuple[str, int]:
+    level, _, count = text.partition("=")
+    if not count.isdecimal():
+        raise InvalidInputError(f"--level-limit {text!r} must look like user=3")
+    return level, int(count)

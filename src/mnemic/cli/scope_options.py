@@ -1,0 +1,54 @@
+"""Who is asking, which store, and in which form to answer: the options that every command about memories has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemic.model.scope import Scope
+
+if TYPE_CHECKING:
+    from mnemic.api import Mnemic
+
+ACTOR = "cli"
+User = Annotated[str | None, typer.Option("--user", "-u", envvar="MNEMIC_USER", help="The user.", metavar="ID")]
+Agent = Annotated[str | None, typer.Option("--agent", envvar="MNEMIC_AGENT", help="The assistant.", metavar="ID")]
+Session = Annotated[
+    str | None, typer.Option("--session", envvar="MNEMIC_SESSION", help="The conversation.", metavar="ID")
+]
+Org = Annotated[str, typer.Option("--org", envvar="MNEMIC_ORG", help="The tenant.", metavar="ID")]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="MNEMIC_STORE",
+        help="A path, sqlite:///path or memory://; by default your own store in your data folder.",
+        metavar="STORE",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeOptions:
+    """The scope, the store and the form of the answer. A part that is not named hides its level, never widens it."""
+
+    user: User = None
+    agent: Agent = None
+    session: Session = None
+    org: Org = "default"
+    store: Store = None
+    as_json: AsJson = False
+
+    @property
+    def scope(self) -> Scope:
+        """Who is asking. Raises `InvalidInputError` for an id that cannot be one."""
+        return Scope(org=self.org, agent=self.agent, user=self.user, session=self.session)
+
+    def open(self) -> Mnemic:
+        """The store, open; what is written is written down as done from the command line."""
+        from mnemic.api import Mnemic
+
+        return Mnemic.open(self.store, actor=ACTOR)

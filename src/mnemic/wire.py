@@ -1,0 +1,63 @@
+"""Nouns as JSON: the one form in which every door that speaks text answers.
+
+Answers for the names and values on the wire, not for where they are sent. What is built here holds only mappings with
+text keys, lists, texts, numbers, truth values and None, so that `json.dumps` takes it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, cast
+
+from mnemic.model.item import Message
+from mnemic.model.recall import Recall
+from mnemic.model.scope import Partition
+
+MESSAGE = "message"
+"""The kind of every message; a text of its own, because the module of the index's nouns brings numpy along."""
+
+_INTERNAL = frozenset({"dedup_key"})
+_OWNER_SEPARATOR = "\x1f"  # before it: the user of a session (mnemic.model.scope)
+
+
+def to_wire(noun: object) -> Any:
+    """The JSON form of a noun, or of a list or mapping of them.
+
+    Keys are the fields of the noun, in their order. Times are ISO 8601 in UTC with six decimals and a Z, enumerations
+    their text. A partition gives the keys `org`, `level` and `owner` (the id of the session, user, agent or org). A
+    message has the kind "message", so that `kind` tells what every item is. A recall also says `is_fallback`.
+    """
+    if isinstance(noun, datetime):
+        return noun.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    if isinstance(noun, Enum):
+        return noun.value
+    if is_dataclass(noun) and not isinstance(noun, type):
+        return _fields(noun)
+    if isinstance(noun, Mapping):
+        return {str(key): to_wire(value) for key, value in cast("Mapping[object, object]", noun).items()}
+    if isinstance(noun, list | tuple | set | frozenset):
+        return [to_wire(value) for value in cast("Iterable[object]", noun)]
+    return noun
+
+
+def _fields(noun: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for field in fields(noun):
+        value = getattr(noun, field.name)
+        if isinstance(value, Partition):
+            found |= _place(value)
+        elif field.name not in _INTERNAL:
+            found[field.name] = to_wire(value)
+        if field.name == "id" and isinstance(noun, Message):
+            found["kind"] = MESSAGE
+    if isinstance(noun, Recall):
+        found["is_fallback"] = noun.is_fallback
+    return found
+
+
+def _place(partition: Partition) -> dict[str, str]:
+    owner = partition.owner.rpartition(_OWNER_SEPARATOR)[2]
+    return {"org": partition.org, "level": partition.level.value, "owner": owner}
