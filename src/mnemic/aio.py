@@ -27,6 +27,7 @@ from mnemic.config import Config
 from mnemic.engine.why_not import WhyNot
 from mnemic.model.context import Context
 from mnemic.model.draft import MemoryDraft
+from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Item, Memory, Turn
 from mnemic.model.profile import Profile, ProfileEntry
@@ -151,6 +152,14 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     async def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
         """As `Mnemic.history`."""
         return await self._run(self._mnemic.history, scope, id)
+
+    async def health(self) -> Diagnosis:
+        """As `Mnemic.health`."""
+        return await self._run(self._mnemic.health)
+
+    async def doctor(self) -> Diagnosis:
+        """As `Mnemic.doctor`."""
+        return await self._run(self._mnemic.doctor)
 
     @property
     def profile(self) -> AsyncProfileVerbs:

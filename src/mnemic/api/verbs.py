@@ -30,6 +30,7 @@ from mnemic.engine import browse, edit
 from mnemic.engine.capture import capture, complete
 from mnemic.engine.context import context
 from mnemic.engine.delete import delete
+from mnemic.engine.doctor import doctor, health
 from mnemic.engine.inputs import check_text, memory_draft, message_drafts
 from mnemic.engine.parts import Parts
 from mnemic.engine.recall import recall
@@ -39,6 +40,7 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.clocktime import as_utc
 from mnemic.model.context import Context
 from mnemic.model.draft import MemoryDraft
+from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Item, Memory, Role, Turn
 from mnemic.model.query import Page
@@ -183,6 +185,14 @@ class Mnemic(AbstractContextManager["Mnemic"]):
         """What happened to a memory, oldest first; its deletion too."""
         return browse.history(self._parts, scope, id)
 
+    def health(self) -> Diagnosis:
+        """The quick look: does the store answer? Never raises for a broken part."""
+        return health(self._parts)
+
+    def doctor(self) -> Diagnosis:
+        """The thorough look at every part of the whole store: what works, what is degraded, and what to do."""
+        return doctor(self._parts)
+
     @property
     def profile(self) -> ProfileVerbs:
         """The verbs of the profile: set, get, all, format."""
@@ -190,6 +200,7 @@ class Mnemic(AbstractContextManager["Mnemic"]):
 
     def close(self) -> None:
         """Let go of the store, the index and the model; closing twice is harmless."""
+        self._parts.accesses.flush(self._parts.store)
         self._parts.pool.shutdown(cancel_futures=True)
         self._parts.store.close()
         self._parts.index.close()

@@ -35,6 +35,7 @@ def capture(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraf
     vectors = document_vectors(parts, [indexed_text(draft.name, draft.text) for draft in drafts])
     vector_of = None if vectors is None else {id(d): v for d, v in zip(drafts, vectors, strict=bool(vectors))}
     with parts.store.write() as work:
+        parts.accesses.drain(work)
         writer = _Writer(parts, work, scope, now)
         turns = [writer.turn(exchange) for exchange in exchanges]
         written = [(draft, message) for draft, message, _ in writer.rows]

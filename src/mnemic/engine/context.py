@@ -13,7 +13,7 @@ from mnemic.engine.parallel import gather
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
 from mnemic.engine.question import Question, Selection
-from mnemic.engine.recall import recall
+from mnemic.engine.recall import answer
 from mnemic.model.context import ChatMessage, Citation, Context, Placement
 from mnemic.model.item import Message, Role
 from mnemic.model.profile import ProfileEntry
@@ -73,12 +73,14 @@ def context(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
     sources: dict[str, Callable[[], object]] = {
         "history": lambda: _history(parts, scope, request),
         "profile": lambda: get_profile(parts, scope),
-        "recall": lambda: recall(parts, scope, wide),
+        "recall": lambda: answer(parts, scope, wide),
     }
     found, timings = gather(parts, sources)
     history = cast("list[Message]", found["history"])
     profile = cast("list[ProfileEntry]", found["profile"])
-    return _Assembly(parts, scope, request).build(history, profile, cast("Recall", found["recall"]), timings)
+    built = _Assembly(parts, scope, request).build(history, profile, cast("Recall", found["recall"]), timings)
+    parts.accesses.note(parts.store, built.recall.hits, parts.clock.now())
+    return built
 
 
 def _wide_limit(request: ContextRequest) -> int | None:

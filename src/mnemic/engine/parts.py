@@ -12,6 +12,7 @@ import numpy as np
 import uuid_utils
 from numpy.typing import NDArray
 
+from mnemic.engine.accesses import AccessLog
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.scope import Partition
 from mnemic.model.settings import Settings
@@ -73,6 +74,7 @@ class Parts:
     analyser: Analyser = field(default_factory=Analyser)
     settings: Settings = field(default_factory=Settings)
     queries: QueryCache = field(default_factory=QueryCache)
+    accesses: AccessLog = field(default_factory=AccessLog)
     catching_up: PartitionLocks = field(default_factory=PartitionLocks)
     pool: Executor = field(default_factory=lambda: ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="mnemic-wait"))
 

@@ -27,6 +27,13 @@ _log = logging.getLogger("mnemic.recall")
 
 
 def recall(parts: Parts, scope: Scope, question: Question) -> Recall:
+    """As `answer`, and the memories found count as accessed."""
+    found = answer(parts, scope, question)
+    parts.accesses.note(parts.store, found.hits, parts.clock.now())
+    return found
+
+
+def answer(parts: Parts, scope: Scope, question: Question) -> Recall:
     """Hits, best first; when nothing matches, the most important memories, marked as general background."""
     watch = Watch(question.deadline_ms)
     visible = scope.visibility.at(*question.levels)

@@ -24,6 +24,7 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
     memories = [_memory(parts, scope, draft, now) for draft in drafts]
     vectors = document_vectors(parts, [indexed_text(memory) for memory in memories])
     with parts.store.write() as work:
+        parts.accesses.drain(work)
         is_new = work.memories.add([(memory, parts.terms(indexed_text(memory))) for memory in memories])
         added = [memory for memory, new in zip(memories, is_new, strict=True) if new]
         ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors

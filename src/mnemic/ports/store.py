@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mnemic.model.change import Change
 from mnemic.model.conversation import Conversation
+from mnemic.model.health import Finding
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Memory, Message
 from mnemic.model.job import Job, JobState
@@ -325,6 +326,10 @@ class Store(Protocol):
         """A unit of work that commits durably when its block ends well and leaves no trace when it raises. Units of
         work that write are serialised where they touch the same partition.
         """
+        ...
+
+    def diagnose(self) -> list[Finding]:
+        """What the technology says of itself: integrity, room, rights. Never raises for what it is there to find."""
         ...
 
     def close(self) -> None:

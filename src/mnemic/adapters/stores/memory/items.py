@@ -94,8 +94,9 @@ class MemoryMessages:
             )
 
     def _visible(self, visible: Visibility) -> list[Message]:
-        items = (row.item for row in self._transaction.tables.messages.values())
-        return [m for m in items if m.partition in visible.partitions and m.state != State.ERASED]
+        partitions = set(visible.partitions)
+        items = [row.item for (p, _), row in self._transaction.tables.messages.items() if p in partitions]
+        return [message for message in items if message.state != State.ERASED]
 
 
 class MemoryMemories:
@@ -196,8 +197,9 @@ class MemoryMemories:
         return True
 
     def _visible(self, visible: Visibility) -> builtins.list[Memory]:
-        items = (row.item for row in self._transaction.tables.memories.values())
-        return [m for m in items if visible.admits(m.partition, m.private_agent)]
+        partitions = set(visible.partitions)
+        items = [row.item for (p, _), row in self._transaction.tables.memories.items() if p in partitions]
+        return [memory for memory in items if visible.admits(memory.partition, memory.private_agent)]
 
 
 def _rank(order: Order) -> Callable[[Memory], tuple[float, int, datetime, str]]:

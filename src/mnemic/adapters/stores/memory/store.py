@@ -12,6 +12,7 @@ from mnemic.adapters.stores.memory.records import MemoryHistory, MemoryJobs, Mem
 from mnemic.adapters.stores.memory.tables import Tables
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import UnavailableError
+from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
 
@@ -50,6 +51,10 @@ class MemoryStore:
             tables = self._tables.copy()
             yield MemoryUnitOfWork(Transaction(tables, is_writing=True))
             self._tables = tables
+
+    def diagnose(self) -> list[Finding]:
+        message = "rows are kept in this process and are gone with it"
+        return [Finding("store", Condition.DEGRADED, message, "open a path to keep them")]
 
     def close(self) -> None:
         self._is_closed = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import threading
 import time
@@ -18,9 +19,11 @@ from mnemic.adapters.stores.sqlite.profiles import SqliteProfiles
 from mnemic.adapters.stores.sqlite.session import Session, translated_errors
 from mnemic.adapters.stores.sqlite.statements import migrations, statements
 from mnemic.adapters.stores.sqlite.vectors import SqliteVectors
-from mnemic.errors import ConfigError, UnavailableError, UnsupportedError
+from mnemic.errors import BackendError, ConfigError, UnavailableError, UnsupportedError
+from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
+LOW_ROOM_BYTES = 200_000_000
 APPLICATION_ID = 0x4D4E454D  # "MNEM", so that `file` and we can tell a Mnemic store from another SQLite file
 _SWITCH_PAUSE_S = 0.01
 
@@ -64,6 +67,21 @@ class SqliteStore:
     def write(self) -> Generator[UnitOfWork]:
         with self._transaction("begin_write", is_writing=True) as work:
             yield work
+
+    def diagnose(self) -> list[Finding]:
+        try:
+            with self.read() as work:
+                work.partitions.all()
+            connection = self._borrow()
+            try:
+                with translated_errors("checking"):
+                    answers = [row[0] for row in connection.execute(statements("connection")["check"])]
+            finally:
+                self._give_back(connection)
+            free = shutil.disk_usage(self.path.parent).free
+        except (BackendError, OSError) as error:
+            return [Finding("store", Condition.BROKEN, str(error), f"check {self.path} and its folder")]
+        return [_integrity(answers, self.path), _room(free, self.path)]
 
     def close(self) -> None:
         with self._guard:
@@ -173,6 +191,20 @@ def _is_usable(connection: sqlite3.Connection) -> bool:
         return not connection.in_transaction
     except sqlite3.Error:
         return False  # it was closed while in use
+
+
+def _integrity(answers: list[str], path: Path) -> Finding:
+    if answers == ["ok"]:
+        return Finding("store", Condition.OK, f"{path} is sound")
+    remedy = "stop every process that uses it and restore a backup"
+    return Finding("store", Condition.BROKEN, f"{path} is damaged: {'; '.join(answers[:3])}", remedy)
+
+
+def _room(free: int, path: Path) -> Finding:
+    message = f"{free / 1e9:.1f} GB free on the disk of {path}"
+    if free >= LOW_ROOM_BYTES:
+        return Finding("disk", Condition.OK, message)
+    return Finding("disk", Condition.DEGRADED, message, "free some space: writes are refused when none is left")
 
 
 def _split(script: str) -> Iterator[str]:

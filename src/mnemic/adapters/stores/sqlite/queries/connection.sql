@@ -22,3 +22,5 @@ SELECT count(*) FROM sqlite_schema;
 PRAGMA user_version = {version};
 -- name: sign
 PRAGMA application_id = {application_id};
+-- name: check
+PRAGMA quick_check(3);

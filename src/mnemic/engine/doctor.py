@@ -1,0 +1,85 @@
+"""Looks after a whole memory: what works, what lags behind, what failed, and what to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from mnemic.engine.parts import Parts
+from mnemic.errors import BackendError
+from mnemic.model.health import Condition, Diagnosis, Finding
+from mnemic.model.job import Job, JobState
+
+_MISSING_SHOWN = 1000
+_JOBS_SHOWN = 1000
+
+
+def health(parts: Parts) -> Diagnosis:
+    """The quick look: does the store answer? For probes that ask every few seconds."""
+    try:
+        with parts.store.read() as work:
+            work.partitions.all()
+    except BackendError as error:
+        return Diagnosis((Finding("store", Condition.BROKEN, str(error), "run `mnemic doctor`"),))
+    return Diagnosis((Finding("store", Condition.OK, "the store answers"),))
+
+
+def doctor(parts: Parts) -> Diagnosis:
+    """The thorough look at store, disk, embedder, vectors and jobs. Reads every partition; takes its time."""
+    findings = [*parts.store.diagnose(), _embedder(parts)]
+    if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
+        findings += [*_vectors(parts), *_jobs(parts)]
+    return Diagnosis(tuple(findings))
+
+
+def _embedder(parts: Parts) -> Finding:
+    embedder = parts.embedder
+    if embedder is None:
+        return Finding("embedder", Condition.DEGRADED, "none: memories are found by keyword alone", "name an embedder")
+    try:
+        embedder.embed_queries(["warm up"])
+        start = time.perf_counter()
+        embedder.embed_queries(["one question"])
+    except BackendError as error:
+        remedy = "writes go on and their vectors follow when it answers again"
+        return Finding("embedder", Condition.BROKEN, f"{embedder.space.model}: {error}", remedy)
+    ms = (time.perf_counter() - start) * 1e3
+    return Finding("embedder", Condition.OK, f"{embedder.space.model} embeds a question in {ms:.1f} ms")
+
+
+def _vectors(parts: Parts) -> list[Finding]:
+    if parts.embedder is None:
+        return []
+    space = parts.embedder.space.id
+    with parts.store.read() as work:
+        missing = sum(len(work.vectors.missing(p, space, _MISSING_SHOWN)) for p in work.partitions.all())
+        others = {name: count for name, count in work.vectors.spaces().items() if name != space}
+    findings: list[Finding] = []
+    if missing:
+        message = f"{missing} messages or memories have no vector yet; they are found by keyword alone"
+        findings.append(Finding("vectors", Condition.DEGRADED, message, "run `mnemic work`"))
+    else:
+        findings.append(Finding("vectors", Condition.OK, "everything has its vector"))
+    if others:
+        message = f"{sum(others.values())} vectors are of other embedding models and are not searched"
+        findings.append(Finding("spaces", Condition.OK, message))
+    return findings
+
+
+def _jobs(parts: Parts) -> list[Finding]:
+    with parts.store.read() as work:
+        waiting = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _JOBS_SHOWN)
+        dead = work.jobs.list(None, (JobState.DEAD,), _JOBS_SHOWN)
+    findings = [Finding("jobs", Condition.OK, f"{len(waiting)} jobs are waiting")]
+    late = [job for job in waiting if job.error]
+    if late:
+        message = f"{len(late)} jobs failed and will be tried again: {_reasons(late)}"
+        findings.append(Finding("jobs", Condition.DEGRADED, message))
+    if dead:
+        message = f"{len(dead)} jobs gave up: {_reasons(dead)}"
+        findings.append(Finding("jobs", Condition.DEGRADED, message, "mend the cause, then run `mnemic jobs retry`"))
+    return findings
+
+
+def _reasons(jobs: Sequence[Job]) -> str:
+    return "; ".join(dict.fromkeys(f"{job.kind}: {job.error}" for job in jobs[:5]))
