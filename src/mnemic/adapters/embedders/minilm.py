@@ -1,0 +1,185 @@
+"""The default embedder: all-MiniLM-L6-v2 in this process, from files that come with Mnemic (no network, no key).
+
+Answers for tokenising, batching and running the graph of `mnemic_minilm`. English; up to 256 word pieces of a text
+count. onnxruntime and the model are loaded by the first text that needs them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mnemic_minilm
+from mnemic.errors import BackendError, ConfigError
+from mnemic.model.space import Space
+from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+from mnemic.text.wordpiece import WordPiece
+
+DIMS = 384
+
+MAX_TOKENS = 256
+"""The model card's limit; the position table would allow 512."""
+
+BATCH_TOKENS = 1024
+"""Tokens, padding included, of one run of the model: throughput is flat from about 100 to 2,000, memory is not."""
+
+BATCH_TEXTS = 64
+"""Texts per call that use it well: sorting by length needs some to choose from."""
+
+THREADS = 2
+"""Threads of one run of the model; one thread costs 1.3 times the time on a short query."""
+
+PADDING_ID = 0
+
+_REPAIR = "run `pip install --force-reinstall --no-deps mnemic` (in a checkout: `python scripts/build_minilm.py`)"
+
+_RUNTIME_ERRORS = (
+    *("EPFail", "Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf"),
+    *("NoModel", "NoSuchFile", "NotImplemented", "RuntimeException"),
+)
+
+
+class _Session(Protocol):
+    """The part of `onnxruntime.InferenceSession` that is used here."""
+
+    def run(self, output_names: None, input_feed: Mapping[str, NDArray[np.int32]]) -> list[Vectors]: ...
+
+
+class MinilmEmbedder:
+    """Embeds with all-MiniLM-L6-v2: no prefixes, queries and documents alike, 384 dims."""
+
+    def __init__(
+        self,
+        *,
+        model: Path | None = None,
+        vocabulary: Path | None = None,
+        threads: int = THREADS,
+        max_tokens: int = MAX_TOKENS,
+    ) -> None:
+        """`model` and `vocabulary`: other files of the same kind; by default those that come with Mnemic.
+
+        Raises `ConfigError` when a file is missing; a damaged model shows at the first text.
+        """
+        self._model = _existing(model or mnemic_minilm.model_path())
+        self._vocabulary = _existing(vocabulary or mnemic_minilm.vocab_path())
+        self._threads = threads
+        self._space = Space(
+            model=mnemic_minilm.MODEL,
+            revision=mnemic_minilm.REVISION,
+            precision=mnemic_minilm.PRECISION,
+            dims=DIMS,
+            pooling="mean",
+            query_prefix="",
+            document_prefix="",
+            max_tokens=max_tokens,
+        )
+        self._lock = threading.Lock()
+        self._tokenizer: WordPiece | None = None
+        self._session: _Session | None = None
+
+    @property
+    def space(self) -> Space:
+        """The space of the shipped model; a different `max_tokens` is a different space."""
+        return self._space
+
+    @property
+    def capabilities(self) -> EmbedderCapabilities:
+        """Local and quick: writes embed before they are acknowledged."""
+        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
+    @property
+    def is_loaded(self) -> bool:
+        """True once the model is in memory; blank texts alone never load it."""
+        return self._session is not None
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts that are kept, `(n, 384) float32`; raises `BackendError` or `ConfigError`."""
+        vectors = np.zeros((len(texts), DIMS), dtype=np.float32)
+        if all(not text or text.isspace() for text in texts):
+            return vectors
+        tokenizer = self._load_tokenizer()
+        tokens = [tokenizer.encode(text, self._space.max_tokens) for text in texts]
+        for rows in _batches([len(ids) for ids in tokens]):
+            vectors[rows] = self._run(_pad([tokens[row] for row in rows]))
+        return vectors
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """As `embed_documents`: the model was trained without prefixes."""
+        return self.embed_documents(texts)
+
+    def close(self) -> None:
+        """Free the model; the next text would load it again."""
+        with self._lock:
+            self._session = None
+
+    def _run(self, input_ids: NDArray[np.int32]) -> Vectors:
+        session = self._session or self._load_session()
+        try:
+            return session.run(None, {"input_ids": input_ids})[0]
+        except _runtime_errors() as error:
+            raise BackendError(f"the offline embedder failed on {input_ids.shape} token ids: {error}") from error
+
+    def _load_tokenizer(self) -> WordPiece:
+        with self._lock:
+            if self._tokenizer is None:
+                pieces = self._vocabulary.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+                self._tokenizer = WordPiece(pieces)
+            return self._tokenizer
+
+    def _load_session(self) -> _Session:
+        with self._lock:
+            if self._session is None:
+                self._session = _open_session(self._model, self._threads)
+            return self._session
+
+
+def _open_session(model: Path, threads: int) -> _Session:
+    runtime: Any = importlib.import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
+    options.log_severity_level = 3
+    try:
+        return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    except _runtime_errors() as error:
+        raise ConfigError(f"{model} is not the offline model, or is damaged: {_REPAIR}") from error
+
+
+def _runtime_errors() -> tuple[type[Exception], ...]:
+    """The exceptions of onnxruntime, which have no parent but `Exception`."""
+    state: Any = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+    return tuple(getattr(state, name) for name in _RUNTIME_ERRORS)
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """The rows that have tokens, longest first, in groups of at most `BATCH_TOKENS` padded tokens (or of one row)."""
+    rows = sorted((row for row, length in enumerate(lengths) if length), key=lambda row: -lengths[row])
+    while rows:
+        size = max(1, BATCH_TOKENS // lengths[rows[0]])
+        yield rows[:size]
+        rows = rows[size:]
+
+
+def _pad(tokens: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+    """One row per text, filled up with padding to the longest: `(n, tokens)`."""
+    padded = np.full((len(tokens), max(map(len, tokens))), PADDING_ID, dtype=np.int32)
+    for row, ids in enumerate(tokens):
+        padded[row, : len(ids)] = ids
+    return padded
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise ConfigError(f"the offline embedder's file {path} is missing: {_REPAIR}")
+    return path
+
+
+if TYPE_CHECKING:
+    _: type[Embedder] = MinilmEmbedder
