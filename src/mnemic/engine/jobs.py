@@ -1,7 +1,7 @@
 """Does the work that was written down in the transaction of its cause: claims jobs, runs them, tries again, gives up.
 
-A job is done at least once and never by two workers at a time: its lease is taken in one transaction, and what came of it
-is written in another, which only the holder of the lease can end. Handlers repeat without harm.
+A job is done at least once and never by two workers at a time: its lease is taken in one transaction, and what came of
+it is written in another, which only the holder of the lease can end. Handlers repeat without harm.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
+from typing import Self
 
 from mnemic.engine.embedding import EMBED_JOB
 from mnemic.engine.parts import Parts, new_id
@@ -31,8 +32,8 @@ LISTED = 100
 
 FollowUp = Callable[[UnitOfWork], Sequence[Job]]
 Handler = Callable[[Parts, Job], FollowUp]
-"""Does a job outside any transaction. What it returns is asked, in the transaction that finishes the job, what is left to
-do; since the job is done there, a job of the same key may be added."""
+"""Does a job outside any transaction. What it returns is asked, in the transaction that finishes the job, what is left
+to do; since the job is done there, a job of the same key may be added."""
 
 _log = logging.getLogger("mnemic.jobs")
 
@@ -92,7 +93,7 @@ class _Lease:
         self._job = job
         self._outcome: JobState | None = None
 
-    def __enter__(self) -> _Lease:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -118,7 +119,8 @@ class _Lease:
             if unit.jobs.finish(self._job):
                 self._outcome = JobState.DONE
                 unit.jobs.add(self.follow_up(unit) if self.follow_up else [])
-        self._parts.observer.count("mnemic.jobs.done", kind=self._job.kind)
+        if self._outcome is JobState.DONE:
+            self._parts.observer.count("mnemic.jobs.done", kind=self._job.kind)
 
     def _fail(self, error: BaseException) -> None:
         """The reason holds the words of Mnemic's own errors only: others may quote what is stored."""
@@ -153,29 +155,22 @@ def _embed(parts: Parts, job: Job) -> FollowUp:
     of its own; it is seen when the job is finished.
     """
     report = fill_vectors(parts, job.partition)
-    if report.refused:
+    if report.refused and report.is_complete:
         raise BadReplyError(f"the embedder refuses {len(report.refused)} texts, the first of item {report.refused[0]}")
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         if not lacks_vectors(parts, unit, job.partition, report.passed_over):
             return []
         now = parts.clock.now()
-        return [replace(_fresh(job), id=new_id(now), created_at=now, run_at=now)]
+        return [_anew(job, now)]
 
     return follow_up
 
 
-def _fresh(job: Job) -> Job:
+def _anew(job: Job, now: datetime) -> Job:
     """The same work as a job that nobody has tried."""
-    return Job(
-        id=job.id,
-        partition=job.partition,
-        kind=job.kind,
-        key=job.key,
-        created_at=job.created_at,
-        run_at=job.run_at,
-        payload=job.payload,
-    )
+    job = replace(job, id=new_id(now), created_at=now, run_at=now, attempts=0, error="")
+    return replace(job, state=JobState.PENDING, worker=None, leased_until=None)
 
 
 HANDLERS: Mapping[str, Handler] = {EMBED_JOB: _embed}

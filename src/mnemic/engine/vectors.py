@@ -14,7 +14,7 @@ from mnemic.ports.embedder import Embedder
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork, VectorRow
 
 MOST_REFUSED = 8
-"""When so many texts are refused one by one and none was answered, it is the embedder that is broken: its error rises."""
+"""When more texts are refused one by one and none was answered, the embedder itself is broken: its error rises."""
 
 FILL_LIMIT = 1024
 
