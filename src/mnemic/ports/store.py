@@ -120,6 +120,10 @@ class Messages(Protocol):
         """
         ...
 
+    def page(self, visible: Visibility, after: str | None, limit: int) -> list[Message]:
+        """The first `limit` messages that are visible and not erased, ordered by id, behind the id `after`."""
+        ...
+
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
         """Remove their text, author name, terms, metadata and vectors and leave tombstones, which keep the external id;
         returns how many there were.

@@ -65,6 +65,10 @@ class MemoryMessages:
         found = [message for message in self._visible(visible) if message.session == session]
         return sorted(found, key=lambda message: (message.position, message.id))[-limit:] if limit > 0 else []
 
+    def page(self, visible: Visibility, after: str | None, limit: int) -> list[Message]:
+        found = [message for message in self._visible(visible) if after is None or message.id > after]
+        return sorted(found, key=lambda message: message.id)[:limit]
+
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
         rows = self._transaction.tables.messages
         keys = [key for key in ((partition, i) for i in set(ids)) if key in rows]

@@ -76,6 +76,10 @@ class SqliteMessages:
         key = {"pids": self._session.pids(visible.partitions), "session": session, "limit": limit}
         return [to_message(row) for row in self._session.run(self._sql["latest"], key)][::-1]
 
+    def page(self, visible: Visibility, after: str | None, limit: int) -> list[Message]:
+        key = {"pids": self._session.pids(visible.partitions), "after": after or "", "limit": limit}
+        return [to_message(row) for row in self._session.run(self._sql["page"], key)]
+
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
         if self._session.pid(partition) is None:
             return 0

@@ -34,6 +34,12 @@ SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, 
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid IN (SELECT value FROM json_each(:pids)) AND m.session = :session AND m.state != 'erased'
 ORDER BY m.position DESC, m.id DESC LIMIT :limit;
+-- name: page
+SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, m.role, m.name, m.text, m.observed_at,
+    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata
+FROM messages AS m JOIN partitions AS p USING (pid)
+WHERE m.pid IN (SELECT value FROM json_each(:pids)) AND m.id > :after AND m.state != 'erased'
+ORDER BY m.id LIMIT :limit;
 -- name: erase
 UPDATE messages SET state = 'erased', text = '', name = NULL, metadata = '{}', terms = '', changed = :changed
 WHERE pid = :pid AND state != 'erased' AND id IN (SELECT value FROM json_each(:ids))

@@ -1,0 +1,81 @@
+"""Writes everything a scope owns as JSON lines, without loss; `import_` reads it back.
+
+The first line is a header. Then, one record a line: the profile, messages in order of their ids, memories oldest first,
+each followed by its history. Vectors are not written: they are made again from the text. Erased rows are not written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from mnemic.engine.fields import to_json
+from mnemic.engine.parts import Parts
+from mnemic.engine.profile import get_profile
+from mnemic.model.history import HistoryEntry
+from mnemic.model.item import Memory, Message
+from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.scope import Level, Partition, Scope, Visibility
+
+FORMAT = "mnemic-export"
+VERSION = 1
+OWN_LEVELS = (Level.SESSION, Level.USER, Level.AGENT)
+_PAGE = 500
+_LONG_AGO = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
+
+
+def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -> Iterator[str]:
+    """The lines of an export, each without its line feed. Levels that the scope does not name are left out; what all
+    of the org shares is only written when ORG is among `levels`.
+    """
+    visible = scope.visibility.at(*levels) if levels else scope.visibility
+    header = {"format": FORMAT, "version": VERSION, "exported_at": to_json(parts.clock.now())}
+    yield _line("header", header)
+    for entry in get_profile(parts, scope):
+        yield _line("profile", {"key": entry.key, "value": entry.value, "source": entry.source})
+    for message in _messages(parts, visible):
+        yield _line("message", {**_place(message.partition), **_values(message)})
+    for memory, history in _memories(parts, visible):
+        yield _line("memory", {**_place(memory.partition), **_values(memory)})
+        for entry in history:
+            yield _line("history", {**_place(entry.partition), **_values(entry)})
+
+
+def _messages(parts: Parts, visible: Visibility) -> Iterator[Message]:
+    after: str | None = None
+    while True:
+        with parts.store.read() as work:
+            page = work.messages.page(visible, after, _PAGE)
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = page[-1].id
+
+
+def _memories(parts: Parts, visible: Visibility) -> Iterator[tuple[Memory, list[HistoryEntry]]]:
+    after: str | None = None
+    while True:
+        query = MemoryQuery(now=_LONG_AGO, states=(), order=Order.OLDEST, limit=_PAGE, after=after)
+        with parts.store.read() as work:
+            page = [(m, work.history.of(visible, m.id)) for m in work.memories.list(visible, query)]
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = page[-1][0].id
+
+
+def _place(partition: Partition) -> dict[str, object]:
+    """The level; and the session of a session-level row, whose owner may name its user too."""
+    session = partition.owner.split("\x1f")[-1] if partition.level is Level.SESSION else None
+    return {"level": partition.level.value, "level_session": session}
+
+
+def _values(noun: Message | Memory | HistoryEntry) -> dict[str, Any]:
+    return {field.name: to_json(getattr(noun, field.name)) for field in fields(noun) if field.name != "partition"}
+
+
+def _line(type_: str, record: Mapping[str, object]) -> str:
+    return json.dumps({"type": type_, **record}, ensure_ascii=False, separators=(",", ":"))
