@@ -17,6 +17,7 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Memory, Message
+from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 
@@ -35,7 +36,7 @@ def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -
     header = {"format": FORMAT, "version": VERSION, "exported_at": to_json(parts.clock.now())}
     yield _line("header", header)
     for entry in get_profile(parts, scope):
-        yield _line("profile", {"key": entry.key, "value": entry.value, "source": entry.source})
+        yield _line("profile", {**_place(entry.partition), **_values(entry)})
     for message in _messages(parts, visible):
         yield _line("message", {**_place(message.partition), **_values(message)})
     for memory, history in _memories(parts, visible):
@@ -73,7 +74,7 @@ def _place(partition: Partition) -> dict[str, object]:
     return {"level": partition.level.value, "level_session": session}
 
 
-def _values(noun: Message | Memory | HistoryEntry) -> dict[str, Any]:
+def _values(noun: Message | Memory | HistoryEntry | ProfileEntry) -> dict[str, Any]:
     return {field.name: to_json(getattr(noun, field.name)) for field in fields(noun) if field.name != "partition"}
 
 

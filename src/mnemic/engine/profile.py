@@ -60,6 +60,11 @@ def whole_profile(parts: Parts, scope: Scope) -> Profile:
     return Profile(tuple(static), tuple(unique.values())[:DYNAMIC_MEMORIES])
 
 
+def check_profile_fact(parts: Parts, key: object, value: object) -> None:
+    """Raises `InvalidInputError` when a key or its value cannot be kept."""
+    _value(parts, _key(key), value)
+
+
 def _key(key: object) -> str:
     if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY_CHARS or "\n" in key:
         raise InvalidInputError(f"a profile key is one line of 1 to {MAX_KEY_CHARS} characters, not {key!r:.120}")

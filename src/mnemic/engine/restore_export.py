@@ -14,11 +14,12 @@ from mnemic.engine.export import FORMAT, VERSION
 from mnemic.engine.fields import from_json
 from mnemic.engine.inputs import check_fraction, check_line, check_metadata, check_text
 from mnemic.engine.parts import Parts
-from mnemic.engine.profile import get_profile, set_profile
+from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
 from mnemic.engine.remember import indexed_text as memory_text
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Item, Memory, Message, Role
+from mnemic.model.profile import ProfileEntry
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
@@ -107,33 +108,36 @@ class _Batch:
     def take(self, numbered: list[tuple[int, Mapping[str, Any]]]) -> None:
         items: list[Item] = []
         history: dict[str, list[HistoryEntry]] = {}
-        facts: dict[str, str | None] = {}
+        facts: list[ProfileEntry] = []
         for number, record in numbered:
             try:
                 self._sort(record, items, history, facts)
             except (KeyError, TypeError, ValueError, MnemicError) as error:
                 self._report.problems.append(f"line {number}: not usable ({type(error).__name__}: {error})")
-        known_facts = self._known_facts(facts)
-        self._report.known["profile"] += len(facts) - len(known_facts)
-        self._report.added["profile"] += len(known_facts)
-        if known_facts and not self._report.is_dry_run:
-            set_profile(self._parts, self._scope, known_facts, source="import")
+        self._write_profile(facts)
         self._write(items, history)
 
-    def _known_facts(self, facts: Mapping[str, str | None]) -> dict[str, str | None]:
+    def _write_profile(self, facts: list[ProfileEntry]) -> None:
         there = {entry.key: entry.value for entry in get_profile(self._parts, self._scope)} if facts else {}
-        return {key: value for key, value in facts.items() if there.get(key) != value}
+        new = [entry for entry in facts if there.get(entry.key) != entry.value]
+        if new and not self._report.is_dry_run:
+            with self._parts.store.write() as work:
+                work.profiles.put(new)
+        self._report.known["profile"] += len(facts) - len(new)
+        self._report.added["profile"] += len(new)
 
     def _sort(
         self,
         record: Mapping[str, Any],
         items: list[Item],
         history: dict[str, list[HistoryEntry]],
-        facts: dict[str, str | None],
+        facts: list[ProfileEntry],
     ) -> None:
         match record["type"]:
             case "profile":
-                facts[record["key"]] = record["value"]
+                values = _values(ProfileEntry, record)
+                check_profile_fact(self._parts, values["key"], values["value"])
+                facts.append(ProfileEntry(partition=profile_partition(self._scope), **values))
             case "message":
                 message = Message(partition=self._partition(record), **_values(Message, record))
                 items.append(self._checked_message(message))
