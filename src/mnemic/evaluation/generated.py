@@ -46,5 +46,5 @@ class GeneratedTexts:
     def _text(self, words: int, skipped: int) -> str:
         floor = float(self._cumulative[skipped - 1]) if skipped else 0.0
         draws = floor + self._random.random(words) * (1.0 - floor)
-        places: NDArray[np.intp] = np.minimum(np.searchsorted(self._cumulative, draws), len(self._words) - 1)
-        return " ".join(self._words[place] for place in places.tolist())
+        places: NDArray[np.intp] = np.searchsorted(self._cumulative, draws)
+        return " ".join(self._words[min(int(place), len(self._words) - 1)] for place in places)
