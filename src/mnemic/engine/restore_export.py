@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mnemic.engine.capture import indexed_text as message_text
 from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.export import FORMAT, VERSION
@@ -189,16 +192,17 @@ class _Batch:
             with self._parts.store.write() as work:
                 new = self._insert(work, self._unknown(work, items), texts, items)
                 work.history.add([entry for item in new for entry in history.get(item.id, [])])
-                chosen = {item.id for item in new}
-                ready = (
-                    None
-                    if vectors is None
-                    else [v for v, i in zip(vectors, items, strict=bool(vectors)) if i.id in chosen]
-                )
-                put_vectors(self._parts, work, [(i.partition, i.id) for i in new], ready, self._parts.clock.now())
+                self._put_vectors(work, new, dict(zip((i.id for i in items), vectors, strict=False)) if vectors else {})
         for item in items:
             counter = self._report.added if any(item is one for one in new) else self._report.known
             counter["message" if isinstance(item, Message) else "memory"] += 1
+
+    def _put_vectors(self, work: UnitOfWork, new: list[Item], vectors: Mapping[str, NDArray[np.float32]]) -> None:
+        """Vectors of new rows, which keep the time of their last change; by a job where there are none."""
+        for item in new:
+            at = item.updated_at if isinstance(item, Memory) else item.created_at
+            ready = [vectors[item.id]] if item.id in vectors else None
+            put_vectors(self._parts, work, [(item.partition, item.id)], ready, at)
 
     def _unknown(self, work: UnitOfWork, items: list[Item]) -> list[Item]:
         new: list[Item] = []
