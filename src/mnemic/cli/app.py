@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mnemic.cli import capture, memory, recall, remember, tour
+from mnemic.cli import capture, evaluate, memory, recall, remember, tour
 from mnemic.cli.failures import (
     EXIT_CODES,
     UNEXPECTED,
@@ -50,6 +50,11 @@ def application() -> typer.Typer:
     memories = typer.Typer(help="List, add, show and delete memories.", no_args_is_help=True, rich_markup_mode=None)
     memory.register(memories)
     app.add_typer(memories, name="memory")
+    evaluations = typer.Typer(
+        help="Measure how good and how fast Mnemic is.", no_args_is_help=True, rich_markup_mode=None
+    )
+    evaluate.register(evaluations)
+    app.add_typer(evaluations, name="eval")
     return app
 
 

@@ -12,6 +12,7 @@ from mnemic.cli.output import note, show_json, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Turn
+from mnemic.model.unicode import check_unicode
 
 Source = Annotated[str | None, typer.Argument(help="- reads messages as JSON from the standard input.", metavar="[-]")]
 UserText = Annotated[str | None, typer.Option("--user-text", help="What the user said.")]
@@ -52,7 +53,13 @@ def finish(
 ) -> None:
     """Add the assistant's side to a turn that was captured before."""
     with asking.open() as mnemic:
-        turn = mnemic.complete(asking.scope, turn_id, assistant=assistant_text, name=name, observed_at=observed_at)
+        turn = mnemic.complete(
+            asking.scope,
+            check_unicode(turn_id, "turn_id"),
+            assistant=assistant_text,
+            name=name,
+            observed_at=observed_at,
+        )
     _show(turn, asking)
 
 

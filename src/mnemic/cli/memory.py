@@ -39,6 +39,8 @@ class ListOptions:
     order: Annotated[Order, typer.Option(help="What comes first.")] = Order.NEWEST
     limit: Annotated[int, typer.Option("--limit", "-n", help="Memories per page, 1 to 1000.")] = 50
     after: Next = None
+    as_of: Annotated[str | None, typer.Option(help="What was true in the world at this time, ISO 8601.")] = None
+    known_at: Annotated[str | None, typer.Option(help="What was known at this time, ISO 8601.")] = None
 
     def arguments(self) -> ListFields:
         """The arguments of `Mnemic.list`."""
@@ -50,6 +52,8 @@ class ListOptions:
             "order": self.order,
             "limit": self.limit,
             "after": self.after if self.after is None else check_unicode(self.after, "after"),
+            "as_of": self.as_of,
+            "known_at": self.known_at,
         }
 
 

@@ -44,9 +44,9 @@ def show_json(noun: object) -> None:
 def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
     """Rows, with `lead` as the names of their first columns.
 
-    On a terminal the text, and below it what is known about it, share the last column, each line cut to fit; why it is here is wrapped.
-    Elsewhere a row is one line of tab-separated cells, uncut and without a head, so that `cut`, `head` and `wc -l` do
-    what they should.
+    On a terminal the text, and below it what is known about it, share the last column, each line cut to fit; why it
+    is here is wrapped. Elsewhere a row is one line of tab-separated cells, uncut and without a head, so that `cut`,
+    `head` and `wc -l` do what they should.
     """
     if not is_terminal():
         for row in rows:

@@ -27,7 +27,8 @@ Query = Annotated[str, typer.Argument(help="The question; a blank one gives the 
 class RecallOptions:
     """The arguments of `Mnemic.recall`, as options."""
 
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Most hits; 0 for all there are.")] = 5
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Most hits; 5 unless said.")] = None
+    is_unlimited: Annotated[bool, typer.Option("--all", help="As many hits as there are.")] = False
     limits: Annotated[
         list[str] | None, typer.Option("--level-limit", help="Most hits of a level, as user=3; may be repeated.")
     ] = None
@@ -41,18 +42,28 @@ class RecallOptions:
     min_similarity: Annotated[
         float | None, typer.Option(help="Rank by similarity alone and drop what is below, 0 to 1.")
     ] = None
+    as_of: Annotated[str | None, typer.Option(help="What was true in the world at this time, ISO 8601.")] = None
+    known_at: Annotated[str | None, typer.Option(help="What was known at this time, ISO 8601.")] = None
+    deadline_ms: Annotated[float | None, typer.Option(help="Answer within so many milliseconds.")] = None
     explain: Annotated[bool, typer.Option("--explain", help="Show what each hit's score is made of.")] = False
 
     def arguments(self) -> RecallFields:
-        """The arguments of `Mnemic.recall`. Raises `InvalidInputError` for what cannot be read."""
-        return {
-            "limit": self.limit or None,
+        """The arguments of `Mnemic.recall` that were given. Raises `InvalidInputError` for what cannot be read."""
+        given: RecallFields = {
             "limits": dict(_level_limit(text) for text in self.limits or ()),
             "levels": self.levels or (),
             "kinds": self.kinds or (),
             "filter": json_mapping(self.filter, "filter"),
             "min_similarity": self.min_similarity,
+            "as_of": self.as_of,
+            "known_at": self.known_at,
+            "deadline_ms": self.deadline_ms,
         }
+        if self.is_unlimited:
+            given["limit"] = None
+        elif self.limit is not None:
+            given["limit"] = self.limit
+        return given
 
 
 def ask(query: Query, asking: ScopeOptions, wanted: RecallOptions) -> None:

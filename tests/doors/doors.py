@@ -1,0 +1,145 @@
+"""The doors, each called in the same way: a verb, a scope, arguments; the answer as it is on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, cast
+
+from mnemic import AsyncMnemic, Mnemic
+from mnemic.cli import main
+from mnemic.cli.failures import EXIT_CODES, error_kind
+from mnemic.model.scope import Scope
+from mnemic.wire import to_wire
+
+OPTION_NAMES = {
+    "categories": "--category",
+    "kinds": "--kind",
+    "levels": "--level",
+    "states": "--state",
+    "is_pinned": "--pin",
+    "is_private": "--private",
+}
+COMMANDS = {
+    "get": ["memory", "show"],
+    "list": ["memory", "list"],
+    "delete": ["memory", "delete"],
+    "history": ["memory", "history"],
+}
+POSITIONAL = {"text", "query", "id", "turn_id"}
+KINDS = {error_kind(error): error for error in EXIT_CODES}
+
+
+class Door(Protocol):
+    """A way in. `call` gives the answer on the wire, or raises the error that the door told."""
+
+    def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+class LibraryDoor:
+    """Mnemic itself."""
+
+    def __init__(self, store: str) -> None:
+        self._mnemic = Mnemic.open(store)
+
+    def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
+        return to_wire(getattr(self._mnemic, verb)(scope, **arguments))
+
+    def close(self) -> None:
+        self._mnemic.close()
+
+
+class AsyncDoor:
+    """AsyncMnemic, on an event loop of its own."""
+
+    def __init__(self, store: str) -> None:
+        self._runner = asyncio.Runner()
+        self._mnemic = self._runner.run(AsyncMnemic.open(store))
+
+    def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
+        return to_wire(self._runner.run(getattr(self._mnemic, verb)(scope, **arguments)))
+
+    def close(self) -> None:
+        self._runner.run(self._mnemic.close())
+        self._runner.close()
+
+
+class CommandLineDoor:
+    """`mnemic … --json`, in this process."""
+
+    def __init__(self, store: str) -> None:
+        self._store = store
+
+    def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
+        command, stdin = command_line(verb, arguments)
+        code, out, err = run(["--store", self._store, "--json", *scope_options(scope), *command[1]], command[0], stdin)
+        if code == 0:
+            return json.loads(out)
+        told = json.loads(err)["error"]
+        error = KINDS[told["kind"]]
+        assert EXIT_CODES[error] == code
+        raise error(told["message"])
+
+    def close(self) -> None:
+        """Nothing stays open between commands."""
+
+
+def scope_options(scope: Scope) -> list[str]:
+    parts = {"--org": scope.org, "--agent": scope.agent, "--user": scope.user, "--session": scope.session}
+    return [word for option, value in parts.items() if value is not None for word in (option, value)]
+
+
+def command_line(verb: str, arguments: Mapping[str, Any]) -> tuple[tuple[list[str], list[str]], bytes]:
+    """The command, its options and operands, and its standard input."""
+    given = dict(arguments)
+    operands = [str(given.pop(name)) for name in list(given) if name in POSITIONAL]
+    stdin = b""
+    if verb == "remember" and ("\0" in operands[0] or len(operands[0]) > 30_000):  # what no argument can hold
+        stdin, operands = operands[0].encode() + b"\n", ["-"]
+    if verb == "capture" and "messages" in given:
+        stdin, operands = json.dumps(given.pop("messages")).encode(), ["-"]
+    if verb in {"capture", "complete"}:
+        given = {f"{name}_text" if name in {"user", "assistant"} else name: value for name, value in given.items()}
+    options = [word for name, value in given.items() for word in option(name, value)]
+    return (COMMANDS.get(verb, [verb]), [*options, "--", *operands]), stdin
+
+
+def option(name: str, value: Any) -> list[str]:
+    flag = OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")
+    if name == "limits":
+        return [word for level, cap in value.items() for word in ("--level-limit", f"{level}={cap}")]
+    if name == "limit" and value is None:
+        return ["--all"]
+    if isinstance(value, bool):
+        return [flag] if value else []
+    if isinstance(value, list):
+        return [word for part in cast("list[object]", value) for word in (flag, str(part))]
+    return [flag, json.dumps(value) if isinstance(value, dict) else str(value)]
+
+
+def run(options: Sequence[str], command: Sequence[str], stdin: bytes = b"") -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of the command line, run in this process."""
+    with replaced_streams(stdin) as (out, err):
+        code = main([*command, *options])
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return code, out.getvalue().decode(), err.getvalue().decode()
+
+
+@contextmanager
+def replaced_streams(stdin: bytes):
+    kept = sys.stdin, sys.stdout, sys.stderr
+    out, err = io.BytesIO(), io.BytesIO()
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(out, encoding="utf-8", newline="\n")
+    sys.stderr = io.TextIOWrapper(err, encoding="utf-8", newline="\n")
+    try:
+        yield out, err
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = kept
