@@ -9,7 +9,9 @@ from mnemic.config import Config
 from mnemic.engine.parts import Parts
 from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.embedder import Embedder
+from mnemic.ports.index import Index
 from mnemic.ports.store import Store
+from mnemic.text.analyser import Analyser
 
 
 def build(config: Config) -> Parts:
@@ -17,7 +19,7 @@ def build(config: Config) -> Parts:
     embedder = _embedder(config)
     return Parts(
         store=_store(config),
-        index=ScanIndex(budget_bytes=config.index_budget_bytes),
+        index=_index(config),
         embedder=embedder,
         clock=SystemClock(),
         observer=CounterObserver(),
@@ -34,6 +36,18 @@ def _store(config: Config) -> Store:
     from mnemic.adapters.stores.sqlite import SqliteStore
 
     return SqliteStore(path, lock_wait_s=config.lock_wait_s)
+
+
+def _index(config: Config) -> Index:
+    """All in memory; a store in a file has room beside it for the words of very large partitions."""
+    scan, path = ScanIndex(budget_bytes=config.index_budget_bytes), config.sqlite_path
+    if path is None:
+        return scan
+    from mnemic.adapters.indexes.fts5 import Fts5Index
+    from mnemic.adapters.indexes.tiered import TieredIndex
+
+    words = Fts5Index(path.with_name(f"{path.name}.index") / "fts5.db", analyser=Analyser().name)
+    return TieredIndex(scan, words, threshold_rows=config.settings.large_partition_rows)
 
 
 def _embedder(config: Config) -> Embedder | None:

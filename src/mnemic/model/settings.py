@@ -39,4 +39,4 @@ class Settings:
     session_memory_ttl_s: float = 3600.0
     bulk_batch: int = 256
     weights: Weights = field(default_factory=Weights)
-    keyword_only_above_rows: int = 200_000
+    large_partition_rows: int = 1_000_000

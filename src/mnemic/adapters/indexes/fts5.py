@@ -14,7 +14,7 @@ import numpy as np
 from mnemic.adapters.indexes.evidence import Evidence, joined, nothing
 from mnemic.adapters.indexes.fts5_file import SQL, DamagedIndexError, IndexFile
 from mnemic.adapters.indexes.fts5_writer import PartitionWriter, occurrences, partition_token, token
-from mnemic.model.candidates import Candidates, IndexQuery
+from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
@@ -41,6 +41,8 @@ class Fts5Index:
         self._keyword_limit = keyword_limit
 
     def version(self, partition: Partition) -> int:
+        if self._file.is_missing:
+            return 0
         try:
             with self._file.transaction(is_writing=False) as connection:
                 return _version(connection, partition)
@@ -88,6 +90,8 @@ class Fts5Index:
             return [nothing(len(query.terms)) for _ in query.partitions]
 
     def drop(self, partition: Partition) -> None:
+        if self._file.is_missing:
+            return
         try:
             with self._file.transaction(is_writing=True) as connection:
                 pid = _pid(connection, partition)
@@ -150,6 +154,8 @@ def _evidence(
         "include_inactive": query.include_inactive,
         "kinds": json.dumps(sorted(query.kinds)) if query.kinds else None,
         "allowed": None if query.allowed is None else json.dumps(sorted(query.allowed)),
+        "message": MESSAGE,
+        "messages_until": query.messages_until,
         "terms": json.dumps(query.terms),
         "ids": json.dumps(sorted(also)),
         "limit": limit,

@@ -127,7 +127,10 @@ FROM words JOIN items AS i ON i.seq = words.rowid
 WHERE words MATCH :match AND i.pid = :pid AND i.agent IN ('', :agent) AND (i.is_active OR :include_inactive)
     AND (i.expires_at IS NULL OR i.expires_at > :now)
     AND (:kinds IS NULL OR i.kind IN (SELECT value FROM json_each(:kinds)))
-    AND (:allowed IS NULL OR i.item_id IN (SELECT value FROM json_each(:allowed)))
+    AND (
+        :allowed IS NULL OR i.item_id IN (SELECT value FROM json_each(:allowed))
+        OR (i.kind = :message AND i.observed_at <= :messages_until)
+    )
 ORDER BY bm25(words, 0.0, 1.0), i.seq LIMIT :limit;
 -- name: named
 SELECT i.item_id, i.length, i.importance, i.observed_at, i.terms
@@ -135,4 +138,7 @@ FROM items AS i
 WHERE i.pid = :pid AND i.item_id IN (SELECT value FROM json_each(:ids)) AND i.agent IN ('', :agent)
     AND (i.is_active OR :include_inactive) AND (i.expires_at IS NULL OR i.expires_at > :now)
     AND (:kinds IS NULL OR i.kind IN (SELECT value FROM json_each(:kinds)))
-    AND (:allowed IS NULL OR i.item_id IN (SELECT value FROM json_each(:allowed)));
+    AND (
+        :allowed IS NULL OR i.item_id IN (SELECT value FROM json_each(:allowed))
+        OR (i.kind = :message AND i.observed_at <= :messages_until)
+    );

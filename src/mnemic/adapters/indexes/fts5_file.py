@@ -38,9 +38,16 @@ class IndexFile:
         self._idle: list[sqlite3.Connection] = []
         self._generation = 0
 
+    @property
+    def is_missing(self) -> bool:
+        """True before the first transaction ever, and after somebody removed the file."""
+        return not self.path.exists()
+
     @contextmanager
     def transaction(self, *, is_writing: bool) -> Generator[sqlite3.Connection]:
         """One transaction; it is taken back when its block raises. Raises `DamagedIndexError`."""
+        if self.is_missing:
+            self.close()  # whoever removed the file wants it gone, also from connections that still hold it
         with self._guard:
             generation = self._generation
             connection = self._idle.pop() if self._idle else None
