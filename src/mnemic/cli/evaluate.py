@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemic.cli.options import command
-from mnemic.cli.output import note, show_json, show_rows
+from mnemic.cli.output import note, show_json, write
 from mnemic.cli.progress import progress_bars
 from mnemic.errors import InvalidInputError
 
@@ -103,9 +103,9 @@ def speed(choices: SpeedChoices) -> None:
 def show_report(report: Report) -> None:
     """The means as a table, all questions first; what was left out goes to the standard error."""
     names = list(report.overall.metrics)
-    lines = {"all": report.overall} | (report.by_category if len(report.by_category) > 1 else {})
+    lines: dict[str, Means] = {"all": report.overall, **(report.by_category if len(report.by_category) > 1 else {})}
     columns = ("questions", "n", *names, "p50 ms", "p95 ms")
-    show_rows(dict.fromkeys(columns, False), [_means_row(name, means, names) for name, means in lines.items()])
+    _show_table([columns, *(_means_row(name, means, names) for name, means in lines.items())])
     note(
         f"not scored: {report.unanswerable} unanswerable, {report.without_gold} without gold; "
         f"without a ranking: {report.missing}; ids from outside the group or haystack: {report.foreign_ids}"
@@ -117,7 +117,7 @@ def show_speed(results: Iterable[SpeedResult]) -> None:
     table = {f"{result.memories:,} {result.embedder}": _speed_cells(result) for result in results}
     names = next(iter(table.values()))
     rows = [(name, *(cells[name] for cells in table.values())) for name in names]
-    show_rows(dict.fromkeys(("", *table), False), rows)
+    _show_table([("memories", *table), *rows])
 
 
 def register(app: typer.Typer) -> None:
@@ -145,6 +145,13 @@ def _sizes(text: str) -> tuple[int, ...]:
     if not all(part.isdecimal() for part in parts):
         raise InvalidInputError(f"--sizes {text!r} must be whole numbers with commas between, as 1000,10000")
     return tuple(int(part) for part in parts)
+
+
+def _show_table(rows: Sequence[Sequence[str]]) -> None:
+    """A table with its head, numbers to the right, the same on a terminal and in a file: it is meant to be kept."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *cells in rows:
+        write("  ".join([first.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]))
 
 
 def _means_row(name: str, means: Means, names: Iterable[str]) -> tuple[str, ...]:
