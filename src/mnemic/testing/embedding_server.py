@@ -26,15 +26,20 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
+Judge = Callable[[list[str]], Reply | None]
+
+
 class EmbeddingServer:
     """Serves `embed` at `url` while the `with` block runs. `requests` holds the parsed bodies of all calls in order,
     `headers` their headers.
 
-    `scripted` replies are given first, one a call; `stalls`: while set, a call is not answered (until the end).
+    `scripted` replies are given first, one a call; `stalls`: while set, a call is not answered (until the end);
+    `judge` may refuse texts: what it returns is the answer, None lets them pass.
     """
 
-    def __init__(self, embed: Embed, *, port: int = 0) -> None:
+    def __init__(self, embed: Embed, *, port: int = 0, judge: Judge | None = None) -> None:
         """Port 0: any free one. Listens from here on; answers inside the `with` block."""
+        self._judge = judge
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.scripted: deque[Reply] = deque()
@@ -79,7 +84,8 @@ class EmbeddingServer:
             return None
         if self.scripted:
             return self.scripted.popleft()
-        return Reply(body=embeddings(self._embed(request["input"])))
+        verdict = self._judge(request["input"]) if self._judge else None
+        return verdict or Reply(body=embeddings(self._embed(request["input"])))
 
 
 def embeddings(vectors: Sequence[Sequence[float]]) -> dict[str, object]:
@@ -119,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         body = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
-        self.send_response(reply.status)
+        self.send_response_only(reply.status)
         for name, value in {"Content-Type": "application/json", **reply.headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body.encode())))

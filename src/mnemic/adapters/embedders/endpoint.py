@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -134,7 +135,7 @@ class EmbeddingsClient:
             raise UnavailableError(
                 f"{self.place} cannot be reached ({type(error).__name__}): is it running?"
             ) from error
-        if reply.status_code != self._http.codes.OK:
+        if reply.status_code != HTTPStatus.OK:
             raise self._refusal(reply, str(body.get("model", "")))
         try:
             return reply.json()
@@ -143,20 +144,20 @@ class EmbeddingsClient:
 
     def _refusal(self, reply: httpx2.Response, model: str) -> BackendError | ConfigError:
         status, said = reply.status_code, reply.text[:2000]
-        if status in {401, 403}:
+        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             return ConfigError(f"{self.place} refused the key ({status}): set api_key in the embedder's options")
-        if status in _REFUSALS and (status == self._http.codes.REQUEST_ENTITY_TOO_LARGE or _TOO_LONG.search(said)):
+        if status in _REFUSALS and (status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LONG.search(said)):
             return TooLongError(f"{self.place} says that the input is too long ({status})")
-        if status == self._http.codes.NOT_FOUND:
+        if status == HTTPStatus.NOT_FOUND:
             return ConfigError(
                 f"{self.place} knows no model {model!r}, or is no such server (404){self._pull(said, model)}"
             )
-        if status == self._http.codes.TOO_MANY_REQUESTS or status >= self._http.codes.INTERNAL_SERVER_ERROR:
+        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return self._busy(reply)
         return BadReplyError(f"{self.place} answered {status}{_code(reply)}")
 
     def _busy(self, reply: httpx2.Response) -> BackendError:
-        wish, is_limit = _retry_after_s(reply), reply.status_code == self._http.codes.TOO_MANY_REQUESTS
+        wish, is_limit = _retry_after_s(reply), reply.status_code == HTTPStatus.TOO_MANY_REQUESTS
         if is_limit or wish is not None:
             return RateLimitedError(f"{self.place} asks to slow down ({reply.status_code})", retry_after_s=wish)
         return UnavailableError(f"{self.place} failed ({reply.status_code})")
