@@ -27,11 +27,12 @@ from mnemic.testing.store_listing import ListingContract
 from mnemic.testing.store_memories import MemoriesContract
 from mnemic.testing.store_messages import MessagesContract
 from mnemic.testing.store_partitions import PartitionsContract
+from mnemic.testing.store_profiles import ProfilesContract
 from mnemic.testing.store_units import DurableContract, UnitsContract
 from mnemic.testing.store_vectors import VectorsContract
 
 MakeStore = Callable[[], Store]
-REJECTIONS = (AssertionError, MnemicError, LookupError, pytest.fail.Exception)
+REJECTIONS = (AssertionError, MnemicError, LookupError, ValueError, pytest.fail.Exception)
 
 
 class StoreContract(
@@ -42,6 +43,7 @@ class StoreContract(
     VectorsContract,
     JobsContract,
     HistoryContract,
+    ProfilesContract,
     UnitsContract,
     FaultsContract,
     MachineContract,

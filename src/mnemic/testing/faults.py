@@ -10,11 +10,23 @@ from itertools import count
 from typing import Any, cast
 
 from mnemic.errors import UnavailableError
+from mnemic.model.health import Finding
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 from mnemic.testing.observation import state_of
-from mnemic.testing.samples import HERS, MINUTE, NOW, a_job, a_memory, a_message, a_vector, an_entry, terms
+from mnemic.testing.samples import (
+    HERS,
+    MINUTE,
+    NOW,
+    a_job,
+    a_memory,
+    a_message,
+    a_profile_entry,
+    a_vector,
+    an_entry,
+    terms,
+)
 
-PORTS = ("partitions", "messages", "memories", "vectors", "jobs", "history")
+PORTS = ("partitions", "messages", "memories", "vectors", "jobs", "history", "profiles")
 
 
 @dataclass(slots=True)
@@ -86,6 +98,10 @@ class FaultyStore:
             self._fault.begin()
         self._fault.end()
 
+    def diagnose(self) -> list[Finding]:
+        """What the store within says of itself."""
+        return self._store.diagnose()
+
     def close(self) -> None:
         """Close the store within."""
         self._store.close()
@@ -136,6 +152,7 @@ class FaultsContract:
     def test_a_failure_of_any_call_leaves_the_old_state_or_the_new_never_half(self, make_store: Callable[[], Store]):
         old, erased, new = a_memory("old"), a_memory("erased"), a_memory("new")
         message, job, entry = a_message(1), a_job(), an_entry(old.id)
+        fact = a_profile_entry("age")
 
         def prepare(store: Store) -> None:
             with store.write() as work:
@@ -152,10 +169,11 @@ class FaultsContract:
                 work.memories.erase(HERS, [erased.id], NOW)
                 work.vectors.put(HERS, [a_vector(new.id), a_vector(message.id)], NOW)
                 work.history.add([entry])
+                work.profiles.put([fact])
                 work.jobs.add([job])
                 claimed = work.jobs.claim(["curate"], "w1", NOW, NOW + MINUTE)
                 assert claimed is not None
                 work.jobs.finish(claimed)
 
-        steps = 12  # eleven calls and the commit
+        steps = 13  # twelve calls and the commit
         assert check_every_fault(make_store, prepare, write) == 2 * steps

@@ -71,7 +71,7 @@ class IsolationRun:
         """One unit of work of writes and reads."""
         with self.store.write() as work:
             for _ in range(OPERATIONS_PER_UNIT):
-                self.random.choice((self.remember, self.remember, self.say, self.erase, *(self.ask,) * 4))(work)
+                self.random.choice((self.remember, self.remember, self.say, self.erase, *(self.ask,) * 5))(work)
         self.use.now += MINUTE * self.random.randint(0, 1)
 
     def remember(self, work: UnitOfWork) -> None:
@@ -119,10 +119,15 @@ class IsolationRun:
         assert {item.id for item in (*messages, *memories)} == lasting
         query = replace(self.use.query(), now=now)
         everything = MemoryQuery(now=now, states=())
-        listed, found = work.memories.list(visible, query), work.memories.ids(visible, everything)
-        self.check(scope, *messages, *work.messages.latest(visible, scope.session or "s1", 9))
-        self.check(scope, *(memory for memory in listed if memory.state != State.ERASED))
-        assert found == {i for i, r in self.rows.items() if r.level is not None and r.is_visible(scope, now)}
+        match self.random.randint(0, 2):
+            case 0:
+                self.check(scope, *work.messages.latest(visible, scope.session or "s1", 9))
+            case 1:
+                listed = work.memories.list(visible, query)
+                self.check(scope, *(memory for memory in listed if memory.state != State.ERASED))
+            case _:
+                found = work.memories.ids(visible, everything)
+                assert found == {i for i, r in self.rows.items() if r.level is not None and r.is_visible(scope, now)}
 
     def check(self, scope: Scope, *items: Message | Memory) -> None:
         """Every item is visible to the scope."""
@@ -136,7 +141,9 @@ def replace_expiry(row: Row) -> Row:
 
 
 class IsolationContract:
-    """The run as a test."""
+    """The run as a test. A store that is slow by nature may do with fewer `random_operations`."""
+
+    random_operations = OPERATIONS
 
     @pytest.mark.requirement("J-11", "N-05", "N-07", "N-17", "R-16", "R-17")
     def test_ten_thousand_random_operations_over_random_scopes_never_show_a_row_outside(
@@ -144,7 +151,7 @@ class IsolationContract:
     ):
         store = make_store()
         run = IsolationRun(store, Random(SEED))  # noqa: S311 -- seeded randomness is what a test wants
-        for _ in range(OPERATIONS // OPERATIONS_PER_UNIT):
+        for _ in range(self.random_operations // OPERATIONS_PER_UNIT):
             run.unit()
-        assert len(run.rows) > OPERATIONS // 20
+        assert len(run.rows) > self.random_operations // 20
         store.close()

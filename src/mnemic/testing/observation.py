@@ -49,6 +49,7 @@ def _partitions(work: UnitOfWork) -> dict[str, object]:
         "changes": {p: plain(list(work.partitions.changes(p, 0, READING))) for p in partitions},
         "texts": {p: plain(list(work.partitions.changes(p, 0, Reading(None, "another")))) for p in partitions},
         "missing": {p: work.vectors.missing(p, READING.space or "", 10_000) for p in partitions},
+        "profiles": {p: work.profiles.of(p) for p in partitions},
         "spaces": work.vectors.spaces(),
         "jobs": work.jobs.list(None, tuple(JobState), 10_000),
     }

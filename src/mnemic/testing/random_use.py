@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cache
 from random import Random
 
 from mnemic.model.filter import NUMBER_FIELDS, TIME_FIELDS, parse_filter
 from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.job import Job, JobState
+from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import MAIN_VIEW, Reading, UnitOfWork
@@ -36,6 +38,7 @@ KINDS = ("curate", "decay")
 WORKERS = ("w1", "w2")
 KEYS = ("n", "s", "list", "deep")
 VALUES: tuple[object, ...] = (
+    2**62 + 1,
     1,
     1.0,
     0,
@@ -50,20 +53,37 @@ VALUES: tuple[object, ...] = (
     ["tea", 1, True],
     {"n": 1},
 )
-SCALARS: tuple[str | float, ...] = (1, 1.0, 0, -2.5, 2**53, True, False, "1", "tea", "te", "", "ü")
+SCALARS: tuple[str | float, ...] = (
+    1,
+    1.0,
+    0,
+    -2.5,
+    2**53,
+    True,
+    False,
+    "1",
+    "tea",
+    "te",
+    "",
+    "ü",
+    "nul ",
+    2.0**62,
+    2**62 + 1,
+)
 TIMES = tuple(NOW + step * MINUTE for step in range(-2, 4))
 
 
-def every_scope() -> list[Scope]:
+@cache
+def every_scope() -> tuple[Scope, ...]:
     """Two orgs, each part one of two names or missing."""
     names: tuple[tuple[str | None, ...], ...] = ((None, "jarvis", "friday"), (None, "anna", "bert"), (None, "s1", "s2"))
-    return [
+    return tuple(
         Scope(org, agent, user, session)
         for org in ("acme", "other")
         for agent in names[0]
         for user in names[1]
         for session in names[2]
-    ]
+    )
 
 
 @dataclass(slots=True)
@@ -71,6 +91,7 @@ class RandomUse:
     """Decides operations by `random`; remembers the ids it made, so that later operations meet them. `now` may move."""
 
     random: Random
+    scopes: Sequence[Scope] = every_scope()
     now: datetime = NOW
     memory_ids: list[str] = field(default_factory=list[str])
     message_ids: list[str] = field(default_factory=list[str])
@@ -81,6 +102,7 @@ class RandomUse:
         kinds = (self._add_memory,) * 3 + (self._add_message,) * 2
         kinds += (self._replace, self._touch, self._erase_memory, self._erase_message, self._put_vector)
         kinds += (self._add_job, self._claim, self._release, self._retry, self._add_history, self._scrub)
+        kinds += (self._put_fact, self._remove_fact)
         return self.random.choice(kinds)()
 
     def reading(self) -> Operation:
@@ -89,8 +111,8 @@ class RandomUse:
         return self.random.choice(kinds)()
 
     def scope(self) -> Scope:
-        """Any scope."""
-        return self.random.choice(every_scope())
+        """Any of the scopes."""
+        return self.random.choice(self.scopes)
 
     def partition(self) -> Partition:
         """The partition of some scope at some level that it has."""
@@ -124,7 +146,7 @@ class RandomUse:
             created_at=self.moment(),
             observed_at=self.moment(),
             updated_at=self.now,
-            expires_at=pick((None, None, self.moment())),
+            expires_at=pick((None, None, None, None, self.moment())),
             **optional,
         )
 
@@ -137,18 +159,18 @@ class RandomUse:
         return {"not": self.filter_mapping(depth - 1)} if kind == 5 else {("and", "or")[kind - 3]: inner}
 
     def query(self) -> MemoryQuery:
-        """A query with every condition as it falls."""
+        """A query with a filter more often than not, and each other condition now and then, so that rows remain."""
         pick = self.random.choice
         return MemoryQuery(
             now=self.now,
-            states=tuple(self.random.sample(tuple(State), self.random.randint(0, 3))),
-            kinds=pick(((), (), (Kind.FACT, Kind.GOAL))),
-            filter=parse_filter(pick((None, self.filter_mapping()))),
-            as_of=pick((None, None, self.moment())),
-            known_at=pick((None, None, self.moment())),
+            states=pick(((), (), (State.ACTIVE,), tuple(self.random.sample(tuple(State), 2)))),
+            kinds=pick(((), (), (), tuple(Kind)[:6])),
+            filter=parse_filter(pick((None, self.filter_mapping(), self.filter_mapping()))),
+            as_of=pick((None, None, None, self.moment())),
+            known_at=pick((None, None, None, self.moment())),
             order=pick(tuple(Order)),
-            limit=pick((None, 0, 1, 3)),
-            after=pick((None, None, self._known(self.memory_ids))),
+            limit=pick((None, None, None, 0, 1, 3)),
+            after=pick((None, None, None, self._known(self.memory_ids))),
         )
 
     def _metadata(self) -> dict[str, object]:
@@ -190,7 +212,7 @@ class RandomUse:
         return lambda work: work.memories.add([(memory, terms(memory.text)), (twin, terms("twin"))])
 
     def _add_message(self) -> Operation:
-        scope = self.random.choice([s for s in every_scope() if s.session is not None])
+        scope = self.random.choice([scope for scope in self.scopes if scope.session is not None])
         external = self.random.choice((None, None, "x1", "x2"))
         message = a_message(1, self.random.choice(TEXTS), scope, external_id=external, observed_at=self.moment())
         self.message_ids.append(message.id)
@@ -281,6 +303,15 @@ class RandomUse:
         partition, ids = self.partition(), [self._known(self.memory_ids), self._known(self.message_ids)]
         return lambda work: work.history.scrub(partition, ids)
 
+    def _put_fact(self) -> Operation:
+        pick = self.random.choice
+        entry = ProfileEntry(self.partition(), pick(KEYS), pick(TEXTS), "library", self.moment(), self.now)
+        return lambda work: work.profiles.put([entry])
+
+    def _remove_fact(self) -> Operation:
+        partition, keys = self.partition(), self.random.sample(KEYS, 2)
+        return lambda work: work.profiles.remove(partition, keys)
+
     def _list(self) -> Operation:
         visible, query = self.scope().visibility, self.query()
         return lambda work: (
@@ -305,7 +336,7 @@ class RandomUse:
         )
 
     def _changes(self) -> Operation:
-        partition, since = self.partition(), self.random.randint(0, 5)
+        partition, since = self.partition(), self.random.choice((0, 1, 1, 2, 3))
         space, analyser = self.random.choice((None, SPACE, "another")), self.random.choice((ANALYSER, "other"))
         return lambda work: (
             list(work.partitions.changes(partition, since, Reading(space, analyser))),
@@ -330,4 +361,5 @@ class RandomUse:
 
     def _history(self) -> Operation:
         visible, item_id = self.scope().visibility, self._known((*self.memory_ids, *self.message_ids))
-        return lambda work: work.history.of(visible, item_id)
+        partition = self.partition()
+        return lambda work: (work.history.of(visible, item_id), work.profiles.of(partition))

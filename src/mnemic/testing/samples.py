@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Kind, Memory, Message, Role
 from mnemic.model.job import Job
+from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import MAIN_VIEW, Reading, Store, Terms, VectorRow
@@ -105,6 +106,11 @@ def an_entry(item_id: str, partition: Partition = HERS, **changes: Any) -> Histo
         after={"text": "Anna likes tea"},
     )
     return replace(entry, **changes)
+
+
+def a_profile_entry(key: str, partition: Partition = HERS, value: str = "tea") -> ProfileEntry:
+    """An entry put by the library at `NOW`."""
+    return ProfileEntry(partition, key, value, "library", NOW, NOW)
 
 
 def a_query(**changes: Any) -> MemoryQuery:

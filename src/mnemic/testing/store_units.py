@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from mnemic.errors import BackendError, ConflictError, UnsupportedError
+from mnemic.model.health import Condition
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store, UnitOfWork
 from mnemic.testing.samples import (
@@ -22,6 +23,7 @@ from mnemic.testing.samples import (
     a_job,
     a_memory,
     a_message,
+    a_profile_entry,
     a_query,
     a_vector,
     add_memories,
@@ -71,6 +73,7 @@ class UnitsContract:
             assert work.partitions.all() == [HERS]
             assert work.partitions.versions([HERS]) == {HERS: 1}
             assert work.jobs.list(None, [a_job().state], 9) == []
+            assert work.profiles.of(HERS) == []
             assert work.history.of(ANNA.visibility, "m1") == []
             assert work.vectors.spaces() == {}
 
@@ -115,6 +118,8 @@ class UnitsContract:
             lambda work: work.jobs.retry(None, [job.id], NOW),
             lambda work: work.history.add([an_entry(memory.id)]),
             lambda work: work.history.scrub(HERS, [memory.id]),
+            lambda work: work.profiles.put([a_profile_entry("age")]),
+            lambda work: work.profiles.remove(HERS, ["age"]),
         ]
         for call in calls:
             with pytest.raises(UnsupportedError), store.read() as work:
@@ -176,6 +181,11 @@ class UnitsContract:
         add_memories(store, a_memory())
         assert store.capabilities == before
 
+    def test_a_healthy_store_finds_nothing_broken_in_itself(self, store: Store):
+        findings = store.diagnose()
+        assert findings
+        assert [finding for finding in findings if finding.condition == Condition.BROKEN] == []
+
     def test_a_closed_store_is_unavailable_and_closing_twice_is_harmless(self, store: Store):
         store.close()
         store.close()
@@ -205,6 +215,7 @@ class DurableContract:
             assert work.partitions.count([HERS]) == {"messages": 1, "memories": 1, "vectors": 1}
             assert len(work.jobs.list(None, [a_job().state], 9)) == 1
             assert len(work.history.of(ANNA.visibility, "m1")) == 1
+            assert len(work.profiles.of(HERS)) == 1
         again.close()
 
     def test_two_open_stores_of_one_place_read_each_others_writes_at_once(self, store: Store, reopen: Reopen):
@@ -238,4 +249,5 @@ def write_everything(work: UnitOfWork) -> None:
     work.messages.add([(a_message(1), terms("good morning"))])
     work.vectors.put(HERS, [a_vector(memory.id)], NOW)
     work.jobs.add([a_job()])
+    work.profiles.put([a_profile_entry("age")])
     work.history.add([an_entry("m1"), an_entry("m1", BERT.partition(Level.USER))])

@@ -1,0 +1,205 @@
+"""Stores that are broken on purpose, each in one way: the reference store with one spoilt port or unit of work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.stores.memory import MemoryStore
+from mnemic.errors import MnemicError
+from mnemic.model.change import Change
+from mnemic.model.filter import EVERYTHING
+from mnemic.model.item import Memory, Message
+from mnemic.model.job import Job
+from mnemic.model.query import MemoryQuery
+from mnemic.model.scope import Level, Partition, Visibility
+from mnemic.ports.store import (
+    Jobs,
+    Memories,
+    Messages,
+    Partitions,
+    Reading,
+    StaleTerms,
+    Terms,
+    UnitOfWork,
+    VectorRow,
+    Vectors,
+)
+from mnemic.testing.store_units import Stopped
+
+LONG_AGO = datetime.fromisoformat("0001-01-02T00:00:00+00:00")
+
+
+class Spoilt:
+    """A port that answers as the one within, but for what a subclass spoils."""
+
+    def __init__(self, port: Any, work: UnitOfWork) -> None:
+        self.port = port
+        self.work = work
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.port, name)
+
+
+class SpoiltStore(MemoryStore):
+    """The reference store with some of its ports replaced, by name."""
+
+    def __init__(self, **spoilt: type[Spoilt]) -> None:
+        super().__init__()
+        self._spoilt = spoilt
+
+    @contextmanager
+    def read(self) -> Generator[UnitOfWork]:
+        with super().read() as work:
+            yield self._spoil(work)
+
+    @contextmanager
+    def write(self) -> Generator[UnitOfWork]:
+        with super().write() as work:
+            yield self._spoil(work)
+
+    def _spoil(self, work: UnitOfWork) -> UnitOfWork:
+        for name, port in self._spoilt.items():
+            setattr(work, name, port(getattr(work, name), work))
+        return work
+
+
+class IgnoresFilters(Spoilt):
+    port: Memories
+
+    def list(self, visible: Visibility, query: MemoryQuery) -> list[Memory]:
+        return self.port.list(visible, replace(query, filter=EVERYTHING))
+
+
+class LeaksAcrossUsers(Spoilt):
+    port: Memories
+
+    def list(self, visible: Visibility, query: MemoryQuery) -> list[Memory]:
+        users = tuple(p for p in self.work.partitions.all() if p.level == Level.USER)
+        return self.port.list(Visibility((*visible.partitions, *users), visible.agent), query)
+
+
+class GetsForeignMessages(Spoilt):
+    port: Messages
+
+    def get(self, visible: Visibility, ids: Sequence[str]) -> list[Message]:
+        return self.port.get(Visibility(tuple(self.work.partitions.all()), visible.agent), ids)
+
+
+class ListsOneTooMany(Spoilt):
+    port: Memories
+
+    def list(self, visible: Visibility, query: MemoryQuery) -> list[Memory]:
+        return self.port.list(visible, replace(query, limit=None if query.limit is None else query.limit + 1))
+
+
+class RepeatsTheBookmark(Spoilt):
+    port: Memories
+
+    def list(self, visible: Visibility, query: MemoryQuery) -> list[Memory]:
+        found = self.port.list(visible, query)
+        return (self.port.get(visible, [query.after]) + found if query.after else found)[: query.limit]
+
+
+class LosesMetadata(Spoilt):
+    port: Memories
+
+    def add(self, rows: Sequence[tuple[Memory, Terms]]) -> list[bool]:
+        return self.port.add([(replace(memory, metadata={}), terms) for memory, terms in rows])
+
+
+class MissesUpdates(Spoilt):
+    port: Partitions
+
+    def changes(self, partition: Partition, since: int, reading: Reading) -> Iterable[Change | StaleTerms]:
+        return self.port.changes(partition, since + 1 if since else 0, reading)
+
+
+class ForgetsErasures(Spoilt):
+    port: Partitions
+
+    def changes(self, partition: Partition, since: int, reading: Reading) -> Iterable[Change | StaleTerms]:
+        rows = self.port.changes(partition, since, reading)
+        return [row for row in rows if not (isinstance(row, Change) and row.is_gone)]
+
+
+class KeepsItsVersion(Spoilt):
+    port: Partitions
+
+    def versions(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        return {partition: min(version, 1) for partition, version in self.port.versions(partitions).items()}
+
+
+class IgnoresDedupKeys(Spoilt):
+    port: Memories
+
+    def add(self, rows: Sequence[tuple[Memory, Terms]]) -> list[bool]:
+        return [self.port.add([(replace(memory, dedup_key=memory.id), terms)])[0] for memory, terms in rows]
+
+
+class ShowsExpiredRows(Spoilt):
+    port: Memories
+
+    def list(self, visible: Visibility, query: MemoryQuery) -> list[Memory]:
+        return self.port.list(visible, replace(query, now=LONG_AGO))
+
+
+class ShowsPrivateRows(Spoilt):
+    port: Memories
+
+    def get(self, visible: Visibility, ids: Sequence[str]) -> list[Memory]:
+        agents = (None, "jarvis", "friday")
+        found = [self.port.get(Visibility(visible.partitions, agent), [i])[:1] for i in ids for agent in agents]
+        return list({memory.id: memory for part in found for memory in part}.values())
+
+
+class AnswersFromAnotherSpace(Spoilt):
+    port: Vectors
+
+    def get(self, partition: Partition, ids: Sequence[str], view: str, space: str) -> dict[str, NDArray[np.float32]]:
+        found: dict[str, NDArray[np.float32]] = {}
+        for known in (*self.port.spaces(), space):
+            found |= self.port.get(partition, ids, view, known)
+        return found
+
+
+class TakesAnyDims(Spoilt):
+    port: Vectors
+
+    def put(self, partition: Partition, rows: Sequence[VectorRow], at: datetime) -> int:
+        return self.port.put(partition, [replace(row, vector=np.resize(row.vector, 3)) for row in rows], at)
+
+
+class ClaimsWithoutLease(Spoilt):
+    port: Jobs
+
+    def claim(self, kinds: Sequence[str], worker: str, now: datetime, leased_until: datetime) -> Job | None:
+        return self.port.claim(kinds, worker, now, min(now, leased_until))
+
+
+class ForgetsTouches(Spoilt):
+    port: Memories
+
+    def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
+        """Writes nothing down."""
+
+
+class CommitsWhatRaised(MemoryStore):
+    """Half a transaction: what was written before the error stays."""
+
+    @contextmanager
+    def write(self) -> Generator[UnitOfWork]:
+        raised: list[Exception] = []
+        with super().write() as work:
+            try:
+                yield work
+            except (MnemicError, Stopped) as error:
+                raised.append(error)
+        if raised:
+            raise raised[0]

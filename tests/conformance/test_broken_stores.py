@@ -1,0 +1,131 @@
+"""The suite rejects stores that are broken on purpose, each in one way, and nothing else about them is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import Phase, settings
+
+from mnemic.adapters.stores.memory import MemoryStore
+from mnemic.ports.store import Store
+from mnemic.testing.conformance import StoreContract, rejections
+from mnemic.testing.faults import FaultsContract
+from mnemic.testing.isolation import IsolationContract
+from mnemic.testing.machine import SETTINGS, compare_with_reference
+from tests.conformance import broken_stores as broken
+
+WITHOUT_SHRINKING = settings(SETTINGS, phases=[Phase.generate])
+
+
+def rejected(**spoilt: type[broken.Spoilt]) -> set[str]:
+    """The contract tests that reject the reference store once these ports of it are spoilt."""
+    return set(rejections(StoreContract, lambda: broken.SpoiltStore(**spoilt)))
+
+
+def test_the_unbroken_reference_passes_the_same_call():
+    assert rejections(StoreContract, MemoryStore) == {}
+    assert rejected() == set()
+    assert rejected(memories=broken.Spoilt, messages=broken.Spoilt, vectors=broken.Spoilt, jobs=broken.Spoilt) == set()
+
+
+def test_a_store_that_ignores_filters_is_rejected():
+    assert "test_every_filter_means_what_the_filter_language_says" in rejected(memories=broken.IgnoresFilters)
+
+
+def test_a_store_that_lists_memories_of_other_users_is_rejected():
+    assert "test_only_the_visible_partitions_are_listed" in rejected(memories=broken.LeaksAcrossUsers)
+
+
+def test_a_store_that_gets_messages_of_other_users_is_rejected():
+    found = rejected(messages=broken.GetsForeignMessages)
+    assert "test_messages_of_another_user_or_org_are_not_visible" in found
+
+
+def test_a_store_whose_limit_is_off_by_one_is_rejected():
+    assert "test_limit_bounds_how_many_are_listed" in rejected(memories=broken.ListsOneTooMany)
+
+
+def test_a_store_whose_pages_overlap_by_one_is_rejected():
+    assert "test_pages_join_without_gap_or_overlap_in_every_order" in rejected(memories=broken.RepeatsTheBookmark)
+
+
+def test_a_store_that_loses_metadata_is_rejected():
+    assert "test_a_memory_returns_as_it_was_stored" in rejected(memories=broken.LosesMetadata)
+
+
+def test_a_store_whose_changes_miss_updates_is_rejected():
+    found = rejected(partitions=broken.MissesUpdates)
+    assert "test_a_row_that_was_updated_is_a_change_again_in_its_present_form" in found
+
+
+def test_a_store_whose_changes_miss_erasures_is_rejected():
+    assert "test_an_erased_item_comes_as_gone" in rejected(partitions=broken.ForgetsErasures)
+
+
+def test_a_store_whose_version_stands_still_is_rejected():
+    assert "test_every_kind_of_write_advances_the_version" in rejected(partitions=broken.KeepsItsVersion)
+
+
+def test_a_store_that_ignores_dedup_keys_is_rejected():
+    found = rejected(memories=broken.IgnoresDedupKeys)
+    assert "test_a_memory_whose_dedup_key_is_taken_is_not_inserted" in found
+    assert "test_threads_that_add_one_dedup_key_at_once_leave_one_row_and_get_no_error" in found
+
+
+def test_a_store_that_shows_expired_memories_is_rejected():
+    assert "test_what_has_expired_is_never_shown" in rejected(memories=broken.ShowsExpiredRows)
+
+
+def test_a_store_that_shows_private_memories_to_another_agent_is_rejected():
+    assert "test_a_private_memory_is_got_by_its_agent_only" in rejected(memories=broken.ShowsPrivateRows)
+
+
+def test_a_store_that_answers_with_a_vector_of_another_space_is_rejected():
+    assert "test_the_vectors_of_two_spaces_and_views_stay_apart" in rejected(vectors=broken.AnswersFromAnotherSpace)
+
+
+def test_a_store_that_takes_vectors_of_other_dims_into_a_space_is_rejected():
+    found = rejected(vectors=broken.TakesAnyDims)
+    assert "test_a_vector_whose_dims_are_not_the_spaces_is_refused_and_nothing_stored" in found
+
+
+def test_a_store_that_lets_two_workers_claim_one_job_is_rejected():
+    assert "test_no_job_is_claimed_by_two" in rejected(jobs=broken.ClaimsWithoutLease)
+
+
+def test_a_store_that_forgets_accesses_is_rejected():
+    found = rejected(memories=broken.ForgetsTouches)
+    assert "test_touch_adds_to_access_counts_and_sets_the_time_of_last_access" in found
+
+
+def test_a_store_that_commits_although_the_block_raised_is_rejected():
+    assert "test_a_unit_of_work_that_raises_leaves_no_trace" in rejections(StoreContract, broken.CommitsWhatRaised)
+
+
+def test_a_store_that_commits_although_a_call_failed_is_rejected_by_the_faults():
+    with pytest.raises(AssertionError, match="half of the write"):
+        FaultsContract().test_a_failure_of_any_call_leaves_the_old_state_or_the_new_never_half(broken.CommitsWhatRaised)
+
+
+@pytest.mark.parametrize("spoilt", [broken.LeaksAcrossUsers, broken.ShowsPrivateRows])
+def test_a_store_that_crosses_a_boundary_is_rejected_by_random_use(spoilt: type[broken.Spoilt]):
+    make_store: Callable[[], Store] = lambda: broken.SpoiltStore(memories=spoilt)  # noqa: E731 -- a def hides its type
+    with pytest.raises((AssertionError, KeyError)):
+        IsolationContract().test_ten_thousand_random_operations_over_random_scopes_never_show_a_row_outside(make_store)
+
+
+@pytest.mark.parametrize(
+    "port, spoilt",
+    [
+        ("memories", broken.IgnoresFilters),
+        ("memories", broken.ListsOneTooMany),
+        ("partitions", broken.MissesUpdates),
+        ("jobs", broken.ClaimsWithoutLease),
+    ],
+)
+def test_a_store_that_differs_from_the_reference_is_rejected_by_the_state_machine(
+    port: str, spoilt: type[broken.Spoilt]
+):
+    with pytest.raises(AssertionError):
+        compare_with_reference(lambda: broken.SpoiltStore(**{port: spoilt}), WITHOUT_SHRINKING)
