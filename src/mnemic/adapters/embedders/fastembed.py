@@ -6,6 +6,7 @@ fastembed fetches the files of a model from a hub at first use, unless a folder 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from mnemic.adapters.embedders.extras import import_extra
 from mnemic.adapters.embedders.known import known_model, plain_name
 from mnemic.adapters.embedders.rows import rows_of, unit_rows
-from mnemic.errors import ConfigError
+from mnemic.errors import BackendError, ConfigError
 from mnemic.model.space import Space
 from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
 
@@ -102,7 +103,10 @@ class FastEmbedEmbedder:
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
         def embed(wanted: list[str]) -> Vectors:
             model = self._load()
-            rows = np.stack([*model.embed([prefix + text for text in wanted], batch_size=BATCH_TEXTS)])
+            try:
+                rows = np.stack([*model.embed([prefix + text for text in wanted], batch_size=BATCH_TEXTS)])
+            except _runtime_errors() as error:
+                raise BackendError(f"fastembed failed on {len(wanted)} texts ({type(error).__name__})") from error
             return unit_rows(rows, (len(wanted), self._known.dims), "fastembed")
 
         return rows_of(texts, self._known.dims, embed)
@@ -120,7 +124,7 @@ class FastEmbedEmbedder:
             return self._package.TextEmbedding(
                 self._name, threads=self._threads, providers=["CPUExecutionProvider"], **place
             )
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, *_runtime_errors()) as error:
             raise ConfigError(
                 f"fastembed cannot load {self._name} ({type(error).__name__}): fetch its files once with the "
                 "network on, or name their folder (embedder option `folder`)"
@@ -137,6 +141,12 @@ def _description(package: Any, model: str) -> dict[str, Any]:
         f"fastembed does not know the model {model!r}; `python -c 'import fastembed; "
         'print(*[m["model"] for m in fastembed.TextEmbedding.list_supported_models()])\'` lists those it does'
     )
+
+
+def _runtime_errors() -> tuple[type[Exception], ...]:
+    """The exceptions of onnxruntime, which have no parent but `Exception`."""
+    state = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+    return tuple(kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
 def _existing(folder: Path) -> Path:

@@ -90,6 +90,10 @@ _KNOWN = {
         KnownModel("EmbeddingGemma", 0, "task: search result | query: ", "title: none | text: ", "mean", 2048),
         {"embeddinggemma": 768, "embeddinggemma-300m": 768},
     ),
+    **_family(
+        KnownModel("BGE, Chinese", query_prefix="为这个句子生成表示以用于检索相关文章：", pooling="cls"),
+        {"bge-small-zh-v1.5": 512, "bge-base-zh-v1.5": 768, "bge-large-zh-v1.5": 1024},
+    ),
     **_family(KnownModel("BGE-M3", pooling="cls", max_tokens=8192), {"bge-m3": 1024}),
     **_family(
         KnownModel("OpenAI", max_tokens=8191),
