@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack
 from mnemic.api import (
     DEFAULT_ACTOR,
     ContextFields,
+    ImportFields,
     ListFields,
     MemoryFields,
     MessageLike,
@@ -24,6 +25,8 @@ from mnemic.api import (
     UpdateFields,
 )
 from mnemic.config import Config
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.import_logs import ImportReport
 from mnemic.engine.why_not import WhyNot
 from mnemic.model.context import Context
 from mnemic.model.draft import MemoryDraft
@@ -33,7 +36,7 @@ from mnemic.model.item import Item, Memory, Turn
 from mnemic.model.profile import Profile, ProfileEntry
 from mnemic.model.query import Page
 from mnemic.model.recall import Recall
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Level, Scope
 from mnemic.text.blocks import Language
 
 DEFAULT_THREADS = 4
@@ -152,6 +155,14 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     async def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
         """As `Mnemic.history`."""
         return await self._run(self._mnemic.history, scope, id)
+
+    async def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> list[str]:
+        """As `Mnemic.export`, all lines at once."""
+        return await self._run(lambda: list(self._mnemic.export(scope, levels=levels)))
+
+    async def import_(self, scope: Scope, text: str, **fields: Unpack[ImportFields]) -> ImportReport:
+        """As `Mnemic.import_`; `progress` is called from another thread."""
+        return await self._run(self._mnemic.import_, scope, text, **fields)
 
     async def health(self) -> Diagnosis:
         """As `Mnemic.health`."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypedDict, cast
 
 from mnemic.engine.context import ContextRequest
+from mnemic.engine.import_logs import Progress
 from mnemic.engine.inputs import check_choice, check_fraction, check_line, memory_draft
 from mnemic.engine.question import Question
 from mnemic.errors import InvalidInputError
@@ -123,6 +124,19 @@ class ContextFields(TypedDict, total=False):
     as_of: datetime | str | None
     known_at: datetime | str | None
     deadline_ms: float | None
+
+
+class ImportFields(TypedDict, total=False):
+    """The optional arguments of `import_`.
+
+    `format` None finds it out. `is_dry_run` says what would happen and changes nothing. `include_tools` keeps the
+    results of tool calls too. `progress` is called with (records done, records in all or None) after each batch.
+    """
+
+    format: str | None
+    is_dry_run: bool
+    include_tools: bool
+    progress: Progress | None
 
 
 def question_of(query: str, fields: RecallFields, settings: Settings) -> Question:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +12,7 @@ from typing import Unpack, cast
 
 from mnemic.api.arguments import (
     ContextFields,
+    ImportFields,
     ListFields,
     MemoryFields,
     MessageLike,
@@ -31,10 +32,14 @@ from mnemic.engine.capture import capture, complete
 from mnemic.engine.context import context
 from mnemic.engine.delete import delete
 from mnemic.engine.doctor import doctor, health
-from mnemic.engine.inputs import check_text, memory_draft, message_drafts
+from mnemic.engine.export import FORMAT as EXPORT_FORMAT
+from mnemic.engine.export import OWN_LEVELS, export
+from mnemic.engine.import_logs import ImportReport, import_logs
+from mnemic.engine.inputs import check_choice, check_text, memory_draft, message_drafts
 from mnemic.engine.parts import Parts
 from mnemic.engine.recall import recall
 from mnemic.engine.remember import remember
+from mnemic.engine.restore_export import is_export, restore_export
 from mnemic.engine.why_not import WhyNot, why_not
 from mnemic.errors import InvalidInputError
 from mnemic.model.clocktime import as_utc
@@ -45,7 +50,8 @@ from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Item, Memory, Role, Turn
 from mnemic.model.query import Page
 from mnemic.model.recall import Recall
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Level, Scope
+from mnemic.text.chatlogs import read_log
 
 DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
@@ -184,6 +190,25 @@ class Mnemic(AbstractContextManager["Mnemic"]):
     def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
         """What happened to a memory, oldest first; its deletion too."""
         return browse.history(self._parts, scope, id)
+
+    def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> Iterator[str]:
+        """Everything the scope owns, as lines of JSON without line feeds; `import_` reads them back without loss.
+
+        The levels that the scope names are written; what the whole org shares only when "org" is among `levels`.
+        """
+        return export(self._parts, scope, tuple(check_choice(Level, level, "levels") for level in levels))
+
+    def import_(self, scope: Scope, text: str, **fields: Unpack[ImportFields]) -> ImportReport:
+        """Take in an export of Mnemic, or a chat log of another program; repeating it changes nothing.
+
+        `text` is the whole content of the file. Broken lines are reported, not raised. Raises InvalidInputError for a
+        format that is not known.
+        """
+        is_dry_run, progress = fields.get("is_dry_run", False), fields.get("progress")
+        if fields.get("format") in (None, EXPORT_FORMAT) and is_export(text):
+            return restore_export(self._parts, scope, text.split("\n"), is_dry_run=is_dry_run, progress=progress)
+        reading = read_log(text, fields.get("format"), include_tools=fields.get("include_tools", False))
+        return import_logs(self._parts, scope, reading, is_dry_run=is_dry_run, progress=progress)
 
     def health(self) -> Diagnosis:
         """The quick look: does the store answer? Never raises for a broken part."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ from mnemic.engine.capture import indexed_text as message_text
 from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.export import FORMAT, VERSION
 from mnemic.engine.fields import from_json
+from mnemic.engine.import_logs import ImportReport, Progress
 from mnemic.engine.inputs import check_fraction, check_line, check_metadata, check_text
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
@@ -28,18 +28,6 @@ from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 
 BATCH = 200
-Progress = Callable[[int, int | None], None]
-"""Called with how many records are done, and how many there are where that is known."""
-
-
-@dataclass(slots=True)
-class ImportReport:
-    """What came in (`added`), what was there already (`known`), by type; and the lines that could not be read."""
-
-    added: Counter[str] = field(default_factory=Counter[str])
-    known: Counter[str] = field(default_factory=Counter[str])
-    problems: list[str] = field(default_factory=list[str])
-    is_dry_run: bool = False
 
 
 def restore_export(
@@ -50,7 +38,7 @@ def restore_export(
     Rows go to the scope's own user, agent and org, whoever exported them. A line that cannot be read is reported with
     its number and does not stop the rest. Raises `InvalidInputError` when it is no export, or of a newer version.
     """
-    records, report = _records(lines), ImportReport(is_dry_run=is_dry_run)
+    records, report = _records(lines), ImportReport(FORMAT, is_dry_run=is_dry_run)
     batch: list[tuple[int, Mapping[str, Any]]] = []
     number = 0
     for number, record in records:
@@ -65,6 +53,11 @@ def restore_export(
     _Batch(parts, scope, report).take(batch)
     _tell(progress, number)
     return report
+
+
+def is_export(text: str) -> bool:
+    """True when the text begins with the header of an export."""
+    return f'"format":"{FORMAT}"' in text[:200].replace(" ", "")
 
 
 def _tell(progress: Progress | None, done: int) -> None:

@@ -1,0 +1,123 @@
+"""What every reader gives, and what they share: texts out of content parts, times out of whatever a program writes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from mnemic.model.draft import MessageDraft
+from mnemic.model.item import Role, Trust
+
+_MILLISECONDS_FROM = 1e11  # a Unix time above this is in milliseconds: in seconds it would lie after the year 5138
+_ROLES = {
+    "user": Role.USER,
+    "human": Role.USER,
+    "assistant": Role.ASSISTANT,
+    "gpt": Role.ASSISTANT,
+    "ai": Role.ASSISTANT,
+    "bot": Role.ASSISTANT,
+    "model": Role.ASSISTANT,
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "tool": Role.TOOL,
+    "toolresult": Role.TOOL,
+    "function": Role.TOOL,
+    "bashexecution": Role.TOOL,
+    "custom": Role.TOOL,
+    "hookmessage": Role.TOOL,
+}
+
+Json = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class LoggedConversation:
+    """One conversation of a log, its messages in order. `session` is the log's own name for it."""
+
+    session: str
+    title: str = ""
+    messages: list[MessageDraft] = field(default_factory=list[MessageDraft])
+
+    def exchanges(self) -> list[list[MessageDraft]]:
+        """The messages cut into turns: each begins with what the user says."""
+        turns: list[list[MessageDraft]] = []
+        for message in self.messages:
+            follows = message.role is not Role.USER and bool(turns)
+            if follows:
+                turns[-1].append(message)
+            else:
+                turns.append([message])
+        return turns
+
+
+@dataclass(slots=True)
+class LogReading:
+    """Conversations; what was left out on purpose, counted by kind; and what could not be read, by line or place."""
+
+    format: str
+    conversations: list[LoggedConversation] = field(default_factory=list[LoggedConversation])
+    skipped: Counter[str] = field(default_factory=Counter[str])
+    problems: list[str] = field(default_factory=list[str])
+
+
+def as_mapping(value: object) -> Json:
+    """The value if it is a JSON object, else an empty one."""
+    return cast("Json", value) if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> Sequence[Any]:
+    """The value if it is a JSON array, else an empty one."""
+    return cast("Sequence[Any]", value) if isinstance(value, list) else []
+
+
+def text_of(content: object) -> str:
+    """The texts of a content (a text, or a list of parts), joined by newlines and trimmed; other parts are left out."""
+    if isinstance(content, str):
+        return content if content.strip() else ""
+    texts: list[str] = []
+    for part in as_list(content):
+        text = part if isinstance(part, str) else as_mapping(part).get("text")
+        is_text = isinstance(part, str) or as_mapping(part).get("type", "text") in ("text", "input_text", "output_text")
+        if isinstance(text, str) and is_text:
+            texts.append(text)
+    return "\n".join(texts).strip()
+
+
+def time_of(value: object) -> datetime | None:
+    """A time given as ISO 8601, as Unix seconds or as Unix milliseconds; None for anything else."""
+    try:
+        if isinstance(value, str) and value.strip():
+            moment = datetime.fromisoformat(value.strip())
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1e3 if value > _MILLISECONDS_FROM else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def role_of(value: object) -> Role | None:
+    """The role a program means; None for one nobody knows."""
+    return _ROLES.get(str(value).lower()) if isinstance(value, str) else None
+
+
+def draft_of(
+    role: Role, text: str, *, when: object, external_id: object, place: int, name: str | None = None
+) -> MessageDraft:
+    """A draft of an imported message. Without an id of its own it gets one from its place and text, so that a second
+    import knows it again.
+    """
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    known = external_id if isinstance(external_id, str) and external_id else f"{place}:{digest}"
+    return MessageDraft(
+        role=role,
+        text=text,
+        name=name,
+        observed_at=time_of(when),
+        external_id=known[:255],
+        trust=Trust.IMPORTED,
+    )

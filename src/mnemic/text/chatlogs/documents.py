@@ -1,0 +1,117 @@
+"""Whole JSON documents: the exports of ChatGPT and Claude.ai, ShareGPT, and plain lists of messages."""
+
+from __future__ import annotations
+
+from mnemic.model.item import Role
+from mnemic.text.chatlogs.conversation import (
+    Json,
+    LoggedConversation,
+    LogReading,
+    as_list,
+    as_mapping,
+    draft_of,
+    role_of,
+    text_of,
+)
+
+
+def read_chatgpt(conversations: list[Json], reading: LogReading, *, include_tools: bool) -> None:
+    """ChatGPT's `conversations.json`: each conversation a tree of nodes, of which the path to `current_node` counts."""
+    for number, export in enumerate(conversations, start=1):
+        mapping = as_mapping(export.get("mapping"))
+        name = str(export.get("id") or export.get("conversation_id") or f"chatgpt-{number}")
+        conversation = LoggedConversation(name, str(export.get("title") or ""))
+        path = _path(mapping, export.get("current_node"))
+        reading.skipped["other branch"] += sum(1 for node in mapping if node not in path)
+        for place, node in enumerate(path, start=1):
+            message = as_mapping(as_mapping(mapping[node]).get("message"))
+            if not message:
+                continue
+            content = as_mapping(message.get("content"))
+            text = text_of(content.get("parts")) or text_of(content.get("text"))
+            _add(
+                conversation,
+                reading,
+                role=as_mapping(message.get("author")).get("role"),
+                text=text,
+                when=message.get("create_time"),
+                external_id=message.get("id") or node,
+                place=place,
+                include_tools=include_tools,
+            )
+        reading.conversations.append(conversation)
+
+
+def read_claude_ai(conversations: list[Json], reading: LogReading, *, include_tools: bool) -> None:
+    """Claude.ai's `conversations.json`: each conversation a list of messages of a human and an assistant."""
+    for number, export in enumerate(conversations, start=1):
+        name = str(export.get("uuid") or f"claude-{number}")
+        conversation = LoggedConversation(name, str(export.get("name") or ""))
+        for place, message in enumerate(map(as_mapping, as_list(export.get("chat_messages"))), start=1):
+            _add(
+                conversation,
+                reading,
+                role=message.get("sender"),
+                text=text_of(message.get("text")) or text_of(message.get("content")),
+                when=message.get("created_at"),
+                external_id=message.get("uuid"),
+                place=place,
+                include_tools=include_tools,
+            )
+        reading.conversations.append(conversation)
+
+
+def read_sharegpt(conversations: list[Json], reading: LogReading, *, include_tools: bool) -> None:
+    """ShareGPT: conversations of `{"from", "value"}`, without times."""
+    for number, export in enumerate(conversations, start=1):
+        conversation = LoggedConversation(str(export.get("id") or f"sharegpt-{number}"), str(export.get("title") or ""))
+        turns = export.get("conversations", export.get("items"))
+        for place, message in enumerate(map(as_mapping, as_list(turns)), start=1):
+            _add(
+                conversation,
+                reading,
+                role=message.get("from"),
+                text=text_of(message.get("value")),
+                when=message.get("timestamp"),
+                external_id=None,
+                place=place,
+                include_tools=include_tools,
+            )
+        reading.conversations.append(conversation)
+
+
+def _add(
+    conversation: LoggedConversation,
+    reading: LogReading,
+    *,
+    role: object,
+    text: str,
+    when: object,
+    external_id: object,
+    place: int,
+    include_tools: bool,
+) -> None:
+    known = role_of(role)
+    if known is None:
+        reading.problems.append(f"{conversation.session}, message {place}: no role that is known: {str(role)[:40]!r}")
+    elif known is Role.TOOL and not include_tools:
+        reading.skipped["tool results"] += 1
+    elif not text:
+        reading.skipped["messages without text"] += 1
+    else:
+        draft = draft_of(known, text, when=when, external_id=external_id, place=place)
+        conversation.messages.append(draft)
+
+
+def _path(mapping: Json, current: object) -> list[str]:
+    """Node ids from the root to `current`; all nodes in order where the export says neither parent nor current node."""
+    parents = {node: as_mapping(entry).get("parent") for node, entry in mapping.items()}
+    if not any(parents.values()):
+        return list(mapping)
+    leaf = current if isinstance(current, str) and current in parents else list(mapping)[-1]
+    path: list[str] = []
+    node: object = leaf
+    while isinstance(node, str) and node in parents and node not in path:
+        path.append(node)
+        node = parents[node]
+    return path[::-1]
