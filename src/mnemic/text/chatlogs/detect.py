@@ -97,11 +97,12 @@ def _numbered(text: str, reading: LogReading) -> Iterator[tuple[int, Json]]:
         if not line.strip():
             continue
         try:
-            record: Any = json.loads(line)
+            record: object = json.loads(line)
         except (ValueError, RecursionError) as error:
             reading.problems.append(f"line {number}: no JSON: {error}")
             continue
-        if isinstance(record, dict):
-            yield number, as_mapping(record)
+        found = as_mapping(record)
+        if found:
+            yield number, found
         else:
             reading.problems.append(f"line {number}: no JSON object")
