@@ -63,18 +63,6 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
         write(_columns(row.lead, widths) + f"\n{' ' * margin}".join(lines))
 
 
-def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Short cells under the names of their columns, aligned; tab-separated, with the names, for a pipe."""
-    table = [columns, *rows]
-    if not is_terminal():
-        for row in table:
-            write("\t".join(row))
-        return
-    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
-    for row in table:
-        write(_columns(row, widths).rstrip())
-
-
 def cut(line: str, room: int) -> str:
     """`line`, shortened to `room` columns of a terminal; wide characters count two."""
     from rich.cells import cell_len, set_cell_size
