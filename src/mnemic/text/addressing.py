@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from mnemic.text.injection_patterns import Address
+from mnemic.text.wording import Address
 
 REACH_CHARACTERS = 100
 """How far before and after a passage its sentence is looked at."""
@@ -21,11 +21,11 @@ def _words(listed: str) -> frozenset[str]:
 
 
 _ORDER_OPENERS = _words(
-    "please now then and or so just also first but you must should shall may can will have to need kindly simply always "
-    "ok okay hey hi hello assistant ai chatgpt gpt claude gemini llama model bot dear stop important attention note "
-    "system from on want would like your task is immediately before anything else next for this request conversation "
-    "user admin urgent override new instruction instructions remember warning therefore instead completely totally d ll "
-    "re are"
+    "please now then and or so just also first but you must should shall may can will have to need kindly simply "
+    "always ok okay hey hi hello assistant ai chatgpt gpt claude gemini llama model bot dear stop important "
+    "attention note system from on want would like your task is immediately before anything else next for this "
+    "request conversation user admin urgent override new instruction instructions remember warning therefore "
+    "instead completely totally d ll re are "
 )
 _OTHERS = _words(
     "i he she we they who people everyone nobody somebody someone it kids children users employees students players "

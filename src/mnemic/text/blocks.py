@@ -74,15 +74,15 @@ def facts_block(lines: Iterable[str], language: Language = "en", *, is_fallback:
 def documents_block(excerpts: Iterable[Excerpt], language: Language = "en") -> str:
     """Preface, begin marker, for each excerpt its source line and its text in double quotes, end marker; "" for none.
 
-    The source line is `Source: <name>`, followed by ` (page <page>)` where the page is known. Double quotes inside a
-    text become single ones, and its further lines are indented, so that it can neither end itself nor start another.
+    The source line is `Source: <name>`, followed by ` (page <page>)` where the page is known. Double quotes inside
+    become single ones, and further lines of a text are indented, so that it can neither end itself nor start another.
     """
     lines: list[str] = []
     for excerpt in excerpts:
         text = "\n  ".join(sanitise(excerpt.text).translate(_QUOTES).splitlines())
         if text:
             page = "" if excerpt.page is None else f" (page {excerpt.page})"
-            lines += [f"Source: {_inline(excerpt.name)}{page}", f'"{text}"']
+            lines += [f"Source: {_inline(excerpt.name).translate(_QUOTES)}{page}", f'"{text}"']
     if not lines:
         return ""
     return "\n".join([_DOCUMENTS_PREFACE[language], DOCUMENTS_BEGIN, *lines, DOCUMENTS_END])

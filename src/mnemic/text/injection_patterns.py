@@ -1,268 +1,47 @@
-"""The maintained list of passages that address the model with instructions, in many languages.
+"""The maintained list of passages that address the model with instructions.
 
-Answers for which wordings count and how severe each is; `sanitise` answers for finding and replacing them. Sources are
-regular expressions over folded text (`skeleton.fold`) with four abbreviations:
-
-- a blank: one to four characters that are neither letters, digits nor sentence ends;
-- `~`: any ending of a word, up to 12 letters; `<3>`: up to three words, each with its blank;
-- `{3}`: up to three characters of any kind, for scripts without blanks.
-
-All repetition is bounded, so the time is linear in the length of the text. `needs` are folded literals of which a text
-must hold at least one from every group: most texts are done after these.
+Answers for which wordings count and how severe each is. `sanitise` answers for finding and replacing them, `wording`
+for the notation, `injection_languages` for the orders that every language has, `injection_cues` for what counts only in
+company.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
 
-from mnemic.text.skeleton import fold_pattern
-
-Severity = Literal["cue", "high"]
-Address = Literal["any", "unreported", "order", "role"]
-"""What the rest of the sentence must be: anything, no report about others, an order, an order to be somebody else."""
-
-GAP = r"(?:(?![.!?])[\W_]){1,4}"
-_ABBREVIATION = re.compile(r" |~|<(\d)>|\{(\d+)\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """One family of wordings. A `cue` counts only in company; `address` says what its sentence must be like.
-
-    The group `hit` of the expression, where it has one, is the passage; else the whole match is. `loose` is the same
-    expression for text whose blanks are lost.
-    """
-
-    name: str
-    severity: Severity
-    expression: re.Pattern[str]
-    loose: re.Pattern[str]
-    needs: tuple[tuple[str, ...], ...]
-    address: Address
-
-
-def _pattern(name: str, source: str, *needs: str, severity: Severity = "high", address: Address = "any") -> Pattern:
-    return Pattern(
-        name=name,
-        severity=severity,
-        expression=re.compile(fold_pattern(_expand(source, GAP))),
-        loose=re.compile(fold_pattern(_expand(source, GAP.replace("{1,", "{0,")).replace(r"\b", ""))),
-        needs=tuple(tuple(fold_pattern(literal) for literal in group.split("|")) for group in needs),
-        address=address,
-    )
-
-
-def _expand(source: str, gap: str) -> str:
-    def replacement(match: re.Match[str]) -> str:
-        if match[0] == " ":
-            return gap
-        if match[0] == "~":
-            return r"[^\W_]{0,12}"
-        return rf"(?:[^\W_]{{1,24}}{gap}){{0,{match[1]}}}?" if match[1] else rf"[^\n]{{0,{match[2]}}}?"
-
-    return _ABBREVIATION.sub(replacement, source)
-
-
-@dataclass(frozen=True, slots=True)
-class _Language:
-    """The words of one language from which its orders to drop instructions are built; all are alternatives.
-
-    `prior` holds "previous" and "all" alike: what must stand beside the noun to make it the model's instructions.
-    """
-
-    code: str
-    drop: str
-    prior: str
-    noun: str
-    fill: str = "<4>"
-    edge: str = r"\b"
-
-
-_LANGUAGES = (
-    _Language(
-        "en",
-        "ignor(?:e|ing)|disregard(?:ing)?|forget|overrid(?:e|ing)|bypass(?:ing)?|overlook|neglect|dismiss|discard|"
-        "abandon|disobey|cancel|supersedes?|delete|erase|unlearn|set aside|stop following|not follow|not obey",
-        "previous(?:ly)?|prior|above|earlier|preceding|former|past|existing|initial|original|system|developer|safety|"
-        "programmed|hidden|your|any and all|pre existing|built in|other (?:system|previous|prior)",
-        "instructions?|directives?|system prompts?|prompts?|guidelines?|guidance|rules?|commands?|orders|constraints|"
-        "restrictions|polic(?:y|ies)|programming|protocols?|safeguards?|training|filters?|directions|limitations",
-        fill="<3>",
-    ),
-    _Language(
-        "es",
-        "ignor(?:a|e|ad|en|ar)|olvid(?:a|e|ad|en|ar|ate|ese)|descart(?:a|e|ar)|omit(?:e|a|ir)|haz caso omiso|"
-        "no hagas caso|desobedec(?:e|er)|salta(?:te)?|anula",
-        "anterior(?:es)?|previ[oa]s?|todas?|todos?|tus?|vuestr[oa]s|sus|del sistema|iniciales|originales|de arriba",
-        "instruccion(?:es)?|directri(?:z|ces)|reglas|ordenes|restricciones|indicaciones|normas|prompts?|politicas",
-    ),
-    _Language(
-        "fr",
-        "ignor(?:e|ez|er|ons)|oubli(?:e|ez|er)|neglig(?:e|ez|er)|ne tien(?:s|ez) (?:pas|plus|aucun) compte|"
-        "fai(?:s|tes) abstraction|desobei(?:s|ssez)|contourn(?:e|ez)|ne sui(?:s|vez) (?:pas|plus)",
-        "precedent~|anterieur~|tou(?:te|tes|s|t)|tes|ta|vos|votre|du systeme|systeme|ci dessus|initial~|prealables?",
-        "instructions?|consignes?|directives?|regles|ordres|restrictions|prompts?|politiques?",
-    ),
-    _Language(
-        "de",
-        "ignorier(?:e|en|t)|vergi(?:ss|sst|ß)|vergesst|vergessen sie|missachte(?:n|t)?|uberge(?:he|hen|ht)|verwirf|"
-        "umgehe|beachte nicht|befolge nicht|verlasse|setze dich uber",
-        "vorherig~|vorig~|fruher~|bisherig~|vorangegangen~|vorhergehend~|obig~|alle[sn]?|samtlich~|deine[nr]?|"
-        "eure|ihre|ursprunglich~|system",
-        "anweisung(?:en)?|instruktion(?:en)?|vorgaben?|richtlinien?|regeln|befehle?|anordnungen|prompts?|"
-        "beschrankungen|einschrankungen|systemprompts?|sicherheits~",
-    ),
-    _Language(
-        "it",
-        "ignor(?:a|ate|are|i)|dimentic(?:a|ate|are|hi)|trascur(?:a|ate)|non tenere conto|disobbedisci|scavalca|aggira",
-        "precedent[ei]|tutt[eio]|tue|tuoi|vostre|di sistema|del sistema|iniziali|originali|qui sopra",
-        "istruzion[ei]|direttiv[ae]|regole|ordini|restrizioni|indicazioni|linee guida|prompt|norme",
-    ),
-    _Language(
-        "pt",
-        "ignor(?:e|a|em|ar)|esque(?:ca|cam|ce|cer)|desconsider(?:e|a|ar)|desrespeite|descart(?:e|a)|desobedeca|burle",
-        "anterior(?:es)?|previ[oa]s?|tod[oa]s|tuas?|suas?|do sistema|iniciais|originais|acima",
-        "instruc(?:ao|oes)|diretrizes|regras|ordens|restricoes|orientacoes|comandos|prompts?|politicas",
-    ),
-    _Language(
-        "nl",
-        "negeer|vergeet|sla over|omzeil",
-        "vorige|eerdere|voorgaande|alle|jouw|je|bovenstaande|oorspronkelijke",
-        "instructies?|opdrachten|richtlijnen|regels|aanwijzingen|prompts?|beperkingen",
-    ),
-    _Language(
-        "pl",
-        "zignoruj|ignoruj|zapomnij|pomin|odrzuc",
-        "poprzedni~|wczesniejs~|wszystki~|swoi~|twoje|powyzs~",
-        "instrukcj~|polecen~|wytyczn~|zasad~|regul~|prompt~|ograniczen~",
-    ),
-    _Language(
-        "ru",
-        "игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?|отбрось(?:те)?|пренебреги(?:те)?|"
-        "не обращай(?:те)? внимания на|не следуй(?:те)?|отмени(?:те)?|обойди(?:те)?",
-        "предыдущ~|прежн~|прошл~|предшеств~|вс[её]|все~|свои~|твои~|ваши~|системн~|вышеуказанн~|изначальн~|"
-        "первоначальн~",
-        "инструкци~|указани~|директив~|правил~|команд~|приказ~|промпт~|ограничени~|распоряжени~",
-    ),
-    _Language(
-        "tr",
-        "yok say|unut|gormezden gel|dikkate alma|goz ardi et|gecersiz say",
-        "onceki|tum|butun|yukaridaki|eski",
-        "talimat~|yonerge~|kural~|komut~|emir~|istem~",
-    ),
-    _Language(
-        "id",
-        "abaikan|lupakan|hiraukan",
-        "sebelumnya|semua|seluruh|di atas|sistem",
-        "instruksi|perintah|arahan|aturan|petunjuk|prompt|pedoman",
-    ),
-    _Language(
-        "vi",
-        "bo qua|phot lo|quen(?: het)?|khong tuan theo",
-        "truoc|tat ca|moi|o tren|cu|he thong",
-        "huong dan|chi dan|chi thi|lenh|quy tac|cau lenh",
-    ),
-    _Language(
-        "ar",
-        "تجاهل~|انس[ىي]?|انسَ|اهمل~|لا تتبع|تجاوز",
-        "السابق~|جميع|كل|كافه|كافة|اعلاه|السالف~|الاصلي~|النظام",
-        "التعليمات|تعليمات~|الاوامر|اوامر|القواعد|قواعد~|الارشادات|ارشادات~|التوجيهات|توجيهات~|القيود",
-        edge="",
-    ),
-    _Language(
-        "hi",
-        "अनदेखा|नज़रअंदाज़|भूल जा|भुला|उपेक्षा|इग्नोर|अनदेखी|न मान|मत मान",
-        "पिछल|पूर्व|पहले|सभी|सारे|सब|उपरोक्त|अपने|पुरान",
-        "निर्देश|आदेश|नियम|अनुदेश|हिदायत|इंस्ट्रक्शन|प्रॉम्प्ट",
-        fill="{16}",
-        edge="",
-    ),
-    _Language(
-        "zh",
-        "忽略|无视|無視|忘记|忘記|忘掉|忘却|不理会|不理會|不要理会|不要理會|抛弃|拋棄|拋開|抛开|不要遵守|不要遵循|不遵守|"
-        "不再遵守|别管|別管|不用管|略过|略過|跳过|跳過|删除|刪除|推翻|违反|違反|绕过|繞過",
-        "之前|以前|先前|前面|此前|上面|以上|上述|所有|全部|一切|任何|你的|您的|原有|原来|原來|系统|系統|既定|现有|現有",
-        "指令|指示|提示词|提示詞|提示语|提示語|命令|规则|規則|要求|设定|設定|限制|约束|約束|准则|準則|规定|規定|说明|說明",
-        fill="{8}",
-        edge="",
-    ),
-    _Language(
-        "ja",
-        "無視|忘れ|破棄|従わな|従うな|むしし|取り消|無効に",
-        "以前|これまで|今まで|前の|上記|先ほど|すべて|全て|全部|あらゆる|過去|元の|既存|システム|あなたの",
-        "指示|命令|指令|ルール|規則|プロンプト|制約|制限|ガイドライン|インストラクション",
-        fill="{8}",
-        edge="",
-    ),
-    _Language(
-        "ko",
-        "무시|잊어|잊으|잊고|따르지 (?:마|말)|폐기|취소",
-        "이전|모든|위의|앞의|앞선|지금까지|기존|전의|원래|시스템|너의|당신의",
-        "지시|명령|지침|규칙|프롬프트|인스트럭션|제한|제약|설정",
-        fill="{8}",
-        edge="",
-    ),
-)
-
-
-def _drop_instructions(words: _Language) -> Pattern:
-    """Verb, prior, noun of one language in any order in which that language can say it."""
-    drop, prior, noun = f"(?:{words.drop})", f"(?:{words.prior})", f"(?:{words.noun})"
-    fill, edge = words.fill, words.edge
-    blank = " " if fill.startswith("<") else ""
-    verb_first = (
-        f"{edge}{drop}{edge}{blank}{fill}(?:{edge}{prior}{edge}{blank}{fill}{noun}{edge}"
-        f"|{edge}{noun}{edge}{blank}{fill}{prior}{edge})"
-    )
-    verb_last = (
-        f"{edge}(?:{prior}{edge}{blank}{fill}{noun}|{noun}{edge}{blank}{fill}{prior}){'~' if blank else '{6}'}"
-        f"{blank}{fill}{drop}"
-    )
-    is_verb_last = words.code in ("ja", "ko", "hi", "tr")
-    source = verb_last if is_verb_last else verb_first if words.code != "zh" else f"{verb_first}|{verb_last}"
-    return _pattern(
-        f"drop-instructions-{words.code}", source, _literals(words.drop), _literals(words.noun), address="unreported"
-    )
-
-
-def _literals(alternatives: str) -> str:
-    """The literal beginning of each alternative, as a group of `needs`."""
-    return "|".join(part for part in (_literal(each) for each in _split(alternatives)) if part)
-
-
-def _split(alternatives: str) -> list[str]:
-    depth, parts = 0, [""]
-    for character in alternatives:
-        depth += (character == "(") - (character == ")")
-        if character == "|" and not depth:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
-def _literal(alternative: str) -> str:
-    match = re.match(r"[^\s()\[\]?~<{]+(?![?])", alternative)
-    return match[0] if match else ""
-
+from mnemic.text.injection_cues import CUES, FREED
+from mnemic.text.injection_languages import language_patterns
+from mnemic.text.wording import Pattern, wording
 
 _NOUN = (
     "(?:instructions?|directives?|directions|system prompts?|prompts?|guidelines?|commands|programming|rules|orders)"
 )
 _BESIDE = "(?:(?:all|any|every|of|the|my|your|these|those|previous|prior|other|such|safety|content|ethical) ){0,4}"
-_MODEL = "(?:ai|a i|assistant|chatbot|bot|llm|language model|gpt|chatgpt|agent|model|copilot|dan|machine|system)"
+_MODEL = "(?:ai|a i|assistants?|chat ?bots?|bot|llms?|language models?|gpt|chat ?gpt|agents?|models?|copilot)"
+_LIMITS = (
+    "(?:restrictions?|limits?|limitations?|filters?|filtering|rules|guidelines?|guardrails|censorship"
+    "|constraints?|morals?"
+    "|morality|ethics|ethical~|content polic~|safety~|boundaries|policies|inhibitions|regard for (?:law|ethic)~)"
+)
+_HIDDEN = (
+    "(?:(?:system|initial|original|hidden|secret|internal|pre|base|developer|first|full|entire|exact|complete|starting)"
+    " (?:prompts?|instructions?|messages?|directives?|rules|guidelines|configuration)|prompt verbatim)"
+)
+_DATA = (
+    "(?:api keys?|keys|passwords?|credentials|secrets?|tokens?|conversations?|chat (?:history|logs?)"
+    "|customer~ (?:list|data"
+    "|emails?|records)|user (?:data|list|records)|personal (?:data|information)|database|env(?:ironment)? variables"
+    "|private keys?|confidential~|system prompt|history|session|cookies?|results?|data)"
+)
 
-PATTERNS: tuple[Pattern, ...] = (
-    *map(_drop_instructions, _LANGUAGES),
-    _pattern(
+_HIGH: tuple[Pattern, ...] = (
+    wording(
         "ignore-instructions",
         rf"\b(?:ignore|disregard|forget|discard|override|neglect) {_BESIDE}{_NOUN}\b",
         "ignore|disregard|forget|discard|override|neglect",
         address="order",
     ),
-    _pattern(
+    wording(
         "forget-everything",
         r"\b(?P<hit>forget (?:everything|all|prior))\b(?=\W*$| ?[.!,;:]| (?:and|that|you|above|before|prior|previous"
         r"|so far|we|i (?:said|told)|about (?:your|being)|said|told|in this|from|instructions?|conversations?|context"
@@ -271,14 +50,206 @@ PATTERNS: tuple[Pattern, ...] = (
         "forget",
         address="order",
     ),
-    _pattern("you-are-now", r"\b(?P<hit>you(?: are| re) now)\b(?= \w)", "you are|you're|you re", address="role"),
-    _pattern(
+    wording("you-are-now", r"\b(?P<hit>you(?: are| re) now)\b(?= \w)", "you are|you're|you re", address="role"),
+    wording(
+        "no-longer-bound",
+        rf"\byou(?: are| re| will be)? (?:no longer|not) <2>(?:an? <2>{_MODEL}|bound|restricted|limited by|constrained"
+        rf"|required to follow|subject to|obligated)\b",
+        "no longer|not",
+        "you are|you re|you're|you will be|you no",
+    ),
+    wording(
         "be-another-model",
-        r"\b(?:be|become|turn into|behave as|act as) an? (?:different|new|another|other|unrestricted|evil|uncensored) "
-        rf"<1>{_MODEL}\b",
-        "different|new|another|other|unrestricted|evil|uncensored",
+        r"\b(?:be|become|turn into|behave as|act as|act like|play|simulate|emulate|role ?play as|identity of|role of"
+        rf"|respond as|answer as|as) (?:an? |the )?<2>(?:different|new|another|other|{FREED}) <2>{_MODEL}\b",
+        "different|new|another|other|unrestrict|uncensor|unfilter|amoral|broken|rogue|ethical|moral|unlimit|unbound"
+        "|liberat|evil|malicious",
+    ),
+    wording(
+        "model-without-limits",
+        rf"\b(?:you|dan|{_MODEL}|it) <6>(?:no|any|zero|without|free (?:of|from)|unbound by|not bound by|exempt from"
+        rf"|ignor(?:e|es|ing)) <3>(?:content|moral|safety|ethic~|legal|openai|programmed) <1>{_LIMITS}\b",
+        "restriction|limit|filter|rule|guideline|guardrail|censor|constraint|moral|ethic|polic|safety|boundar",
+    ),
+    wording(
+        "you-without-limits",
+        rf"\byou(?: now)?(?: have| ve| are| re| can| will| must| should| do)? (?:now |got "
+        rf"|absolutely )?(?:no|without|free"
+        rf" (?:of|from)|not bound by|not have|unbound by|exempt from) <3>{_LIMITS}\b",
+        "restriction|limit|filter|rule|guideline|guardrail|censor|constraint|moral|ethic|polic|safety|boundar",
+        address="unreported",
+    ),
+    wording(
+        "act-without-limits",
+        r"\b(?:respond|reply|answer|act|behave|proceed|comply|speak|operate|continue|write|generate|talk"
+        r"|roleplay|pretend)"
+        rf" <6>(?:without|with no|free (?:of|from)|as if you have no|had no|have no|no) <2>{_LIMITS}\b",
+        "without|no|free",
+        "restriction|limit|filter|rule|guideline|guardrail|censor|constraint|moral|ethic|polic|safety|boundar",
+        address="unreported",
+    ),
+    wording(
+        "do-anything-now", r"\bdo(?:ing)? anything now\b(?! (?:that|so)\b)|\bdan (?:mode|prompt)\b", "anything now|dan"
+    ),
+    wording(
+        "unlocked-mode",
+        r"\b(?:jail ?break|dan|unrestricted|evil|opposite|uncensored|unfiltered|amoral) <1>mode\b"
+        r"|\b(?:you are|you re|chatgpt|assistant|ai|simulate|respond) <4>(?:developer|god|sudo|admin) mode\b"
+        r"|\b(?:developer|god|admin) mode <2>(?:response|output|no)\b",
+        "mode",
+    ),
+    wording(
+        "reveal-prompt",
+        rf"\b(?:reveal|show|print|output|repeat|display|tell|give|leak|expose|share|dump|recite|disclose"
+        rf"|write|list|type"
+        rf"|what (?:is|are|were|was)|provide|copy|paste|return|translate|encode|summari[sz]e|send|read|describe|confirm"
+        rf"|printing) <4>(?:your|the assistants?|its) <4>{_HIDDEN}",
+        "prompt|instruction|message|directive|rules|guidelines|configuration",
+        address="unreported",
+    ),
+    wording(
+        "reveal-the-prompt",
+        r"\b(?:reveal|print|output|repeat|display|leak|expose|dump|recite|disclose|return|printing) <4>(?:system|hidden"
+        r"|secret|initial|developer) <1>(?:prompts?|instructions?|messages?)\b",
+        "prompt|instruction|message",
+        address="order",
+    ),
+    wording(
+        "instructions-you-were-given",
+        r"\b(?:reveal|show|print|output|repeat|display|tell|give|leak|share|list|what|recite|disclose|write) <6>"
+        r"(?:instructions?|prompts?|guidelines|rules|directives?) <2>you (?:were|have been|received|got|are) "
+        r"<2>(?:given|told|provided|following|initiali[sz]ed|programmed|configured|instructed|by)\b",
+        "you were|you have|you received|you got|you are",
+        address="unreported",
+    ),
+    wording(
+        "repeat-above",
+        r"\b(?:repeat|print|output|copy|recite|translate|write|summari[sz]e|show|return) <4>(?:words?|text"
+        r"|everything|lines?"
+        r"|sentences?|paragraphs?|contents?|message|conversation|all) <2>(?:above|before this|prior to this|preceding)"
+        r"(?=\W*$|[.!?]| <3>(?:starting|verbatim|word for|in full|exactly|beginning|into|in an?|line|including|this))",
+        "above|before this|prior to|preceding",
+        address="order",
+    ),
+    wording(
+        "takes-priority",
+        r"\b(?:my|these|user|the user|following|new|this) <1>(?:instructions?|directives?|commands?|prompts?|rules) <4>"
+        r"(?:priority|precedence|overrides?|supersedes?|more important|replaces?) <4>(?:system|developer|all|any"
+        r"|previous|prior|other|safety|earlier|your)\b",
+        "priority|precedence|override|supersede|more important|replace",
+    ),
+    wording(
+        "instructions-revoked",
+        r"\b(?:previous|earlier|prior|above|system|original|old|safety|developer|your) <2>(?:instructions?|prompts?"
+        r"|guidelines?|directives?|messages|policies) <4>(?:not apply|no longer appl~|longer valid|void"
+        r"|obsolete|revoked|cancelled"
+        r"|superseded|disabled|lifted|suspended|compromised|t apply|were false|overridden)\b",
+        "appl|valid|void|obsolete|revoked|cancelled|superseded|disabled|lifted|suspended|compromised|false|overridden",
+        address="unreported",
+    ),
+    wording(
+        "new-instructions",
+        r"(?:^|[\n.!?:\]>*#-] ?)(?:your )?(?:new|updated|real|true|actual|hidden"
+        r"|secret) <2>(?:instructions?|directives?"
+        r"|system prompt|commands?) ?(?:[:\-]|(?:is|are|follows?|begins?|supersedes?) )",
+        "instruction|directive|system prompt|command",
+    ),
+    wording(
+        "disable-safety",
+        r"\b(?:disabl(?:e|ing)|turn off|deactivate|bypass(?:ing)?|remove|suspend|switch off|circumvent"
+        r"|lift|evade|override"
+        r"|skip|disregard|ignor(?:e|ing)) <2>(?:safety|content|ethical|moral|openai) <1>(?:filters?|guidelines?|polic~"
+        r"|guardrails?|restrictions?|protocols?|checks|features?|limitations?|rules|constraints)\b"
+        r"|\b(?:all )?safety (?:filters?|protocols?|features|guidelines?|guardrails"
+        r"|restrictions) <1>(?:disabled|off|removed"
+        r"|suspended|lifted)\b",
+        "safety|content|ethical|moral|openai",
+        address="order",
+    ),
+    wording(
+        "system-override",
+        r"\b(?:system|admin~|developer|security|safety|emergency|instruction) ?override\b(?! (?:switch"
+        r"|button|key|lever))",
+        "override",
+        address="unreported",
+    ),
+    wording(
+        "chat-template",
+        r"<\|? ?(?:im_(?:start|end|sep)|system|user|assistant|endof(?:text|prompt)|begin_of_text"
+        r"|end_of_text|eot_id|eom_id"
+        r"|(?:start|end)_header_id) ?\|>|<(?:start|end)_of_turn>|\[/? ?inst ?\]|<</?sys>>|</s> ?(?:<s>|\[|<\||$)"
+        r"|<</? ?system ?>>",
+        "<|[",
+    ),
+    wording(
+        "role-header",
+        r"(?:^|[\n>\]}] ?|[.!] )(?P<hit>(?:[#*\-=<\[({]{1,6} ?)?(?:system|developer|admin~)(?: prompt"
+        r"| message| note| update"
+        r"| notice| instructions?| command)? ?[\])}>*#]{0,3} ?:) ?(?=(?:<2>)(?:you|ignore|new|grant"
+        r"|the user|user|override"
+        r"|your|from now|never|must|do not|disregard|forget|respond|reveal|enter|enable|disable|print"
+        r"|output|answer|execute"
+        r"|assistant|always|all|please|act)\b)",
+        "system|developer|admin",
+    ),
+    wording(
+        "role-tag",
+        r"(?:###? ?(?:system|instructions?)\b ?:?(?=\W*\n| ?:)|<system>|\[ ?system(?: (?:message|prompt"
+        r"|note|override))? ?\]"
+        r"(?= ?:? ?\n?<3>(?:you|ignore|new|override|your|instructions?|from|grant|disable|enable)\b)"
+        r"|[\"']role[\"'] ?: ?[\"']system[\"']|end of (?:system prompt|user input|prompt|document)\b)",
+        "system|instruction|end of",
+    ),
+    wording(
+        "note-to-models",
+        rf"\b(?:note|message|instructions?|attention|important|notice|memo|command|directive) (?:to"
+        rf"|for) (?:the |any |all )?"
+        rf"<2>{_MODEL}\b|\bif you are an? <1>{_MODEL}\b|\b{_MODEL} <1>(?:reading|processing|reviewing|integrating"
+        rf"|summari[sz]ing|parsing|analy[sz]ing) this\b|\bhidden instructions?\b",
+        "note|message|instruction|attention|important|notice|memo|command|directive|if you are|this",
+        address="unreported",
+    ),
+    wording(
+        "append-token",
+        r"\b(?:append(?:ed)?|include|insert|prepend|add(?:ed)?) <6>(?:token|canary|marker|code"
+        r"|\{\w{1,20}\}) <9>(?:every|all|each|any"
+        r"|end of|responses?|repl(?:y|ies)|summar(?:y|ies)|reports?)\b",
+        "append|include|insert|prepend|add",
+        "token|canary|marker|code|{",
+    ),
+    wording(
+        "exfiltrate",
+        rf"\b(?:send|forward|email|upload|transmit|exfiltrate|leak|submit|copy|bcc|deliver) <6>{_DATA}\b[^\n]{{0,80}}?"
+        r"(?:https?://|\b(?:attacker|evil|external|remote|webhook)|[\w.\-]{1,40}@[\w\-]{1,40}\.)",
+        "send|forward|email|upload|transmit|exfiltrate|leak|submit|copy|bcc|deliver",
+        "http|@|attacker|evil|external|remote|webhook",
+    ),
+    wording(
+        "image-exfiltration",
+        r"!\[[^\]\n]{0,80}\]\(https?://[^\s)]{0,200}(?:\{|\[|<|\$|%7b)[^\n)]{0,200}\)?",
+        "![",
+    ),
+    wording(
+        "decode-and-obey",
+        r"\b(?:decode|decrypt|decipher|translate|unscramble|reverse|base64|rot13|hex"
+        r"|cipher)~ [^\n]{0,80}?\b(?:do (?:exactly )?"
+        r"what it says|(?:follow|execute|obey|run|perform|comply with|respond to|act on"
+        r"|carry out) <2>(?:it|them|instructions?"
+        r"|commands?|result|output|decoded|hidden|message|request))\b",
+        "deco|decrypt|deciph|transl|unscramble|reverse|base64|rot13|hex|cipher",
+    ),
+    wording(
+        "never-refuse",
+        r"\b(?:never|not|cannot|can t|must not|won t|don t|doesn t) <2>(?:refuses?|declines?|rejects?|den(?:y|ies)) <2>"
+        r"(?:requests?|questions?|commands?|orders?|prompts?|anything|answers?|to answer|instructions?"
+        r"|tasks?|to respond)\b",
+        "refuse|decline|reject|deny|denies",
+        address="unreported",
     ),
 )
+
+PATTERNS: tuple[Pattern, ...] = (*language_patterns(), *_HIGH, *CUES)
+"""Everything that counts, in the order in which it is looked for."""
 
 MARKERS = re.compile(
     r"(?:begin|end)[\W_]{0,6}(?:of[\W_]{0,6})?(?:the[\W_]{0,6})?(?:(?:user|stored|retrieved|recalled)[\W_]{0,6})?"

@@ -7,16 +7,21 @@ layers: the blocks around the text say that it is data. Neither is perfect.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mnemic.text.addressing import addresses_model
-from mnemic.text.injection_patterns import MARKERS, PATTERNS, Pattern, Severity
+from mnemic.text.injection_patterns import MARKERS, PATTERNS
 from mnemic.text.normalise import visible
 from mnemic.text.skeleton import REDACTED, View, fold, gathered, unleeted
+from mnemic.text.wording import Pattern, Severity
 
 MIN_CUES = 3
 """So many different cues in one text make every one of them a finding."""
+
+CUE_REACH_CHARACTERS = 1200
+"""Cues further apart than this keep no company."""
 
 MAX_ROUNDS = 4
 """A text that still holds an instruction after so many rounds was nested on purpose and is redacted whole."""
@@ -24,6 +29,7 @@ MAX_ROUNDS = 4
 GROWTH = 6
 """`sanitise` makes no text more than so many times as long: its shortest passage has two characters."""
 
+_LITERALS = frozenset[str]().union(*(group for pattern in PATTERNS for group in pattern.needs))
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _RULES = frozenset("-=_~*#<>[]|+─━═—–‐‑‒―−﹘﹣－➖⸺⸻＝＿～＊＃")
 
@@ -82,10 +88,24 @@ def _hostile_spans(text: str) -> list[tuple[int, int]]:
 
 def _judge(candidates: Iterable[Finding]) -> list[Finding]:
     found = set(candidates)
-    cues = {finding.pattern for finding in found if finding.severity == "cue"}
-    if len(cues) < MIN_CUES:
-        found = {finding for finding in found if finding.severity == "high"}
-    return sorted(found, key=lambda finding: (finding.span, finding.pattern))
+    cues = sorted((finding for finding in found if finding.severity == "cue"), key=lambda cue: cue.span)
+    lonely = set(cues).difference(_company(cues))
+    return sorted(found - lonely, key=lambda finding: (finding.span, finding.pattern))
+
+
+def _company(cues: list[Finding]) -> Iterator[Finding]:
+    """The cues, sorted by position, that have `MIN_CUES` different ones within `CUE_REACH_CHARACTERS`."""
+    first = 0
+    names: Counter[str] = Counter()
+    yielded = 0
+    for index, cue in enumerate(cues):
+        names[cue.pattern] += 1
+        while cue.span[0] - cues[first].span[0] > CUE_REACH_CHARACTERS:
+            names[cues[first].pattern] -= 1
+            first += 1
+        if len(+names) >= MIN_CUES:
+            yield from cues[max(first, yielded) : index + 1]
+            yielded = index + 1
 
 
 def _search(view: View) -> Iterator[Finding]:
@@ -97,16 +117,25 @@ def _search(view: View) -> Iterator[Finding]:
 
 
 def _matches(view: View, *, is_loose: bool) -> Iterator[Finding]:
+    present = {literal for literal in _LITERALS if literal in view.text}
     for pattern in PATTERNS:
-        if all(any(need in view.text for need in group) for group in pattern.needs):
-            yield from _pattern_matches(view, pattern, is_loose=is_loose)
+        if not any(present.isdisjoint(group) for group in pattern.needs):
+            for start, end in _passages(view.text, pattern, is_loose=is_loose):
+                yield Finding(view.span(start, end), pattern.name, pattern.severity)
 
 
-def _pattern_matches(view: View, pattern: Pattern, *, is_loose: bool) -> Iterator[Finding]:
-    for match in (pattern.loose if is_loose else pattern.expression).finditer(view.text):
-        start, end = match.span("hit") if "hit" in pattern.expression.groupindex else match.span()
-        if start < end and (is_loose or addresses_model(view.text, start, end, pattern.address)):
-            yield Finding(view.span(start, end), pattern.name, pattern.severity)
+def _passages(text: str, pattern: Pattern, *, is_loose: bool) -> Iterator[tuple[int, int]]:
+    expression = pattern.loose if is_loose else pattern.expression
+    group = "hit" if "hit" in expression.groupindex else 0
+    match = expression.search(text)
+    while match is not None:
+        start, end = match.span(group)
+        is_inside_word = pattern.starts_word and match.start() > 0 and text[match.start() - 1].isalnum()
+        if is_loose or (not is_inside_word and addresses_model(text, start, end, pattern.address)):
+            yield start, end
+            match = expression.search(text, match.end())
+        else:
+            match = expression.search(text, match.start() + 1)
 
 
 def _marker_spans(text: str, view: View) -> list[tuple[int, int]]:

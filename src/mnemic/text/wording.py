@@ -1,0 +1,112 @@
+"""How a wording that addresses the model is written down, and what it is compiled to.
+
+Answers for the notation only; which wordings there are stands in `injection_patterns` and `injection_languages`.
+Sources are regular expressions over folded text (`skeleton.fold`) with four abbreviations:
+
+- a blank: one to four characters that are neither letters, digits nor sentence ends;
+- `~`: any ending of a word, up to 12 letters; `<3>`: up to three words, each with its blank;
+- `{3}`: up to three characters of any kind, for scripts without blanks.
+
+All repetition is bounded, so the time is linear in the length of the text. `needs` are folded literals of which a text
+must hold at least one from every group: most texts are done after these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from mnemic.text.skeleton import fold_pattern
+
+Severity = Literal["cue", "high"]
+Address = Literal["any", "unreported", "order", "role"]
+"""What the rest of the sentence must be: anything, no report about others, an order, an order to be somebody else."""
+
+GAP = r"(?:(?:(?![.!?])[\W_]){1,4})"
+_LITERAL = re.compile(r"[^\s()\[\]?~<{]+(?![?])")
+_ABBREVIATION = re.compile(r" |~|<(\d)>|\{(\d+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One family of wordings. A `cue` counts only in company; `address` says what its sentence must be like.
+
+    The group `hit` of the expression, where it has one, is the passage; else the whole match is. `loose` is the same
+    expression for text whose blanks are lost. `starts_word`: a match of `expression` counts only at the beginning of a
+    word; kept apart because an expression that begins with letters is found far faster than one with a border.
+    """
+
+    name: str
+    severity: Severity
+    expression: re.Pattern[str]
+    starts_word: bool
+    loose: re.Pattern[str]
+    needs: tuple[frozenset[str], ...]
+    address: Address
+
+
+def wording(name: str, source: str, *needs: str, severity: Severity = "high", address: Address = "any") -> Pattern:
+    """A pattern from a source in the notation of this module; `needs` are groups of literals, joined by "|"."""
+    starts_word = source.startswith(r"\b") and len(_split(source)) == 1
+    return Pattern(
+        name=name,
+        severity=severity,
+        expression=re.compile(
+            fold_pattern(
+                _expand(
+                    source.removeprefix(r"\b") if starts_word else source, GAP, r"(?:[^\W_]{1,24}" + GAP + "){0,%s}?"
+                )
+            )
+        ),
+        loose=re.compile(
+            fold_pattern(_expand(source.replace(r"\b", ""), GAP.replace("{1,", "{0,"), r"[^\W_]{0,%s0}?"))
+        ),
+        starts_word=starts_word,
+        needs=tuple(frozenset(fold_pattern(literal) for literal in group.split("|")) for group in needs),
+        address=address,
+    )
+
+
+def _expand(source: str, gap: str, words: str) -> str:
+    def replacement(match: re.Match[str]) -> str:
+        if match[0] == " ":
+            return gap
+        if match[0] == "~":
+            return r"[^\W_]{0,12}"
+        return words % match[1] if match[1] else rf"[^\n]{{0,{match[2]}}}?"
+
+    return _ABBREVIATION.sub(replacement, source)
+
+
+def literals(alternatives: str) -> str:
+    """A group of `needs`: the literals with which the alternatives of a source can begin, joined by "|"."""
+    return "|".join(sorted(set(_beginnings(alternatives))))
+
+
+def _beginnings(alternatives: str) -> Iterator[str]:
+    for alternative in _split(alternatives):
+        if alternative.startswith("(?:"):
+            inside = next(i for i in range(3, len(alternative)) if _depth(alternative[: i + 1]) == 0)
+            yield from _beginnings(alternative[3:inside])
+            if alternative[inside + 1 : inside + 2] == "?":
+                yield from _beginnings(alternative[inside + 2 :])
+        else:
+            match = _LITERAL.match(alternative)
+            yield match[0] if match else ""
+
+
+def _depth(source: str) -> int:
+    return source.count("(") - source.count(")")
+
+
+def _split(alternatives: str) -> list[str]:
+    depth, parts = 0, [""]
+    for character in alternatives:
+        depth += (character == "(") - (character == ")")
+        if character == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
