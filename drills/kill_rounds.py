@@ -1,0 +1,209 @@
+"""Kills writers at random moments and looks whether anything they acknowledged is lost, or anything is half there.
+
+Each round starts some processes that write to one SQLite file and print a line for each committed unit of work, kills
+them all with SIGKILL after a random number of lines and a random pause, and checks the file. A unit of work is one
+memory with a vector, a history entry and a job; acknowledged or not, it must be there whole or not at all.
+
+    python drills/kill_rounds.py --rounds 200 --writers 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from mnemic.adapters.stores.sqlite import SqliteStore
+from mnemic.model.history import Action, HistoryEntry
+from mnemic.model.item import Kind, Memory
+from mnemic.model.job import Job, JobState
+from mnemic.model.query import MemoryQuery
+from mnemic.model.scope import Level, Scope
+from mnemic.ports.store import MAIN_VIEW, Terms, UnitOfWork, VectorRow
+
+SCOPE = Scope(user="anna")
+PARTITION = SCOPE.partition(Level.USER)
+SPACE = "drill"
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+LONGEST_PAUSE_S = 0.01
+MOST_LINES = 6
+_STARTED, _ALL_DEAD = "started\n", "all dead\n"
+
+
+@dataclass(slots=True)
+class Report:
+    """What the rounds found; `problems` is empty when nothing was lost and nothing is half there."""
+
+    kills: int = 0
+    acknowledged: int = 0
+    unacknowledged: int = 0
+    problems: list[str] = field(default_factory=list[str])
+
+
+def run_rounds(path: Path, *, rounds: int, writers: int, seed: int) -> Report:
+    """Runs the rounds on one file, which grows from round to round."""
+    chance, report, acknowledged = random.Random(seed), Report(), set[str]()  # noqa: S311 -- no secret hangs on it
+    command = [sys.executable, __file__, "--nursery", str(path), "--writers", str(writers)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as nursery:
+        for number in range(rounds):
+            acknowledged |= _round(nursery, number, chance)
+            report.kills += writers
+            report.problems += [f"round {number}: {problem}" for problem in _problems(path, acknowledged)]
+    report.acknowledged = len(acknowledged)
+    report.unacknowledged = len(_rows(path)[0]) - len(acknowledged)
+    return report
+
+
+def write_for_ever(path: Path, name: str) -> None:
+    """The writer: one unit of work after the other, each acknowledged by its id on a line."""
+    store = SqliteStore(path)
+    for number in count():
+        item_id = f"{name}-{number}"
+        with store.write() as work:
+            _write(work, item_id)
+        print(item_id, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the report; returns 1 when anything was lost."""
+    parser = argparse.ArgumentParser(description="Kill writers and look what is left.")
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--writers", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--nursery", metavar="FILE", help="start writers on this file when told; used by the rounds")
+    options = parser.parse_args(arguments)
+    if options.nursery:
+        _be_a_nursery(Path(options.nursery), options.writers)
+        return 0
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        report = run_rounds(
+            Path(folder) / "memory.db", rounds=options.rounds, writers=options.writers, seed=options.seed
+        )
+    print(
+        f"{report.kills} kills in {time.monotonic() - began:.0f} s: {report.acknowledged} acknowledged units of work, "
+        f"{report.unacknowledged} more were committed before their line; {len(report.problems)} problems"
+    )
+    print("\n".join(report.problems))
+    return 1 if report.problems else 0
+
+
+def _write(work: UnitOfWork, item_id: str) -> None:
+    memory = Memory(
+        id=item_id,
+        partition=PARTITION,
+        text=f"note {item_id}",
+        kind=Kind.FACT,
+        dedup_key=item_id,
+        created_at=BEGINNING,
+        updated_at=BEGINNING,
+        observed_at=BEGINNING,
+    )
+    entry = HistoryEntry(
+        id=item_id,
+        partition=PARTITION,
+        item_id=item_id,
+        action=Action.CREATED,
+        actor="drill",
+        reason="",
+        at=BEGINNING,
+        before={},
+        after={},
+    )
+    job = Job(id=item_id, partition=PARTITION, kind="drill", key=item_id, created_at=BEGINNING, run_at=BEGINNING)
+    work.memories.add([(memory, Terms("drill", memory.text))])
+    work.vectors.put(PARTITION, [VectorRow(item_id, MAIN_VIEW, SPACE, np.ones(8, np.float32))], BEGINNING)
+    work.history.add([entry])
+    work.jobs.add([job])
+
+
+def _round(nursery: subprocess.Popen[str], number: int, chance: random.Random) -> set[str]:
+    """One round; returns what was acknowledged in it."""
+    assert nursery.stdin is not None  # noqa: S101 -- both are pipes; this tells the type checker
+    assert nursery.stdout is not None  # noqa: S101 -- as above
+    nursery.stdin.write(f"{number}\n")
+    nursery.stdin.flush()
+    lines = list(_until(nursery.stdout, _STARTED))
+    pids = [int(pid) for pid in nursery.stdout.readline().split()]
+    lines += [nursery.stdout.readline() for _ in range(chance.randint(0, MOST_LINES))]
+    time.sleep(chance.random() * LONGEST_PAUSE_S)  # the moment of the kill is what this varies
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    return {line.strip() for line in (*lines, *_until(nursery.stdout, _ALL_DEAD))}
+
+
+def _until(lines: IO[str], last: str) -> Iterator[str]:
+    """Lines before the line `last`, which is taken too."""
+    for line in lines:
+        if line == last:
+            return
+        yield line
+    raise RuntimeError("the nursery of writers ended by itself")
+
+
+def _be_a_nursery(path: Path, writers: int) -> None:
+    """Start `writers` writers for every number on standard input, tell their process ids, and tell when all are dead.
+
+    They are forked, because starting Python anew for each would take longer than the round itself.
+    """
+    for number in sys.stdin:
+        pids: list[int] = []
+        for writer in range(writers):
+            pid = os.fork()
+            if pid == 0:
+                write_for_ever(path, f"r{number.strip()}w{writer}")
+            pids.append(pid)
+        print(_STARTED + " ".join(map(str, pids)), flush=True)
+        statuses = [os.waitpid(pid, 0)[1] for pid in pids]
+        if any(os.WTERMSIG(status) != signal.SIGKILL for status in statuses):
+            sys.exit("a writer ended by itself")
+        print(_ALL_DEAD, end="", flush=True)
+
+
+def _problems(path: Path, acknowledged: set[str]) -> list[str]:
+    """What is wrong with the file, one sentence each."""
+    problems: list[str] = []
+    ids, others, version = _rows(path)
+    lost = acknowledged - ids
+    if lost:
+        problems.append(f"{len(lost)} acknowledged units of work are lost, such as {min(lost)}")
+    problems += [
+        f"{name} do not match the memories: {len(ids ^ found)} differ" for name, found in others if ids ^ found
+    ]
+    if version != len(ids):
+        problems.append(f"the version is {version} after {len(ids)} commits")
+    with closing(sqlite3.connect(path)) as connection:
+        integrity = connection.execute("PRAGMA integrity_check").fetchall()
+    return problems if integrity == [("ok",)] else [*problems, f"integrity_check: {integrity[0][0]}"]
+
+
+def _rows(path: Path) -> tuple[set[str], list[tuple[str, set[str]]], int]:
+    """The ids of the memories, of what must stand beside each, and the version."""
+    store = SqliteStore(path)
+    with store.read() as work:
+        ids = work.memories.ids(SCOPE.visibility, MemoryQuery(now=BEGINNING))
+        vectors = set(work.vectors.get(PARTITION, list(ids), MAIN_VIEW, SPACE))
+        jobs = {job.id for job in work.jobs.list(None, [JobState.PENDING], 10**9)}
+        told = {item_id for item_id in ids | jobs if work.history.of(SCOPE.visibility, item_id)}
+        version = work.partitions.versions([PARTITION])[PARTITION]
+    store.close()
+    return ids, [("vectors", vectors), ("jobs", jobs), ("history entries", told)], version
+
+
+if __name__ == "__main__":
+    sys.exit(main())
