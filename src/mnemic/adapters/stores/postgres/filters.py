@@ -1,0 +1,96 @@
+"""Turns a checked filter into a WHERE clause made of the fragments in `queries/filters.sql`.
+
+An equality on metadata becomes a containment, which the GIN index answers; the other comparisons look at the JSON type
+first, so that texts, numbers and truth values never mix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.postgres.texts import to_json
+from mnemic.model.filter import All, AnyOf, Condition, Filter, Not, Scalar
+
+_SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+class FilterCompiler:
+    """Compiles one filter; `parameters` then holds the values that its clause names."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[str, object] = {}
+        self._fragments = statements("filters")
+
+    def clause(self, filter_: Filter) -> str:
+        """A boolean SQL expression, never null."""
+        match filter_:
+            case All(parts):
+                return "(" + " AND ".join(self.clause(part) for part in parts) + ")" if parts else "true"
+            case AnyOf(parts):
+                return "(" + " OR ".join(self.clause(part) for part in parts) + ")" if parts else "false"
+            case Not(part):
+                return f"(NOT {self.clause(part)})"
+            case Condition():
+                return self._condition(filter_)
+
+    def _condition(self, condition: Condition) -> str:
+        operator, value = condition.operator, condition.value
+        if isinstance(value, tuple):
+            return self.clause(AnyOf(tuple(Condition(condition.path, "eq", part) for part in value)))
+        if operator == "ne":
+            return f"(NOT {self._condition(Condition(condition.path, 'eq', value))})"
+        field, *keys = condition.path
+        if operator == "exists":
+            test = self._exists(field, keys)
+            return test if value else f"(NOT {test})"
+        return self._metadata(keys, operator, value) if keys else self._column(field, operator, value)
+
+    def _exists(self, field: str, keys: Sequence[str]) -> str:
+        if keys:
+            return self._fragments["exists_metadata"].format(field=self._path(keys))
+        kind = "exists_list" if field == "categories" else "exists"
+        return self._fragments[kind].format(field=self._field(field))
+
+    def _column(self, name: str, operator: str, value: Scalar) -> str:
+        fragment = operator
+        if operator == "contains":
+            fragment = "contains_list" if name == "categories" else "contains_text"
+        return self._fragments[fragment].format(field=self._field(name), value=self._bind(value))
+
+    def _metadata(self, keys: Sequence[str], operator: str, value: Scalar) -> str:
+        if operator == "eq":
+            return self._fragments["eq_metadata"].format(value=self._document(keys, value))
+        if operator == "contains":
+            document = self._document(keys, [value])
+            if not isinstance(value, str):
+                return self._fragments["eq_metadata"].format(value=document)
+            return self._fragments["contains_metadata_text"].format(
+                document=document, field=self._path(keys), value=self._bind(value)
+            )
+        kind, bound = "number", to_json(value)
+        if isinstance(value, str | bool):
+            kind, bound = ("text" if isinstance(value, str) else "boolean"), value
+        return self._fragments[f"order_{kind}"].format(
+            field=self._path(keys), sign=_SIGNS[operator], value=self._bind(bound)
+        )
+
+    def _document(self, keys: Sequence[str], value: object) -> str:
+        """The smallest metadata with this value at these keys, as a parameter."""
+        for key in reversed(keys):
+            value = {key: value}
+        return self._bind(to_json(value))
+
+    def _field(self, name: str) -> str:
+        if name == "level":
+            return self._fragments["field_level"]
+        return self._fragments["field_column"].format(column=name)
+
+    def _path(self, keys: Sequence[str]) -> str:
+        steps = "".join(self._fragments["step"].format(key=self._bind(key)) for key in keys)
+        return f"({self._fragments['field_metadata']} {steps})"
+
+    def _bind(self, value: object) -> str:
+        name = f"f{len(self.parameters)}"
+        self.parameters[name] = value
+        return f"%({name})s"

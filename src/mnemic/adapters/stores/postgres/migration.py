@@ -1,0 +1,77 @@
+"""Makes the schema of a store, or brings it up to date; several processes may try at once."""
+
+from __future__ import annotations
+
+from psycopg import Connection, errors, sql
+
+from mnemic.adapters.stores.postgres.connections import Row, query
+from mnemic.adapters.stores.postgres.failures import translated_errors
+from mnemic.adapters.stores.postgres.statements import migrations, statements
+from mnemic.errors import ConfigError
+
+_ADVISORY_KEY = (
+    0x4D4E454D49474D  # "MNEMIGM": one migration at a time in a database, since extensions belong to all of it
+)
+
+
+def migrate(connection: Connection[Row], schema: str, place: str) -> None:
+    """Run the migrations that are missing, within the transaction that is open on `connection`.
+
+    Raises `ConfigError` when that cannot be: no pgvector, no right to make things, another program's tables, an
+    encoding other than UTF-8, or a schema of a newer Mnemic.
+    """
+    newest = migrations()[-1][0]
+    with translated_errors("setting up the store", place):
+        version = _version(connection, schema)
+        if version < newest:
+            _prepare(connection, schema, place)
+            version = _version(connection, schema)  # again, under the lock: another process may have been quicker
+            for number, script in migrations():
+                if number > version:
+                    _run(connection, number, script, f"{place}, schema {schema}")
+    if version > newest:
+        raise ConfigError(
+            f"{place} was written by a newer Mnemic (schema {version}, this one knows {newest}): "
+            "run `pip install --upgrade mnemic`"
+        )
+
+
+def _version(connection: Connection[Row], schema: str) -> int:
+    named = statements("connection")
+    if not _value(connection, named["has_version"], {"schema": schema}):
+        return 0
+    return int(str(_value(connection, named["version"])))
+
+
+def _prepare(connection: Connection[Row], schema: str, place: str) -> None:
+    named = statements("connection")
+    encoding = _value(connection, named["encoding"])
+    if encoding != "UTF8":
+        raise ConfigError(
+            f"{place} keeps texts as {encoding}; make a database that holds every text: "
+            "CREATE DATABASE mnemic ENCODING 'UTF8' TEMPLATE template0"
+        )
+    connection.execute(query(named["lock_migrations"]), {"key": _ADVISORY_KEY})
+    if not _value(connection, named["has_schema"], {"schema": schema}):
+        connection.execute(sql.SQL(query(named["create_schema"])).format(schema=sql.Identifier(schema)))
+    connection.execute(query(named["create_version"]))
+
+
+def _run(connection: Connection[Row], number: int, script: str, place: str) -> None:
+    try:
+        connection.execute(query(script))
+    except (errors.DuplicateTable, errors.DuplicateFunction) as error:
+        raise ConfigError(
+            f"{place}: there are tables of another program ({error.diag.message_primary}); choose another schema"
+        ) from error
+    except (errors.FeatureNotSupported, errors.UndefinedFile, errors.InsufficientPrivilege) as error:
+        raise ConfigError(
+            f"{place} cannot be set up: {error.diag.message_primary}; pgvector must be installed on the server "
+            "(https://github.com/pgvector/pgvector), and a role that may do so runs: CREATE EXTENSION vector"
+        ) from error
+    connection.execute(query(statements("connection")["mark"]), {"version": number})
+
+
+def _value(connection: Connection[Row], statement: str, parameters: dict[str, object] | None = None) -> object:
+    row = connection.execute(query(statement), parameters).fetchone()
+    return None if row is None else row[0]

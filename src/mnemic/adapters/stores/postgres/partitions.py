@@ -1,0 +1,38 @@
+"""Versions of partitions and what changed since one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mnemic.adapters.stores.postgres.rows import to_change
+from mnemic.adapters.stores.postgres.session import Session, partition_of
+from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.model.change import Change
+from mnemic.model.scope import Partition
+from mnemic.ports.store import Reading, StaleTerms
+
+
+class PostgresPartitions:
+    """The `Partitions` port."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sql = statements("partitions")
+
+    def versions(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        return dict.fromkeys(partitions, 0) | self._session.versions(partitions)
+
+    def changes(self, partition: Partition, since: int, reading: Reading) -> Iterator[Change | StaleTerms]:
+        pid = self._session.pid(partition)
+        if pid is None:
+            return
+        key = {"pid": pid, "since": since, "space": reading.space, "analyser": reading.analyser}
+        for row in self._session.stream(self._sql["changes"], key):
+            yield to_change(row, reading.analyser)
+
+    def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
+        row = self._session.run(self._sql["count"], {"pids": self._session.pids(partitions)}).fetchone()
+        return dict(zip(("messages", "memories", "vectors"), row or (), strict=True))
+
+    def all(self) -> list[Partition]:
+        return [partition_of(*row) for row in self._session.run(self._sql["all"])]

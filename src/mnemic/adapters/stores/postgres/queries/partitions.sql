@@ -1,0 +1,44 @@
+-- name: pids
+SELECT p.org, p.level, p.owner, p.pid, p.version
+FROM unnest(%(orgs)s::text[], %(levels)s::text[], %(owners)s::text[]) AS asked (org, level, owner)
+JOIN partitions AS p ON p.org = asked.org AND p.level = asked.level
+    AND text_sha256(p.owner) = text_sha256(asked.owner) AND p.owner = asked.owner;
+-- name: lock
+SELECT pid, version FROM partitions
+WHERE org = %(org)s AND level = %(level)s AND text_sha256(owner) = text_sha256(%(owner)s) AND owner = %(owner)s
+FOR NO KEY UPDATE;
+-- name: lock_of_dead_jobs
+SELECT pid FROM partitions
+WHERE pid IN (SELECT pid FROM jobs WHERE state = 'dead' AND id = ANY(%(ids)s::text[]))
+    AND (%(pids)s::bigint[] IS NULL OR pid = ANY(%(pids)s::bigint[]))
+ORDER BY org, level, owner
+FOR NO KEY UPDATE;
+-- name: create
+INSERT INTO partitions (org, level, owner) VALUES (%(org)s, %(level)s, %(owner)s)
+ON CONFLICT DO NOTHING RETURNING pid, version;
+-- name: advance
+UPDATE partitions SET version = %(version)s WHERE pid = %(pid)s;
+-- name: all
+SELECT org, level, owner FROM partitions ORDER BY org, level, owner;
+-- name: changes
+SELECT m.id, m.state, 'message', m.analyser, m.terms,
+    CASE WHEN m.analyser = %(analyser)s THEN '' ELSE m.text END,
+    v.vector::text, '', 0.5::double precision, m.observed_at, NULL::bigint, m.session, m.position,
+    coalesce(nullif(m.name, ''), m.role), m.changed AS changed, 0 AS class, m.seq AS seq
+FROM messages AS m
+LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = %(space)s
+WHERE m.pid = %(pid)s AND m.changed > %(since)s
+UNION ALL
+SELECT m.id, m.state, m.kind, m.analyser, m.terms,
+    CASE WHEN m.analyser = %(analyser)s THEN '' ELSE m.text END,
+    v.vector::text, m.private_agent, m.importance, m.observed_at, m.expires_at, NULL, 0,
+    '', m.changed, 1, m.seq
+FROM memories AS m
+LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = %(space)s
+WHERE m.pid = %(pid)s AND m.changed > %(since)s
+ORDER BY changed, class, seq;
+-- name: count
+SELECT
+    (SELECT count(*) FROM messages WHERE pid = ANY(%(pids)s::bigint[]) AND state != 'erased'),
+    (SELECT count(*) FROM memories WHERE pid = ANY(%(pids)s::bigint[]) AND state != 'erased'),
+    (SELECT count(*) FROM vectors WHERE pid = ANY(%(pids)s::bigint[]));

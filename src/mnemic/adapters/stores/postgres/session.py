@@ -1,0 +1,146 @@
+"""One transaction on one connection: what the ports of a unit of work share.
+
+A unit of work that writes locks the row of a partition when it first writes there, or first reads that partition by
+name, until its end; a call on several partitions locks them in their order. Reads of all that is visible lock nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+
+from psycopg import Connection, Cursor, ServerCursor
+
+from mnemic.adapters.stores.postgres.connections import Row, query
+from mnemic.adapters.stores.postgres.failures import translated_errors
+from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.errors import UnsupportedError
+from mnemic.model.scope import Level, Partition
+
+Parameters = Mapping[str, object]
+_STREAMED_ROWS = 1000
+_DOING = "reading or writing rows"
+
+
+class Session:
+    """Runs named statements, and keeps the partition numbers and versions of its transaction."""
+
+    def __init__(self, connection: Connection[Row], place: str, *, is_writing: bool) -> None:
+        self._connection = connection
+        self._place = place
+        self._is_writing = is_writing
+        self._sql = statements("partitions")
+        self._numbers = count()
+        self._pids: dict[Partition, int] = {}
+        self._locked: dict[int, int] = {}  # version by pid, before this transaction
+        self._advanced: set[int] = set()
+
+    def run(self, sql: str, parameters: Parameters | None = None) -> Cursor[Row]:
+        """Execute one statement."""
+        with translated_errors(_DOING, self._place):
+            return self._connection.execute(query(sql), parameters)
+
+    def stream(self, sql: str, parameters: Parameters) -> Iterator[Row]:
+        """The rows of a statement, fetched as they are used."""
+        with (
+            translated_errors(_DOING, self._place),
+            ServerCursor(self._connection, f"stream_{next(self._numbers)}") as cursor,
+        ):
+            cursor.itersize = _STREAMED_ROWS
+            cursor.execute(query(sql), parameters)
+            yield from cursor
+
+    def write(self, sql: str, parameters: Parameters) -> Cursor[Row]:
+        """Execute one statement that changes rows. Raises `UnsupportedError` in a transaction that only reads."""
+        self.check_writing()
+        return self.run(sql, parameters)
+
+    def write_each(self, sql: str, rows: Sequence[Parameters]) -> list[bool]:
+        """Execute a statement that ends in RETURNING for each row, in one journey: whether it returned anything."""
+        self.check_writing()
+        if not rows:
+            return []
+        with translated_errors(_DOING, self._place), self._connection.cursor() as cursor:
+            cursor.executemany(query(sql), rows, returning=True)
+            return [result.fetchone() is not None for result in cursor.results()]
+
+    def check_writing(self) -> None:
+        """Raises `UnsupportedError` in a transaction that only reads."""
+        if not self._is_writing:
+            raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
+
+    def pid(self, partition: Partition) -> int | None:
+        """The number of a partition, None when it was never written."""
+        if self._is_writing:
+            return self._lock(partition)
+        if partition not in self._pids:
+            self.versions([partition])
+        return self._pids.get(partition)
+
+    def pids(self, partitions: Collection[Partition]) -> list[int]:
+        """The numbers of those that exist."""
+        unknown = [partition for partition in partitions if partition not in self._pids]
+        if unknown:
+            self.versions(unknown)
+        return [self._pids[partition] for partition in partitions if partition in self._pids]
+
+    def versions(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """The versions of those that exist."""
+        asked = {
+            "orgs": [partition.org for partition in partitions],
+            "levels": [partition.level.value for partition in partitions],
+            "owners": [partition.owner for partition in partitions],
+        }
+        versions: dict[Partition, int] = {}
+        for org, level, owner, pid, version in self.run(self._sql["pids"], asked):
+            partition = partition_of(org, level, owner)
+            self._pids[partition] = pid
+            versions[partition] = version
+        return versions
+
+    def lock(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The numbers of these partitions, made now if they are new, and locked in order."""
+        self.check_writing()
+        return {partition: self.writable_pid(partition) for partition in sorted(set(partitions))}
+
+    def writable_pid(self, partition: Partition) -> int:
+        """The number of a partition, made now if it is new, and locked."""
+        self.check_writing()
+        pid = self._lock(partition)
+        while pid is None:
+            row = self.run(self._sql["create"], _key(partition)).fetchone()
+            pid = self._lock(partition) if row is None else self._known(partition, row)
+        return pid
+
+    def changed(self, partition: Partition) -> tuple[int, int]:
+        """(number, version) to write rows with; `advance` must follow when a row was written."""
+        pid = self.writable_pid(partition)
+        return pid, self._locked[pid] + 1
+
+    def advance(self, pid: int) -> None:
+        """Make the version that `changed` named the partition's own; only the first call in a transaction does."""
+        if pid not in self._advanced:
+            self.write(self._sql["advance"], {"pid": pid, "version": self._locked[pid] + 1})
+            self._advanced.add(pid)
+
+    def _lock(self, partition: Partition) -> int | None:
+        pid = self._pids.get(partition)
+        if pid is None or pid not in self._locked:
+            row = self.run(self._sql["lock"], _key(partition)).fetchone()
+            pid = None if row is None else self._known(partition, row)
+        return pid
+
+    def _known(self, partition: Partition, row: Row) -> int:
+        pid, version = row
+        self._pids[partition] = pid
+        self._locked[pid] = version
+        return pid
+
+
+def _key(partition: Partition) -> Parameters:
+    return {"org": partition.org, "level": partition.level.value, "owner": partition.owner}
+
+
+def partition_of(org: str, level: str, owner: str) -> Partition:
+    """A partition from its columns."""
+    return Partition(org, Level(level), owner)

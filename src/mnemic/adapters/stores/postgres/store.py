@@ -1,0 +1,136 @@
+"""The PostgreSQL store: one schema of one database, for any number of processes and machines.
+
+A unit of work that reads is a REPEATABLE READ snapshot; one that writes is READ COMMITTED and serialised with others by
+the rows of the partitions it touches (see `session`). Two transactions that lock partitions in opposite orders are told
+apart by the server: one of them ends with a retryable `UnavailableError` and without a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
+import psycopg
+from psycopg import Connection
+from psycopg.pq import TransactionStatus
+
+from mnemic.adapters.stores.postgres.connections import Connections, Row, Target, query
+from mnemic.adapters.stores.postgres.failures import translated_errors
+from mnemic.adapters.stores.postgres.history import PostgresHistory
+from mnemic.adapters.stores.postgres.jobs import PostgresJobs
+from mnemic.adapters.stores.postgres.memories import PostgresMemories
+from mnemic.adapters.stores.postgres.messages import PostgresMessages
+from mnemic.adapters.stores.postgres.migration import migrate
+from mnemic.adapters.stores.postgres.partitions import PostgresPartitions
+from mnemic.adapters.stores.postgres.profiles import PostgresProfiles
+from mnemic.adapters.stores.postgres.session import Session
+from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.postgres.vectors import PostgresVectors
+from mnemic.errors import BackendError, ConfigError, UnavailableError
+from mnemic.model.health import Condition, Finding
+from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
+
+
+class PostgresUnitOfWork:
+    """The small ports over one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self.partitions = PostgresPartitions(session)
+        self.messages = PostgresMessages(session)
+        self.memories = PostgresMemories(session)
+        self.vectors = PostgresVectors(session)
+        self.jobs = PostgresJobs(session)
+        self.history = PostgresHistory(session)
+        self.profiles = PostgresProfiles(session)
+
+
+class PostgresStore:
+    """The `Store` port over the database at `url` (a URL or keywords of libpq), in `schema` (made if missing).
+
+    At most `pool_size` connections are open at a time. Waiting for one, or for another's lock, ends after
+    `lock_wait_s` seconds with `UnavailableError`; a statement that runs longer than `statement_timeout_s` (0: no limit)
+    raises `TimedOutError`. Raises `ConfigError` when the URL, the rights or the extension are wrong, or when the schema
+    is another program's or of a newer Mnemic, and `UnavailableError` when the server does not answer within
+    `connect_timeout_s`. Messages name host and database, never the password.
+    """
+
+    capabilities = StoreCapabilities(is_durable=True, is_shared=True, is_blocking=True)
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = "mnemic",
+        pool_size: int = 10,
+        connect_timeout_s: float = 10.0,
+        lock_wait_s: float = 10.0,
+        statement_timeout_s: float = 0.0,
+    ) -> None:
+        target = Target(
+            url=url,
+            schema=schema,
+            pool_size=pool_size,
+            connect_timeout_s=connect_timeout_s,
+            lock_wait_s=lock_wait_s,
+            statement_timeout_s=statement_timeout_s,
+        )
+        self.place, self.schema = target.place, schema
+        self._connections = Connections(target)
+        with self._transaction("begin_write") as connection:
+            migrate(connection, schema, self.place)
+
+    @contextmanager
+    def read(self) -> Generator[UnitOfWork]:
+        with self._transaction("begin_read") as connection:
+            yield PostgresUnitOfWork(Session(connection, self.place, is_writing=False))
+
+    @contextmanager
+    def write(self) -> Generator[UnitOfWork]:
+        with self._transaction("begin_write") as connection:
+            yield PostgresUnitOfWork(Session(connection, self.place, is_writing=True))
+
+    def diagnose(self) -> list[Finding]:
+        try:
+            with self._transaction("begin_read") as connection:
+                row = connection.execute(query(statements("connection")["diagnosis"])).fetchone()
+        except (BackendError, ConfigError) as error:
+            remedy = "start the server, or check its address, user and rights"
+            return [Finding("store", Condition.BROKEN, str(error), remedy)]
+        server, extension, is_replica = row or ("", None, False)
+        if is_replica:
+            message = f"{self.place} is a replica that cannot be written"
+            return [Finding("store", Condition.DEGRADED, message, "give the address of the primary server")]
+        message = f"{self.place} answers: PostgreSQL {server}, pgvector {extension}"
+        return [Finding("store", Condition.OK, message)]
+
+    def close(self) -> None:
+        self._connections.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Generator[Connection[Row]]:
+        connection = self._connections.begin(statements("connection")[begin])
+        try:
+            with translated_errors("reading or writing rows", self.place):
+                yield connection
+            self._commit(connection)
+        finally:
+            with suppress(psycopg.Error):  # the first error is the one to tell; a lost connection rolls back by itself
+                if connection.info.transaction_status is not TransactionStatus.IDLE:
+                    connection.execute(query(statements("connection")["rollback"]))
+            self._connections.give_back(connection)
+
+    def _commit(self, connection: Connection[Row]) -> None:
+        if connection.info.transaction_status is TransactionStatus.INERROR:
+            raise UnavailableError(f"{self.place}: a statement had failed, so that nothing was committed")
+        try:
+            with translated_errors("committing", self.place):
+                connection.execute(query(statements("connection")["commit"]))
+        except UnavailableError as error:
+            if connection.closed:
+                raise UnavailableError(
+                    f"{error}; whether the last unit of work was committed is not known: look before writing it again"
+                ) from error
+            raise
+
+
+_: type[Store] = PostgresStore

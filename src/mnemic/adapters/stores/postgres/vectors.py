@@ -1,0 +1,82 @@
+"""Vectors of items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.stores.postgres.rows import to_literal, to_vector
+from mnemic.adapters.stores.postgres.session import Session
+from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.errors import InvalidInputError
+from mnemic.model.clocktime import to_microseconds
+from mnemic.model.scope import Partition
+from mnemic.ports.store import VectorRow
+
+
+class PostgresVectors:
+    """The `Vectors` port."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sql = statements("vectors")
+
+    def put(self, partition: Partition, rows: Sequence[VectorRow], at: datetime) -> int:
+        self._session.check_writing()
+        pid = self._session.pid(partition)
+        for space, dims in sorted({(row.space, row.vector.shape[0]) for row in rows}):
+            self._check_dims(space, dims)
+        if not rows or pid is None:
+            return 0
+        pid, changed = self._session.changed(partition)
+        present = self._touched(pid, changed, [row.item_id for row in rows], at)
+        columns = [
+            {
+                "pid": pid,
+                "org": partition.org,
+                "item_id": row.item_id,
+                "view": row.view,
+                "space": row.space,
+                "vector": to_literal(row.vector),
+            }
+            for row in rows
+            if row.item_id in present
+        ]
+        if columns:
+            self._session.advance(pid)
+        return sum(self._session.write_each(self._sql["put"], columns))
+
+    def get(self, partition: Partition, ids: Sequence[str], view: str, space: str) -> dict[str, NDArray[np.float32]]:
+        key = {"pid": self._session.pid(partition), "ids": list(ids), "view": view, "space": space}
+        return {row[0]: to_vector(row[1]) for row in self._session.run(self._sql["get"], key)}
+
+    def missing(self, partition: Partition, space: str, limit: int) -> list[tuple[str, str]]:
+        key = {"pid": self._session.pid(partition), "space": space, "limit": limit}
+        return [(row[0], row[1]) for row in self._session.run(self._sql["missing"], key)]
+
+    def spaces(self) -> dict[str, int]:
+        return {row[0]: row[1] for row in self._session.run(self._sql["spaces"])}
+
+    def _check_dims(self, space: str, dims: int) -> None:
+        key = {"space": space, "dims": dims}
+        known = self._session.run(self._sql["dims"], key).fetchone()
+        if known is None:
+            self._session.write(self._sql["add_space"], key)
+            known = self._session.run(self._sql["dims"], key).fetchone()
+        if known is not None and known[0] != dims:
+            raise InvalidInputError(
+                f"a vector of {dims} dimensions cannot be kept in space {space}, whose vectors have {known[0]}"
+            )
+
+    def _touched(self, pid: int, changed: int, ids: Sequence[str], at: datetime) -> set[str]:
+        """Mark the items that exist as changed: memories, and of the rest messages."""
+        present: set[str] = set()
+        for statement in ("touch_memory", "touch_message"):
+            left = [i for i in dict.fromkeys(ids) if i not in present]
+            keys = [{"pid": pid, "changed": changed, "item_id": i, "at": to_microseconds(at)} for i in left]
+            found = self._session.write_each(self._sql[statement], keys)
+            present.update(i for i, is_there in zip(left, found, strict=True) if is_there)
+        return present
