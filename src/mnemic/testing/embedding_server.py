@@ -39,7 +39,7 @@ class EmbeddingServer:
 
     def __init__(self, embed: Embed, *, port: int = 0, judge: Judge | None = None) -> None:
         """Port 0: any free one. Listens from here on; answers inside the `with` block."""
-        self._judge = judge
+        self.judge = judge
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.scripted: deque[Reply] = deque()
@@ -80,11 +80,11 @@ class EmbeddingServer:
         """What to say to a call; None: nothing."""
         self.requests.append(request)
         self.headers.append(headers)
+        verdict = self.judge(request["input"]) if self.judge else None
         if self.stalls.is_set():
             return None
         if self.scripted:
             return self.scripted.popleft()
-        verdict = self._judge(request["input"]) if self._judge else None
         return verdict or Reply(body=embeddings(self._embed(request["input"])))
 
 
