@@ -28,6 +28,8 @@ def build(config: Config) -> Parts:
 
 
 def _store(config: Config) -> Store:
+    if config.postgres_url is not None:
+        return _postgres(config.postgres_url, config)
     path = config.sqlite_path
     if path is None:
         from mnemic.adapters.stores.memory import MemoryStore
@@ -36,6 +38,16 @@ def _store(config: Config) -> Store:
     from mnemic.adapters.stores.sqlite import SqliteStore
 
     return SqliteStore(path, lock_wait_s=config.lock_wait_s)
+
+
+def _postgres(url: str, config: Config) -> Store:
+    try:
+        from mnemic.adapters.stores.postgres import PostgresStore
+    except ImportError as error:
+        raise ConfigError(
+            f"a PostgreSQL store needs a driver that is not here ({error}): run `pip install 'mnemic[postgres]'`"
+        ) from error
+    return PostgresStore(url, lock_wait_s=config.lock_wait_s)
 
 
 def _index(config: Config) -> Index:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from mnemic.errors import ConfigError
 from mnemic.model.settings import Settings
@@ -14,23 +14,36 @@ from mnemic.model.settings import Settings
 MEMORY_URL = "memory://"
 
 
-def default_path() -> Path:
-    """`$MNEMIC_STORE`, else `mnemic/memory.db` in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`)."""
-    named = os.environ.get("MNEMIC_STORE")
-    if named:
-        return Path(named)
+def default_store() -> str:
+    """`$MNEMIC_STORE`, else the PostgreSQL of `$PGVECTOR_URL` (with `$PGVECTOR_USER` and `$PGVECTOR_PASSWORD` where it
+    names no user), else `mnemic/memory.db` in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`).
+    """
+    named, pgvector = os.environ.get("MNEMIC_STORE"), os.environ.get("PGVECTOR_URL")
+    if named or pgvector:
+        return named or _with_login(pgvector or "")
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data) / "mnemic" / "memory.db"
+    return str(Path(data) / "mnemic" / "memory.db")
+
+
+def _with_login(url: str) -> str:
+    url = url.removeprefix("jdbc:")
+    user, password = os.environ.get("PGVECTOR_USER"), os.environ.get("PGVECTOR_PASSWORD")
+    scheme, separator, rest = url.partition("://")
+    if not separator or not user or "@" in urlsplit(url).netloc:
+        return url
+    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    return f"{scheme}://{login}@{rest}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """How to open a Mnemic. `store` is a path, `sqlite:///path` or `memory://`; `embedder` is a name, or "none".
+    """How to open a Mnemic. `store` is a path, `sqlite:///path`, `postgresql://user:password@host:5432/database` or
+    `memory://`; `embedder` is a name, or "none".
 
     `embedder_options` are the keyword arguments of the embedder's class: `base_url`, `api_key`, `dims`, `folder`, …
     """
 
-    store: str = field(default_factory=lambda: str(default_path()))
+    store: str = field(default_factory=default_store, repr=False)  # may hold a password
     embedder: str = "minilm"
     embedder_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     index_budget_bytes: int = 1 << 30
@@ -38,15 +51,21 @@ class Config:
     settings: Settings = field(default_factory=Settings)
 
     @property
+    def postgres_url(self) -> str | None:
+        """The address of a PostgreSQL store, None for another kind."""
+        return self.store if self.store.startswith(("postgresql://", "postgres://")) else None
+
+    @property
     def sqlite_path(self) -> Path | None:
-        """The file of an embedded store, None for `memory://`. Raises `ConfigError` for a URL nobody knows."""
-        if self.store == MEMORY_URL:
+        """The file of an embedded store, None for another kind. Raises `ConfigError` for a URL nobody knows."""
+        if self.store == MEMORY_URL or self.postgres_url is not None:
             return None
         if "://" not in self.store:
             return Path(self.store)
         parts = urlsplit(self.store)
         if parts.scheme != "sqlite" or parts.netloc or not parts.path.strip("/"):
             raise ConfigError(
-                f"store {self.store!r} is not known; use a path, sqlite:///relative.db, sqlite:////absolute.db or memory://"
+                f"store {parts.scheme}://… is not known; use a path, sqlite:///relative.db, sqlite:////absolute.db, "
+                "postgresql://user:password@host:5432/database or memory://"
             )
         return Path(unquote(parts.path[1:]))
