@@ -30,7 +30,7 @@ def get(parts: Parts, scope: Scope, item_id: str) -> Item:
 
 def list_memories(parts: Parts, scope: Scope, query: MemoryQuery, levels: tuple[Level, ...]) -> Page:
     """One page of the visible memories of some levels (none: of all). `query.limit` must be within 1..1000."""
-    limit = query.limit or MAX_PAGE
+    limit = MAX_PAGE if query.limit is None else query.limit
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
     with parts.store.read() as work:

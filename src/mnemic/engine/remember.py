@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from mnemic.engine.embedding import document_vectors, put_vectors
@@ -10,22 +11,26 @@ from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import InvalidInputError
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Memory
+from mnemic.model.item import Memory, State
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 
 
+_TICK = timedelta(microseconds=1)
+
+
 def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor: str) -> list[Memory]:
     """Store each draft in one durable transaction; the answer holds, in order, the new memory or the one that already
-    says the same in the same place. `actor` is written into its history.
+    says the same in the same place. `actor` is written into its history. Each is created a microsecond after the one
+    before, so that their order stays known.
     """
     now = parts.clock.now()
-    memories = [_memory(parts, scope, draft, now) for draft in drafts]
+    memories = [_memory(parts, scope, draft, now + place * _TICK) for place, draft in enumerate(drafts)]
     vectors = document_vectors(parts, [indexed_text(memory) for memory in memories])
     with parts.store.write() as work:
         parts.accesses.drain(work)
-        is_new = work.memories.add([(memory, parts.terms(indexed_text(memory))) for memory in memories])
+        is_new = _add(parts, work, memories, now)
         added = [memory for memory, new in zip(memories, is_new, strict=True) if new]
         ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
         put_vectors(parts, work, [(memory.partition, memory.id) for memory in added], ready, now)
@@ -34,6 +39,26 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
     parts.observer.count("mnemic.remember.added", len(added))
     parts.observer.count("mnemic.remember.duplicates", len(memories) - len(added))
     return kept
+
+
+def _add(parts: Parts, work: UnitOfWork, memories: Sequence[Memory], now: datetime) -> list[bool]:
+    """True where a memory is new. One that has expired must not keep its like from being remembered: it is archived."""
+    rows = [(memory, parts.terms(indexed_text(memory))) for memory in memories]
+    is_new = work.memories.add(rows)
+    freed = [place for place, new in enumerate(is_new) if not new and _is_freed(parts, work, memories[place], now)]
+    if freed:
+        for place, new in zip(freed, work.memories.add([rows[place] for place in freed]), strict=True):
+            is_new[place] = new
+    return is_new
+
+
+def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, now: datetime) -> bool:
+    """True when the dedup key of `memory` is free by now, because its holder has expired."""
+    holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
+    if holder is None or holder.expires_at is None or holder.expires_at > now:
+        return holder is None
+    archived = replace(holder, state=State.ARCHIVED, updated_at=now)
+    return work.memories.replace(archived, parts.terms(indexed_text(holder)), holder.updated_at)
 
 
 def indexed_text(memory: Memory) -> str:
