@@ -1,0 +1,36 @@
+"""What every result file says about where it was measured: the machine in general terms, and the commit."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def provenance(command: str) -> str:
+    """One paragraph: the command to repeat it, cores, load, Python and commit."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    load = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    machine = (
+        f"{os.cpu_count()} cores ({platform.machine()}{load}), {platform.system()}, Python {platform.python_version()}"
+    )
+    return f"Made by `{command}` at commit {commit.stdout.strip()} on {machine}."
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table; all columns but the first to the right."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, rule, *rows])
+
+
+def keep(name: str, text: str) -> None:
+    """Write `benchmarks/results/<name>` and print it."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / name).write_text(text, encoding="utf-8")
+    print(text)
