@@ -127,8 +127,12 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         connection = self._open()
-        with translated_errors(f"opening {self.path}"):
-            connection.executescript(statements("connection")["set_up"])
+        try:
+            with translated_errors(f"opening {self.path}"):
+                connection.executescript(statements("connection")["set_up"])
+        except BackendError:
+            connection.close()
+            raise
         return connection
 
     def _migrate(self) -> None:

@@ -1,0 +1,103 @@
+"""Files of other versions: older ones open and are brought up to date in one transaction, newer ones are refused."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mnemic.adapters.stores.sqlite import SqliteStore
+from mnemic.adapters.stores.sqlite import store as sqlite_store
+from mnemic.adapters.stores.sqlite.statements import migrations
+from mnemic.errors import BackendError, ConfigError
+from mnemic.testing.samples import a_memory, add_memories
+from mnemic.testing.store_units import texts
+
+KNOWN = migrations()
+NEWEST = KNOWN[-1][0]
+A_ROW = """
+INSERT INTO partitions (pid, org, level, owner, version) VALUES (1, 'acme', 'user', 'anna', 1);
+INSERT INTO memories (pid, id, changed, dedup_key, text, kind, importance, confidence, categories, context, snippet,
+    source, observed_at, created_at, updated_at, state, trust, provenance, metadata, analyser, terms)
+VALUES (1, 'm1', 1, 'tea', 'Anna likes tea', 'fact', 0.5, 1.0, '[]', '', '', '', 0, 0, 0, 'active', 'user', '[]', '{}',
+    'sample-1', 'anna likes tea');
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
+
+
+def version(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def test_migrations_are_numbered_without_a_gap():
+    assert [number for number, _ in KNOWN] == list(range(1, NEWEST + 1))
+
+
+def test_a_store_of_the_first_version_opens_with_its_rows(path: Path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(KNOWN[0][1] + A_ROW)
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute(f"PRAGMA application_id = {sqlite_store.APPLICATION_ID}")
+        connection.commit()
+    store = SqliteStore(path)
+    assert texts(store) == ["Anna likes tea"]
+    assert add_memories(store, a_memory("Anna likes coffee")) == [True]
+    store.close()
+    assert version(path) == NEWEST
+
+
+def test_opening_again_changes_nothing(path: Path):
+    SqliteStore(path).close()
+    before = path.read_bytes()
+    SqliteStore(path).close()
+    assert path.read_bytes() == before
+
+
+def test_a_store_of_a_newer_version_is_refused_with_the_line_to_run(path: Path):
+    SqliteStore(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {NEWEST + 1}")
+    before = path.read_bytes()
+    with pytest.raises(ConfigError, match=r"newer Mnemic .*pip install --upgrade mnemic"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_migration_that_fails_leaves_the_old_version_and_its_rows(path: Path, monkeypatch: pytest.MonkeyPatch):
+    store = SqliteStore(path)
+    add_memories(store, a_memory("tea"))
+    store.close()
+    before = tables(path)
+    script = "CREATE TABLE half_done (x);\nDELETE FROM memories;\nCREATE TABLE memories (x);\n"
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_store, "migrations", lambda: [*KNOWN, (NEWEST + 1, script)])
+        with pytest.raises(BackendError, match="setting up the store"):
+            SqliteStore(path)
+    assert (version(path), tables(path)) == (NEWEST, before)
+    store = SqliteStore(path)
+    assert texts(store) == ["tea"]
+    store.close()
+
+
+def test_migrations_of_several_versions_run_together_or_not_at_all(path: Path, monkeypatch: pytest.MonkeyPatch):
+    steps = [(NEWEST + 1, "CREATE TABLE one (x);\n"), (NEWEST + 2, "CREATE TABLE one (x);\n")]
+    monkeypatch.setattr(sqlite_store, "migrations", lambda: [*KNOWN, *steps])
+    with pytest.raises(BackendError):
+        SqliteStore(path)
+    assert (version(path), tables(path)) == (0, set())
+    monkeypatch.setattr(sqlite_store, "migrations", lambda: [*KNOWN, steps[0]])
+    SqliteStore(path).close()
+    assert version(path) == NEWEST + 1
+    assert "one" in tables(path)
