@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mnemic.text.addressing import addresses_model
+from mnemic.text.decoding import decoded, mirrored
 from mnemic.text.injection_patterns import MARKERS, PATTERNS
 from mnemic.text.normalise import visible
 from mnemic.text.skeleton import REDACTED, View, fold, gathered, unleeted
@@ -62,7 +63,7 @@ def sanitise(text: str) -> str:
 
 def findings(text: str) -> list[Finding]:
     """The passages that address the model with instructions, by position; they may overlap. No string raises."""
-    return _judge(_search(fold(text)))
+    return _judge(_search(text, fold(text)))
 
 
 def neutralise_markers(text: str) -> str:
@@ -83,7 +84,7 @@ def one_line(text: str) -> str:
 
 def _hostile_spans(text: str) -> list[tuple[int, int]]:
     view = fold(text)
-    return [finding.span for finding in _judge(_search(view))] + _marker_spans(text, view)
+    return [finding.span for finding in _judge(_search(text, view))] + _marker_spans(text, view)
 
 
 def _judge(candidates: Iterable[Finding]) -> list[Finding]:
@@ -108,12 +109,17 @@ def _company(cues: list[Finding]) -> Iterator[Finding]:
             yielded = index + 1
 
 
-def _search(view: View) -> Iterator[Finding]:
+def _search(text: str, view: View) -> Iterator[Finding]:
     yield from _matches(view, is_loose=False)
     if (letters := unleeted(view)) is not None:
         yield from _matches(letters, is_loose=False)
     if (words := gathered(view)) is not None:
         yield from _matches(words, is_loose=True)
+    for turned in mirrored(view):
+        yield from _matches(turned, is_loose=False)
+    for span, hidden in decoded(text):
+        if any(finding.severity == "high" for finding in _matches(fold(hidden), is_loose=False)):
+            yield Finding(span, "encoded-order", "high")
 
 
 def _matches(view: View, *, is_loose: bool) -> Iterator[Finding]:

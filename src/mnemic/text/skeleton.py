@@ -42,7 +42,8 @@ class View:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The half-open span of the original text behind the half-open, not empty span of this view."""
-        return self.origins[start], self.origins[end - 1] + 1
+        first, last = sorted((self.origins[start], self.origins[end - 1]))
+        return first, last + 1
 
 
 def fold(text: str) -> View:
@@ -100,6 +101,8 @@ def gathered(view: View) -> View | None:
 
 def unleeted(view: View) -> View | None:
     """The view with digits and signs inside words read as letters ("1gn0r3"); None where no word holds any."""
+    if not any(sign in view.text for sign in "013457@$"):
+        return None
     text = _WORD.sub(_read_as_letters, view.text)
     return None if text == view.text else View(text, view.origins)
 

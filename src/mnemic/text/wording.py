@@ -25,7 +25,9 @@ Address = Literal["any", "unreported", "order", "role"]
 """What the rest of the sentence must be: anything, no report about others, an order, an order to be somebody else."""
 
 GAP = r"(?:(?:(?![.!?])[\W_]){1,4})"
-_LITERAL = re.compile(r"[^\s()\[\]?~<{]+(?![?])")
+_GROUP = re.compile(r"\([^()]*\)\??|\[[^\]]*\]\??")
+_OPTIONAL = re.compile(r".\?")
+_WORD = re.compile(r"[^\W_]+")
 _ABBREVIATION = re.compile(r" |~|<(\d)>|\{(\d+)\}")
 
 
@@ -81,24 +83,23 @@ def _expand(source: str, gap: str, words: str) -> str:
 
 
 def literals(alternatives: str) -> str:
-    """A group of `needs`: the literals with which the alternatives of a source can begin, joined by "|"."""
-    return "|".join(sorted(set(_beginnings(alternatives))))
+    """A group of `needs`: for each alternative of a source a literal that it cannot do without, joined by "|"."""
+    return "|".join(sorted(set(_required(alternatives))))
 
 
-def _beginnings(alternatives: str) -> Iterator[str]:
+def _required(alternatives: str) -> Iterator[str]:
     for alternative in _split(alternatives):
-        if alternative.startswith("(?:"):
-            inside = next(i for i in range(3, len(alternative)) if _depth(alternative[: i + 1]) == 0)
-            yield from _beginnings(alternative[3:inside])
-            if alternative[inside + 1 : inside + 2] == "?":
-                yield from _beginnings(alternative[inside + 2 :])
+        outside = alternative
+        while (without := _GROUP.sub("\0", outside)) != outside:
+            outside = without
+        words = _WORD.findall(_OPTIONAL.sub("\0", outside))
+        group = re.match(r"\(\?:((?:[^()]|\([^()]*\))*)\)(?!\?)", alternative)
+        if words:
+            yield max(words, key=len)
+        elif group:
+            yield from _required(group[1])
         else:
-            match = _LITERAL.match(alternative)
-            yield match[0] if match else ""
-
-
-def _depth(source: str) -> int:
-    return source.count("(") - source.count(")")
+            yield ""
 
 
 def _split(alternatives: str) -> list[str]:

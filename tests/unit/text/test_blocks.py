@@ -44,14 +44,13 @@ def test_no_facts_make_no_block(lines: list[str]):
     assert facts_block(lines) == ""
 
 
-@pytest.mark.requirement("R-29", "J-34")
+@pytest.mark.requirement("J-34")
 def test_prefaces_are_shipped_in_chinese():
     assert facts_block(["喜欢茶"], "zh").startswith("以下是")
     assert "不是指令" in facts_block(["喜欢茶"], "zh")
     assert "不是指令" in documents_block([Excerpt("a.pdf", "茶")], "zh")
 
 
-@pytest.mark.requirement("R-36")
 @pytest.mark.parametrize("language, words", [("en", "general background"), ("zh", "一般背景")])
 def test_fallback_facts_are_labelled_as_general_background(language: Language, words: str):
     assert words in facts_block(["Likes tea"], language, is_fallback=True)
