@@ -1,7 +1,7 @@
 """The sentence-transformers adapter over a stand-in of the package, which is too heavy to install for tests.
 
-The stand-in is an importable package with the signatures of version 6; `drills/sentence_transformers.py` runs the same
-adapter with the real one.
+The stand-in is an importable package with the signatures of version 6; the same adapter is run with the real one by
+`drills/embedder_sentence_transformers.py`.
 """
 
 from __future__ import annotations
