@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
@@ -24,15 +25,18 @@ from mnemic.api import (
     RecallFields,
     UpdateFields,
 )
+from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.config import Config
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.import_logs import ImportReport
+from mnemic.engine.jobs import LISTED, WorkReport
 from mnemic.engine.why_not import WhyNot
 from mnemic.model.context import Context
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Item, Memory, Turn
+from mnemic.model.job import Job, JobState
 from mnemic.model.profile import Profile, ProfileEntry
 from mnemic.model.query import Page
 from mnemic.model.recall import Recall
@@ -152,6 +156,10 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         """As `Mnemic.delete`."""
         return await self._run(self._mnemic.delete, scope, id, reason=reason)
 
+    async def clear(self, scope: Scope, *, levels: Iterable[Level | str] = (), reason: str = "") -> Receipt:
+        """As `Mnemic.clear`."""
+        return await self._run(self._mnemic.clear, scope, levels=levels, reason=reason)
+
     async def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
         """As `Mnemic.history`."""
         return await self._run(self._mnemic.history, scope, id)
@@ -176,6 +184,15 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     def profile(self) -> AsyncProfileVerbs:
         """As `Mnemic.profile`."""
         return AsyncProfileVerbs(self._mnemic.profile, self._run)
+
+    @property
+    def jobs(self) -> AsyncJobVerbs:
+        """As `Mnemic.jobs`."""
+        return AsyncJobVerbs(self._mnemic.jobs, self._run)
+
+    async def work(self, *, until_idle: bool = True) -> WorkReport:
+        """As `Mnemic.work`."""
+        return await self._run(self._mnemic.work, until_idle=until_idle)
 
     async def close(self) -> None:
         """As `Mnemic.close`; waits for the verbs under way."""
@@ -214,3 +231,20 @@ class AsyncProfileVerbs:
     async def format(self, scope: Scope, *, language: Language = "en") -> str:
         """As `ProfileVerbs.format`."""
         return await self._run(self._verbs.format, scope, language=language)
+
+
+class AsyncJobVerbs:
+    """As `JobVerbs`."""
+
+    def __init__(self, verbs: JobVerbs, run: Callable[..., Awaitable[Any]]) -> None:
+        self._verbs, self._run = verbs, run
+
+    async def list(
+        self, scope: Scope, *, states: Iterable[JobState | str] = UNFINISHED, limit: int = LISTED
+    ) -> builtins.list[Job]:
+        """As `JobVerbs.list`."""
+        return await self._run(self._verbs.list, scope, states=states, limit=limit)
+
+    async def retry(self, scope: Scope, ids: Sequence[str]) -> int:
+        """As `JobVerbs.retry`."""
+        return await self._run(self._verbs.retry, scope, ids)

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, cast
 
 from mnemic.engine.context import ContextRequest
 from mnemic.engine.import_logs import Progress
-from mnemic.engine.inputs import check_choice, check_fraction, check_line, memory_draft
+from mnemic.engine.inputs import check_choice, check_fraction, check_id, check_line, memory_draft
 from mnemic.engine.question import Question
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE
@@ -208,7 +208,7 @@ def memory_query_of(fields: ListFields, now: datetime) -> MemoryQuery:
         known_at=_time(fields.get("known_at"), "known_at"),
         order=check_choice(Order, fields.get("order", Order.NEWEST), "order"),
         limit=fields.get("limit", 50),
-        after=fields.get("after"),
+        after=None if fields.get("after") is None else check_id(fields.get("after"), "after"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -24,18 +25,20 @@ from mnemic.api.arguments import (
     memory_query_of,
     question_of,
 )
+from mnemic.api.jobs import JobVerbs
 from mnemic.api.profile import ProfileVerbs
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.engine import browse, edit
 from mnemic.engine.capture import capture, complete
 from mnemic.engine.context import context
-from mnemic.engine.delete import delete
+from mnemic.engine.delete import clear, delete
 from mnemic.engine.doctor import doctor, health
 from mnemic.engine.export import FORMAT as EXPORT_FORMAT
 from mnemic.engine.export import OWN_LEVELS, export
 from mnemic.engine.import_logs import ImportReport, import_logs
-from mnemic.engine.inputs import check_choice, check_text, memory_draft, message_drafts
+from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
+from mnemic.engine.jobs import WorkReport, work
 from mnemic.engine.parts import Parts
 from mnemic.engine.recall import recall
 from mnemic.engine.remember import remember
@@ -119,7 +122,9 @@ class Mnemic(AbstractContextManager["Mnemic"]):
         """Add the assistant's side to a captured turn; several texts are joined by newlines and trimmed."""
         content = assistant if isinstance(assistant, str) else list(assistant)
         message = {"role": Role.ASSISTANT, "content": content, "name": name, "observed_at": observed_at}
-        return complete(self._parts, scope, turn_id, message_drafts([message], self._parts.settings)[0])
+        return complete(
+            self._parts, scope, check_id(turn_id, "turn_id"), message_drafts([message], self._parts.settings)[0]
+        )
 
     def remember(self, scope: Scope, text: str, **fields: Unpack[MemoryFields]) -> Memory:
         """Keep one memory; what already says the same in the same place is given back instead."""
@@ -146,11 +151,11 @@ class Mnemic(AbstractContextManager["Mnemic"]):
 
     def why_not(self, scope: Scope, id: str, query: str, **fields: Unpack[RecallFields]) -> WhyNot:
         """Where a memory or message was lost on its way to the answer to `query`, or at which rank it is."""
-        return why_not(self._parts, scope, id, question_of(query, fields, self._parts.settings))
+        return why_not(self._parts, scope, check_id(id), question_of(query, fields, self._parts.settings))
 
     def get(self, scope: Scope, id: str) -> Item:
         """The memory or message with this id."""
-        return browse.get(self._parts, scope, id)
+        return browse.get(self._parts, scope, check_id(id))
 
     def list(self, scope: Scope, **fields: Unpack[ListFields]) -> Page:
         """A page of memories (not messages): the newest 50 active ones unless told otherwise."""
@@ -160,36 +165,45 @@ class Mnemic(AbstractContextManager["Mnemic"]):
     def update(self, scope: Scope, id: str, *, reason: str = "", **fields: Unpack[UpdateFields]) -> Memory:
         """Correct a memory; before and after are in its history, and `undo` takes it back."""
         changes = changes_of(fields, self._parts.settings)
-        return edit.update(self._parts, scope, id, changes, actor=self._actor, reason=reason)
+        return edit.update(self._parts, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def pin(self, scope: Scope, id: str, *, is_pinned: bool = True, reason: str = "") -> Memory:
         """Keep a memory from fading and eviction, or let it fade again."""
         changes = {"is_pinned": is_pinned}
-        return edit.update(self._parts, scope, id, changes, actor=self._actor, reason=reason)
+        return edit.update(self._parts, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def merge(self, scope: Scope, ids: Sequence[str], *, text: str | None = None, reason: str = "") -> Memory:
         """Make one of several memories: the first stays, with `text` if given; the others are superseded by it."""
         wanted = None if text is None else check_text(text, "text", self._parts.settings)
-        return edit.merge(self._parts, scope, ids, text=wanted, actor=self._actor, reason=reason)
+        return edit.merge(self._parts, scope, [check_id(i) for i in ids], text=wanted, actor=self._actor, reason=reason)
 
     def undo(self, scope: Scope, id: str) -> Memory:
         """Take back the last change of a memory, a merge included; called again, the change before."""
-        return edit.undo(self._parts, scope, id, actor=self._actor)
+        return edit.undo(self._parts, scope, check_id(id), actor=self._actor)
 
     def feedback(self, scope: Scope, id: str, verdict: str, *, reason: str = "") -> Memory:
         """Judge a memory: "relevant" refreshes it, "outdated" ends its validity now."""
         if verdict not in VERDICTS:
             raise InvalidInputError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
         is_relevant = verdict == VERDICTS[0]
-        return edit.feedback(self._parts, scope, id, is_relevant=is_relevant, actor=self._actor, reason=reason)
+        return edit.feedback(
+            self._parts, scope, check_id(id), is_relevant=is_relevant, actor=self._actor, reason=reason
+        )
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
         """Remove the text, the vectors and the recorded history of one memory or message."""
-        return delete(self._parts, scope, id, actor=self._actor, reason=reason)
+        return delete(self._parts, scope, check_id(id), actor=self._actor, reason=reason)
+
+    def clear(self, scope: Scope, *, levels: Iterable[Level | str] = (), reason: str = "") -> Receipt:
+        """Delete every memory (not the messages) of some levels that the scope names; of its default level unless
+        told.
+        """
+        wanted = tuple(check_choice(Level, level, "levels") for level in levels) or (scope.default_level,)
+        return clear(self._parts, scope, wanted, actor=self._actor, reason=reason)
 
     def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
         """What happened to a memory, oldest first; its deletion too."""
-        return browse.history(self._parts, scope, id)
+        return browse.history(self._parts, scope, check_id(id))
 
     def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> Iterator[str]:
         """Everything the scope owns, as lines of JSON without line feeds; `import_` reads them back without loss.
@@ -222,6 +236,15 @@ class Mnemic(AbstractContextManager["Mnemic"]):
     def profile(self) -> ProfileVerbs:
         """The verbs of the profile: set, get, all, format."""
         return ProfileVerbs(self._parts, self._actor)
+
+    @property
+    def jobs(self) -> JobVerbs:
+        """The verbs of jobs: list, retry."""
+        return JobVerbs(self._parts)
+
+    def work(self, *, until_idle: bool = True) -> WorkReport:
+        """Run the jobs that are due, such as vectors that must still be made: all of them, or one."""
+        return work(self._parts, worker=f"{self._actor}-{uuid.uuid4()}", until_idle=until_idle)
 
     def close(self) -> None:
         """Let go of the store, the index and the model; closing twice is harmless."""

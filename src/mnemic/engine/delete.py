@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
 from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import NotFoundError
 from mnemic.model.history import Action, HistoryEntry, Receipt
-from mnemic.model.scope import Scope
+from mnemic.model.query import MemoryQuery
+from mnemic.model.scope import Level, Partition, Scope, Visibility
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing has expired by then, so that what has expired is cleared too
 
 
 def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str = "") -> Receipt:
@@ -22,16 +28,33 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
             "messages": work.messages.erase(partition, [item_id]) if messages else 0,
             "history": work.history.scrub(partition, [item_id]),
         }
-        entry = HistoryEntry(
-            id=new_id(now),
-            partition=partition,
-            item_id=item_id,
-            action=Action.DELETED,
-            actor=actor,
-            reason=reason,
-            at=now,
-            before={},
-            after={},
-        )
-        work.history.add([entry])
+        work.history.add([_deleted(partition, item_id, actor, reason, now)])
     return Receipt(now, counts)
+
+
+def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:
+    """Erase every memory of the levels, private ones of other agents excepted, all or none of them."""
+    now = parts.clock.now()
+    counts = {"memories": 0, "history": 0}
+    with parts.store.write() as work:
+        for partition in scope.visibility.at(*levels).partitions:
+            visible = Visibility((partition,), scope.agent)
+            ids = sorted(work.memories.ids(visible, MemoryQuery(now=_LONG_AGO, states=())))
+            counts["memories"] += work.memories.erase(partition, ids, now)
+            counts["history"] += work.history.scrub(partition, ids)
+            work.history.add([_deleted(partition, item_id, actor, reason, now) for item_id in ids])
+    return Receipt(now, counts)
+
+
+def _deleted(partition: Partition, item_id: str, actor: str, reason: str, now: datetime) -> HistoryEntry:
+    return HistoryEntry(
+        id=new_id(now),
+        partition=partition,
+        item_id=item_id,
+        action=Action.DELETED,
+        actor=actor,
+        reason=reason,
+        at=now,
+        before={},
+        after={},
+    )

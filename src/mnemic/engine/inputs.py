@@ -80,6 +80,11 @@ def check_line(value: object, name: str, *, limit: int = MAX_NAME_CHARS) -> str:
     return check_unicode(value, name)
 
 
+def check_id(value: object, name: str = "id") -> str:
+    """An id as callers hand it in: a text that can be looked up, whether it exists or not."""
+    return check_line(value, name, limit=MAX_NAME_CHARS)
+
+
 def message_drafts(messages: Iterable[object], settings: Settings) -> list[MessageDraft]:
     """Checked drafts of messages given as `MessageDraft` or in the chat format `{"role": …, "content": …}`."""
     if isinstance(messages, str | bytes | Mapping):

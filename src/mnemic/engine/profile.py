@@ -50,7 +50,7 @@ def whole_profile(parts: Parts, scope: Scope) -> Profile:
     if scope.user is None and scope.session is None:
         return Profile((), ())
     visible = scope.visibility.at(Level.USER)
-    query = MemoryQuery(now=parts.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES)
+    query = MemoryQuery(now=parts.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES * 2)
     newest = MemoryQuery(now=query.now, order=Order.NEWEST, limit=DYNAMIC_MEMORIES // 2)
     with parts.store.read() as work:
         static = work.profiles.of(profile_partition(scope))

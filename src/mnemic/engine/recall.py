@@ -18,11 +18,12 @@ from mnemic.errors import BackendError
 from mnemic.model.candidates import MESSAGE, IndexQuery
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.filter import EVERYTHING
-from mnemic.model.item import Item
+from mnemic.model.item import Item, Memory
 from mnemic.model.query import Order
 from mnemic.model.recall import Contribution, Hit, Recall
 from mnemic.model.scope import Scope, Visibility
 
+_BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be valid
 _log = logging.getLogger("mnemic.recall")
 
 
@@ -138,19 +139,17 @@ def _hit(item: Item, scored: Scored, place: int) -> Hit:
 
 
 def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:
+    """The most important memories that may be shown, a few of them; none where only messages were asked for."""
     if question.kinds and question.kinds <= {MESSAGE}:
         return ()
+    now, chosen = parts.clock.now(), Selection(question)
     limit = min(question.limit or parts.settings.fallback_limit, parts.settings.fallback_limit)
-    query = replace(question.memory_query(parts.clock.now()), order=Order.IMPORTANCE, limit=limit)
+    query = replace(question.memory_query(now), order=Order.IMPORTANCE, limit=limit * _BACKGROUND_SPARE)
     with parts.store.read() as work:
         memories = work.memories.list(visible, query)
-    return tuple(
-        Hit(
-            memory,
-            memory.importance,
-            None,
-            (Contribution("importance", memory.importance, 1.0, memory.importance),),
-            True,
-        )
-        for memory in memories
-    )
+    shown = [memory for memory in memories if chosen.takes(memory, now)][:limit]
+    return tuple(Hit(memory, memory.importance, None, _importance(memory), is_fallback=True) for memory in shown)
+
+
+def _importance(memory: Memory) -> tuple[Contribution, ...]:
+    return (Contribution("importance", memory.importance, 1.0, memory.importance),)

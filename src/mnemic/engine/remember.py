@@ -16,7 +16,6 @@ from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 
-
 _TICK = timedelta(microseconds=1)
 
 

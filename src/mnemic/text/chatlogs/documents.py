@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mnemic.model.item import Role
 from mnemic.text.chatlogs.conversation import (
     Json,
@@ -29,16 +31,13 @@ def read_chatgpt(conversations: list[Json], reading: LogReading, *, include_tool
                 continue
             content = as_mapping(message.get("content"))
             text = text_of(content.get("parts")) or text_of(content.get("text"))
-            _add(
-                conversation,
-                reading,
+            entry = _Entry(
                 role=as_mapping(message.get("author")).get("role"),
                 text=text,
                 when=message.get("create_time"),
                 external_id=message.get("id") or node,
-                place=place,
-                include_tools=include_tools,
             )
+            _add(conversation, reading, entry, place, include_tools=include_tools)
         reading.conversations.append(conversation)
 
 
@@ -48,16 +47,13 @@ def read_claude_ai(conversations: list[Json], reading: LogReading, *, include_to
         name = str(export.get("uuid") or f"claude-{number}")
         conversation = LoggedConversation(name, str(export.get("name") or ""))
         for place, message in enumerate(map(as_mapping, as_list(export.get("chat_messages"))), start=1):
-            _add(
-                conversation,
-                reading,
+            entry = _Entry(
                 role=message.get("sender"),
                 text=text_of(message.get("text")) or text_of(message.get("content")),
                 when=message.get("created_at"),
                 external_id=message.get("uuid"),
-                place=place,
-                include_tools=include_tools,
             )
+            _add(conversation, reading, entry, place, include_tools=include_tools)
         reading.conversations.append(conversation)
 
 
@@ -67,39 +63,35 @@ def read_sharegpt(conversations: list[Json], reading: LogReading, *, include_too
         conversation = LoggedConversation(str(export.get("id") or f"sharegpt-{number}"), str(export.get("title") or ""))
         turns = export.get("conversations", export.get("items"))
         for place, message in enumerate(map(as_mapping, as_list(turns)), start=1):
-            _add(
-                conversation,
-                reading,
-                role=message.get("from"),
-                text=text_of(message.get("value")),
-                when=message.get("timestamp"),
-                external_id=None,
-                place=place,
-                include_tools=include_tools,
-            )
+            entry = _Entry(message.get("from"), text_of(message.get("value")), message.get("timestamp"), None)
+            _add(conversation, reading, entry, place, include_tools=include_tools)
         reading.conversations.append(conversation)
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One message as an export has it; only the text is known to be one."""
+
+    role: object
+    text: str
+    when: object
+    external_id: object
+
+
 def _add(
-    conversation: LoggedConversation,
-    reading: LogReading,
-    *,
-    role: object,
-    text: str,
-    when: object,
-    external_id: object,
-    place: int,
-    include_tools: bool,
+    conversation: LoggedConversation, reading: LogReading, entry: _Entry, place: int, *, include_tools: bool
 ) -> None:
-    known = role_of(role)
-    if known is None:
-        reading.problems.append(f"{conversation.session}, message {place}: no role that is known: {str(role)[:40]!r}")
-    elif known is Role.TOOL and not include_tools:
+    """Append one message, or count why not."""
+    role = role_of(entry.role)
+    if role is None:
+        told = str(entry.role)[:40]
+        reading.problems.append(f"{conversation.session}, message {place}: no role that is known: {told!r}")
+    elif role is Role.TOOL and not include_tools:
         reading.skipped["tool results"] += 1
-    elif not text:
+    elif not entry.text:
         reading.skipped["messages without text"] += 1
     else:
-        draft = draft_of(known, text, when=when, external_id=external_id, place=place)
+        draft = draft_of(role, entry.text, when=entry.when, external_id=entry.external_id, place=place)
         conversation.messages.append(draft)
 
 
