@@ -46,11 +46,14 @@ MakePostgres = Callable[..., PostgresStore]
 
 @pytest.fixture
 def make_postgres(postgres_url: str, request: pytest.FixtureRequest) -> MakePostgres:
-    """Opens a store in a new schema at every call, or in the one named; options are the store's."""
+    """Opens a store in a new schema at every call, or in the one named, which its connections are named after too;
+    options are the store's.
+    """
     numbers = count(1)
     name = f"test_{os.getpid()}_{abs(hash(request.node.nodeid)):x}"
 
     def make(schema: str | None = None, **options: float) -> PostgresStore:
-        return PostgresStore(postgres_url, schema=schema or f"{name}_{next(numbers)}", **options)  # pyright: ignore[reportArgumentType] -- whole numbers are numbers
+        schema = schema or f"{name}_{next(numbers)}"
+        return PostgresStore(f"{postgres_url}&application_name={schema}", schema=schema, **options)  # pyright: ignore[reportArgumentType] -- whole numbers are numbers
 
     return make
