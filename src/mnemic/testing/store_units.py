@@ -202,7 +202,6 @@ class UnitsContract:
 class DurableContract:
     """Tests of what `is_durable` and `is_shared` declare; `reopen` opens the place of a store once more."""
 
-    @pytest.mark.requirement("O-12")
     def test_what_was_committed_survives_closing(self, store: Store, reopen: Reopen):
         with store.write() as work:
             write_everything(work)
