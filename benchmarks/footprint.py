@@ -7,6 +7,7 @@ Flushes are counted by `strace`, where the machine has it.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import statistics
@@ -44,16 +45,16 @@ def main() -> int:
         subprocess.run([sys.executable, "-c", REMEMBER, store, str(WRITES)], check=True)
         recall = [MNEMIC, "recall", "--user", "a", "--store", store, "How many boats?"]
         rows = [
-            ["an empty Python process, ms", f"{_median_ms([sys.executable, '-c', 'pass']):.0f}"],
-            ["`import mnemic`, ms more", f"{_import_ms('import mnemic'):.0f}"],
-            ["`from mnemic import Mnemic`, ms more", f"{_import_ms('from mnemic import Mnemic'):.0f}"],
-            ["`mnemic --version`, ms", f"{_median_ms([MNEMIC, '--version']):.0f}"],
-            ["`mnemic recall`, cold, ms", f"{_median_ms(recall):.0f}"],
-            ["packages installed beside mnemic", str(len(packages("mnemic")) - 1)],
-            ["flushes per `remember`", _flushes(folder)],
+            _started("an empty Python process", [sys.executable, "-c", "pass"]),
+            _started("`import mnemic`", [sys.executable, "-c", "import mnemic"]),
+            _started("`from mnemic import Mnemic`", [sys.executable, "-c", "from mnemic import Mnemic"]),
+            _started("`mnemic --version`", [MNEMIC, "--version"]),
+            _started("`mnemic recall`, cold", recall),
+            ["packages installed beside mnemic", str(len(packages("mnemic")) - 1), ""],
+            ["flushes per `remember`", _flushes(folder), ""],
         ]
-    about = f"# Footprint\n\nTimes are medians of {STARTS} new processes."
-    keep("footprint.md", f"{about} {provenance('make bench')}\n\n{table(['what', 'measured'], rows)}\n")
+    about = f"# Footprint\n\nTimes are medians of {STARTS} new processes, from start to end."
+    keep("footprint.md", f"{about} {provenance('make bench')}\n\n{table(['what', 'elapsed', 'processor'], rows)}\n")
     return 0
 
 
@@ -70,20 +71,18 @@ def packages(distribution: str) -> set[str]:
     return seen
 
 
-def _import_ms(statement: str) -> float:
-    code = f"import time; start = time.perf_counter(); {statement}; print((time.perf_counter() - start) * 1e3)"
-    command = [sys.executable, "-c", code]
-    printed = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(STARTS)]
-    return statistics.median(map(float, printed))
-
-
-def _median_ms(command: Sequence[str]) -> float:
-    times: list[float] = []
+def _started(name: str, command: Sequence[str]) -> list[str]:
+    """Medians of elapsed and of processor time, which hardly depends on what else the machine does."""
+    elapsed: list[float] = []
+    processor: list[float] = []
     for _ in range(STARTS):
-        start = time.perf_counter()
+        start, before = time.perf_counter(), os.times()
         subprocess.run(command, capture_output=True, check=True)
-        times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times)
+        after = os.times()
+        elapsed.append(time.perf_counter() - start)
+        children = (after.children_user - before.children_user, after.children_system - before.children_system)
+        processor.append(sum(children))
+    return [name, *(f"{statistics.median(times) * 1e3:.0f} ms" for times in (elapsed, processor))]
 
 
 def _flushes(folder: str) -> str:

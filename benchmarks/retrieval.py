@@ -30,7 +30,7 @@ ABOUT = """# Retrieval
 Share of what should be found, per question and averaged; R@k, any@k and nDCG@10 as `mnemic.evaluation.metrics` defines
 them, over single messages and documents; session any@5 over their sessions. In brackets: SQLite FTS5 with BM25 and no
 model. Questions that the memory cannot answer are not scored. p50 is one recall of 100 hits, embedding included, with
-whatever else the machine did. No set was used to choose a coefficient unless said.
+whatever else the machine did.
 """
 
 
@@ -45,9 +45,10 @@ def main() -> int:
     if not os.environ.get("MNEMIC_DATA") or not names:
         print("no sets: set MNEMIC_DATA to their folder")
         return 0
+    kept = [name for name in names if chosen.runs and (chosen.runs / f"{name}.jsonl.gz").exists()]
     with TemporaryDirectory() as scratch:
         rows = [_row(data / name, chosen.runs or Path(scratch)) for name in names]
-    made = provenance("make bench")
+    made = provenance("make bench") + (f" Runs made shortly before: {', '.join(kept)}." if kept else "")
     keep("retrieval.md", f"{ABOUT}\n{made}\n\n{table(['set', 'n', *TITLES, 'p50 ms'], rows)}\n")
     return 0
 
