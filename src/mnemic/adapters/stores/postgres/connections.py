@@ -123,7 +123,7 @@ class Connections:
                 autocommit=True,
                 connect_timeout=max(round(target.connect_timeout_s), 1),
                 client_encoding="utf8",
-                application_name="mnemic",
+                fallback_application_name="mnemic",
             )
         except psycopg.Error as error:
             raise refused(error, self._place) from error

@@ -36,7 +36,7 @@ def translated_errors(doing: str, place: str) -> Generator[None]:
 
 
 def _translated(error: psycopg.Error, doing: str, place: str) -> MnemicError:
-    said = f"{place} ({doing}): {error.diag.message_primary or str(error).strip()}"
+    said = f"{place} ({doing}): {error.diag.message_primary or _one_line(error)}"
     for cause, (kind, meaning) in _MEANINGS.items():
         if isinstance(error, cause):
             return kind(f"{meaning}: {said}")
@@ -45,7 +45,11 @@ def _translated(error: psycopg.Error, doing: str, place: str) -> MnemicError:
 
 def refused(error: psycopg.Error, place: str) -> MnemicError:
     """What it means that no connection could be made."""
-    said = str(error).strip()
+    said = _one_line(error)
     if any(sign in said for sign in _SET_UP_IS_WRONG):
         return ConfigError(f"{place} refuses the connection; check user, password and database: {said}")
     return UnavailableError(f"{place} cannot be reached: {said}")
+
+
+def _one_line(error: psycopg.Error) -> str:
+    return " ".join(str(error).split())

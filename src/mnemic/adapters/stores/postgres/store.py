@@ -8,7 +8,7 @@ apart by the server: one of them ends with a retryable `UnavailableError` and wi
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import psycopg
 from psycopg import Connection
@@ -76,8 +76,11 @@ class PostgresStore:
         )
         self.place, self.schema = target.place, schema
         self._connections = Connections(target)
-        with self._transaction("begin_write") as connection:
-            migrate(connection, schema, self.place)
+        with ExitStack() as if_it_fails:
+            if_it_fails.callback(self.close)
+            with self._transaction("begin_write") as connection:
+                migrate(connection, schema, self.place)
+            if_it_fails.pop_all()
 
     @contextmanager
     def read(self) -> Generator[UnitOfWork]:

@@ -1,0 +1,154 @@
+"""What programs that talk to the database themselves find there: a search function, and indexes for each space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+
+import numpy as np
+import psycopg
+import pytest
+
+from mnemic.adapters.stores.postgres import PostgresStore
+from mnemic.model.item import Kind, State
+from mnemic.model.scope import Level, Scope
+from mnemic.testing.samples import ANNA, NOW, SPACE, a_memory, a_vector, add_memories, add_vectors, unit
+
+Row = tuple[object, ...]
+NORTH, NEAR, HALFWAY, EAST = (1.0, 0.0, 0.0), (0.9, 0.1, 0.0), (0.5, 0.5, 2**-0.5), (0.0, 1.0, 0.0)
+
+
+@pytest.fixture
+def store(make_postgres: Callable[..., PostgresStore]) -> Iterator[PostgresStore]:
+    store = make_postgres()
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def connection(store: PostgresStore, postgres_url: str) -> Iterator[psycopg.Connection]:
+    """A connection that is not the store's; it finds the store's tables, and the type `vector`."""
+    options = f"-c search_path={store.schema},public"
+    with psycopg.connect(postgres_url, options=options, autocommit=True) as connection:
+        yield connection
+
+
+def search(connection: psycopg.Connection, *more: object, scope: Scope = ANNA, space: str = SPACE) -> list[Row]:
+    """What the stored function answers to a query towards the north."""
+    marks = "".join(", %s" for _ in more)
+    sql = f"SELECT * FROM search_memories(%s, %s, %s, %s::vector{marks})"  # noqa: S608 -- only marks are put in
+    return connection.execute(sql.encode(), [scope.org, scope.user, space, "[1,0,0]", *more]).fetchall()
+
+
+def remember(store: PostgresStore, text: str, *components: float, **changes: object) -> str:
+    memory = a_memory(text, **changes)  # pyright: ignore[reportArgumentType] -- the test names fields of a memory
+    add_memories(store, memory)
+    add_vectors(store, a_vector(memory.id, *components), partition=memory.partition)
+    return memory.id
+
+
+@pytest.mark.requirement("J-09", "J-10")
+def test_the_search_is_a_stored_function_with_a_limit_of_5_and_a_minimum_of_a_half(
+    store: PostgresStore, connection: psycopg.Connection
+):
+    arguments = connection.execute(
+        "SELECT pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc "
+        "WHERE proname = 'search_memories' AND pronamespace = %s::regnamespace",
+        [store.schema],
+    ).fetchone()
+    takes = "in_org text, in_user text, in_space text, query vector, "
+    returns = "id text, type character varying, content text, importance numeric, access_count integer, "
+    assert arguments == (
+        f"{takes}max_results integer DEFAULT 5, min_similarity double precision DEFAULT 0.5",
+        f"TABLE({returns}similarity double precision)",
+    )
+    for number in range(7):
+        remember(store, f"fact {number}", *NORTH)
+    assert len(search(connection)) == 5
+    assert len(search(connection, 6)) == 6
+
+
+@pytest.mark.requirement("J-10", "J-13")
+def test_a_result_tells_id_type_content_importance_accesses_and_similarity(
+    store: PostgresStore, connection: psycopg.Connection
+):
+    found = remember(store, "Anna builds a platform", *NORTH, kind=Kind.GOAL, importance=0.755, access_count=3)
+    ((*row, similarity),) = search(connection)
+    assert row == [found, "goal", "Anna builds a platform", Decimal("0.76"), 3]
+    assert similarity == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.requirement("J-13", "J-14")
+def test_the_nearest_comes_first_ties_by_importance_and_the_minimum_is_inclusive(
+    store: PostgresStore, connection: psycopg.Connection
+):
+    remember(store, "unrelated", *EAST)
+    remember(store, "halfway", *HALFWAY)
+    remember(store, "near", *NEAR)
+    remember(store, "same, minor", *NORTH, importance=0.2)
+    remember(store, "same, major", *NORTH, importance=0.9)
+    assert [row[2] for row in search(connection)] == ["same, major", "same, minor", "near", "halfway"]
+    assert [row[2] for row in search(connection, 2)] == ["same, major", "same, minor"]
+    assert len(search(connection, 9, 0.0)) == 5
+    assert search(connection, 9, 0.0)[-1][-1] == 0.0
+
+
+@pytest.mark.requirement("J-08", "J-11", "J-12", "N-30")
+def test_only_rows_of_the_user_with_a_vector_of_the_space_are_searched(
+    store: PostgresStore, connection: psycopg.Connection
+):
+    hers = remember(store, "hers", *NORTH)
+    add_memories(store, a_memory("without a vector"))
+    remember(store, "of the org", *NORTH, partition=ANNA.partition(Level.ORG))
+    remember(store, "of bert", *NORTH, partition=Scope(org="acme", user="bert").partition(Level.USER))
+    remember(store, "of another anna", *NORTH, partition=Scope(org="other", user="anna").partition(Level.USER))
+    remember(store, "private", *NORTH, private_agent="jarvis")
+    remember(store, "in quarantine", *NORTH, state=State.QUARANTINED)
+    remember(store, "expired", *NORTH, expires_at=NOW.replace(year=2001))
+    add_vectors(store, a_vector(hers, 1.0, 0.0, space="space-of-2"))
+    assert [row[2] for row in search(connection, 99, -1.0)] == ["hers"]
+    assert search(connection, 99, -1.0, space="unknown") == []
+
+
+@pytest.mark.requirement("J-46")
+def test_a_space_gets_an_hnsw_index_of_its_own_for_cosine_that_its_queries_use(
+    store: PostgresStore, connection: psycopg.Connection
+):
+    memories = [a_memory(str(number)) for number in range(300)]
+    add_memories(store, *memories)
+    vectors = np.random.default_rng(3).standard_normal((300, 3)).astype(np.float32)
+    add_vectors(store, *(a_vector(m.id, *map(float, vector)) for m, vector in zip(memories, vectors, strict=True)))
+    add_vectors(store, a_vector(memories[0].id, 1.0, 0.0, space="space-of-2"))
+    for _ in range(2):
+        connection.execute("SELECT index_space(%s)", [SPACE])
+    (definition,) = connection.execute(
+        "SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'vectors_hnsw%'"
+    ).fetchone() or ("",)
+    for part in ("USING hnsw", "vector(3)", "vector_cosine_ops", "m='16'", "ef_construction='64'", f"'{SPACE}'"):
+        assert part in definition
+    connection.execute("SET enable_seqscan = off")
+    nearest = (
+        "SELECT item_id FROM vectors WHERE space = 'space-of-3' "
+        "ORDER BY vector::vector(3) <=> '[1,0,0]'::vector LIMIT 10"
+    )
+    plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {nearest}".encode()).fetchall())
+    assert "Index Scan using vectors_hnsw" in plan
+    exact: list[int] = np.argsort(-(vectors / np.linalg.norm(vectors, axis=1, keepdims=True)) @ unit(*NORTH)).tolist()
+    found = {row[0] for row in connection.execute(nearest.encode())}
+    assert len(found & {memories[place].id for place in exact[:10]}) >= 9
+
+
+def test_a_space_that_is_unknown_gets_no_index(connection: psycopg.Connection):
+    with pytest.raises(psycopg.errors.RaiseException, match="no space nowhere"):
+        connection.execute("SELECT index_space('nowhere')")
+
+
+@pytest.mark.requirement("N-14")
+def test_metadata_is_jsonb_under_a_gin_index_that_an_equality_uses(
+    store: PostgresStore, connection: psycopg.Connection
+):
+    add_memories(store, *(a_memory(str(n), metadata={"topic": f"t{n}", "turn": n}) for n in range(50)))
+    connection.execute("ANALYZE memories")
+    connection.execute("SET enable_seqscan = off")
+    plan = connection.execute('EXPLAIN SELECT id FROM memories WHERE filterable @> \'{"topic": "t7"}\'').fetchall()
+    assert any("memories_filterable" in row[0] for row in plan)
