@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from mnemic.engine.parts import Parts
-from mnemic.errors import BackendError
+from mnemic.errors import BackendError, ConfigError
 from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.model.job import Job, JobState
 
@@ -40,7 +40,7 @@ def _embedder(parts: Parts) -> Finding:
         embedder.embed_queries(["warm up"])
         start = time.perf_counter()
         embedder.embed_queries(["one question"])
-    except BackendError as error:
+    except (BackendError, ConfigError) as error:
         remedy = "writes go on and their vectors follow when it answers again"
         return Finding("embedder", Condition.BROKEN, f"{embedder.space.model}: {error}", remedy)
     ms = (time.perf_counter() - start) * 1e3

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.engine.parts import Parts, new_id
-from mnemic.errors import BackendError
+from mnemic.errors import BackendError, ConfigError
 from mnemic.model.job import Job
 from mnemic.model.scope import Partition
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork, VectorRow
@@ -30,7 +30,7 @@ def document_vectors(parts: Parts, texts: Sequence[str]) -> list[NDArray[np.floa
         return None
     try:
         return list(embedder.embed_documents(texts))
-    except BackendError as error:
+    except (BackendError, ConfigError) as error:
         _log.error("embedding %d texts failed (%s); vectors will follow", len(texts), type(error).__name__)
         parts.observer.count("mnemic.embedding.failure", operation="write")
         return None

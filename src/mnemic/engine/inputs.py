@@ -67,6 +67,8 @@ def check_metadata(value: object, settings: Settings) -> Mapping[str, object]:
         encoded = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"metadata must be JSON (texts, finite numbers, lists, mappings): {error}") from error
+    if "\\u0000" in encoded:
+        raise InvalidInputError("metadata must not hold NUL characters: not every store can look for them")
     size = len(check_unicode(encoded, "metadata").encode())
     if size > settings.max_metadata_bytes:
         raise InvalidInputError(f"metadata takes {size:,} bytes; at most {settings.max_metadata_bytes:,} are allowed")

@@ -14,7 +14,7 @@ from mnemic.engine.freshness import search
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.score import Scored, by_relevance, by_similarity
-from mnemic.errors import BackendError
+from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import MESSAGE, IndexQuery
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.filter import EVERYTHING
@@ -61,7 +61,7 @@ def _embedded(parts: Parts, text: str, watch: Watch) -> tuple[NDArray[np.float32
         if watch.deadline_ms is None or not text.strip():
             return query_vector(parts, text), ()
         return parts.pool.submit(query_vector, parts, text).result(watch.left_s()), ()
-    except BackendError as error:
+    except (BackendError, ConfigError) as error:
         _log.error("embedding a question failed (%s); answering by keyword alone", type(error).__name__)
         parts.observer.count("mnemic.embedding.failure", operation="read")
         return None, (f"dense: the embedder failed ({type(error).__name__})",)

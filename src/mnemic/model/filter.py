@@ -159,8 +159,8 @@ def _scalar(name: str, value: object) -> Scalar:
     is_comparable = isinstance(value, str) or (isinstance(value, int | float) and -(2**63) < value < 2**63)
     if not isinstance(value, str | int | float) or not is_comparable:
         raise InvalidInputError(f"{name} can be compared with a text, a number or a truth value, not {value!r}")
-    if isinstance(value, str) and not value.isascii():
-        check_unicode(value, name)
+    if isinstance(value, str) and "\0" in check_unicode(value, name):
+        raise InvalidInputError(f"{name} cannot be compared with a text that holds a NUL character")
     if name == "is_pinned" and not isinstance(value, bool):
         raise InvalidInputError("is_pinned is true or false")
     if name in NUMBER_FIELDS and (isinstance(value, str | bool)):

@@ -37,6 +37,7 @@ class Settings:
     level_limits: dict[Level, int] = field(default_factory=_level_limits)
     dense_candidates: int = 200
     session_memory_ttl_s: float = 3600.0
+    max_session_memories: int = 100
     bulk_batch: int = 256
     weights: Weights = field(default_factory=Weights)
     large_partition_rows: int = 1_000_000
