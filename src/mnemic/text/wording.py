@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from mnemic.text.skeleton import fold_pattern
@@ -31,41 +32,43 @@ _WORD = re.compile(r"[^\W_]+")
 _ABBREVIATION = re.compile(r" |~|<(\d)>|\{(\d+)\}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pattern:
     """One family of wordings. A `cue` counts only in company; `address` says what its sentence must be like.
 
     The group `hit` of the expression, where it has one, is the passage; else the whole match is. `loose` is the same
     expression for text whose blanks are lost. `starts_word`: a match of `expression` counts only at the beginning of a
     word; kept apart because an expression that begins with letters is found far faster than one with a border.
+    Expressions are compiled when they are first needed, which for most of them is never.
     """
 
     name: str
     severity: Severity
-    expression: re.Pattern[str]
+    source: str
     starts_word: bool
-    loose: re.Pattern[str]
     needs: tuple[frozenset[str], ...]
     address: Address
+
+    @cached_property
+    def expression(self) -> re.Pattern[str]:
+        """The source over folded text."""
+        source = self.source.removeprefix(r"\b") if self.starts_word else self.source
+        return re.compile(fold_pattern(_expand(source, GAP, r"(?:[^\W_]{1,24}" + GAP + "){0,%s}?")))
+
+    @cached_property
+    def loose(self) -> re.Pattern[str]:
+        """The source over folded text without blanks."""
+        source = self.source.replace(r"\b", "")
+        return re.compile(fold_pattern(_expand(source, GAP.replace("{1,", "{0,"), r"[^\W_]{0,%s0}?")))
 
 
 def wording(name: str, source: str, *needs: str, severity: Severity = "high", address: Address = "any") -> Pattern:
     """A pattern from a source in the notation of this module; `needs` are groups of literals, joined by "|"."""
-    starts_word = source.startswith(r"\b") and len(_split(source)) == 1
     return Pattern(
         name=name,
         severity=severity,
-        expression=re.compile(
-            fold_pattern(
-                _expand(
-                    source.removeprefix(r"\b") if starts_word else source, GAP, r"(?:[^\W_]{1,24}" + GAP + "){0,%s}?"
-                )
-            )
-        ),
-        loose=re.compile(
-            fold_pattern(_expand(source.replace(r"\b", ""), GAP.replace("{1,", "{0,"), r"[^\W_]{0,%s0}?"))
-        ),
-        starts_word=starts_word,
+        source=source,
+        starts_word=source.startswith(r"\b") and len(_split(source)) == 1,
         needs=tuple(frozenset(fold_pattern(literal) for literal in group.split("|")) for group in needs),
         address=address,
     )
