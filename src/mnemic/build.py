@@ -72,8 +72,11 @@ def _embedder(config: Config) -> Embedder | None:
 
     embedder = open_embedder(config.embedder, config.embedder_options)
     try:
-        _ = embedder.space
+        dims = embedder.space.dims
     except BackendError as error:
         embedder.close()
         raise ConfigError(f"{error}; to open without it, declare the embedder's option dims") from error
+    if config.embedder_dims not in (None, dims):
+        embedder.close()
+        raise ConfigError(f"{config.embedder} makes vectors of {dims} dims, not {config.embedder_dims}")
     return embedder

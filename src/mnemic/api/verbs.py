@@ -28,7 +28,7 @@ from mnemic.api.arguments import (
 from mnemic.api.jobs import JobVerbs
 from mnemic.api.profile import ProfileVerbs
 from mnemic.build import build
-from mnemic.config import Config
+from mnemic.config import Config, load_config
 from mnemic.engine import browse, edit
 from mnemic.engine.capture import capture, complete
 from mnemic.engine.context import context
@@ -73,10 +73,12 @@ class Mnemic(AbstractContextManager["Mnemic"]):
 
     @classmethod
     def open(cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR) -> Mnemic:
-        """Open a memory: a path, `sqlite:///path`, `memory://`, or a `Config`; None for the user's own store. `actor`
-        is written into the history of what is done with it.
+        """Open a memory: a path, `sqlite:///path`, `postgresql://…`, `memory://`; None for the user's own store.
+
+        Everything else that can be set comes from the environment and the user's configuration file; a `Config` is
+        taken as it is. `actor` is written into the history of what is done with it.
         """
-        config = store if isinstance(store, Config) else Config() if store is None else Config(store=str(store))
+        config = store if isinstance(store, Config) else load_config(store)
         return cls(build(config), actor=actor)
 
     def capture(

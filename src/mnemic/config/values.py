@@ -1,4 +1,4 @@
-"""What can be set, and where the values come from."""
+"""Config: what is needed to open a Mnemic."""
 
 from __future__ import annotations
 
@@ -16,18 +16,23 @@ MEMORY_URL = "memory://"
 
 def default_store() -> str:
     """`$MNEMIC_STORE`, else the PostgreSQL of `$PGVECTOR_URL` (with `$PGVECTOR_USER` and `$PGVECTOR_PASSWORD` where it
-    names no user), else `mnemic/memory.db` in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`).
+    names no user), else `mnemic/memory.db` in the user's data folder.
     """
     named, pgvector = os.environ.get("MNEMIC_STORE"), os.environ.get("PGVECTOR_URL")
     if named or pgvector:
-        return named or _with_login(pgvector or "")
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+        return named or with_login(pgvector or "", os.environ.get("PGVECTOR_USER"), os.environ.get("PGVECTOR_PASSWORD"))
+    return own_store(os.environ)
+
+
+def own_store(environment: Mapping[str, str]) -> str:
+    """`mnemic/memory.db` in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`)."""
+    data = environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return str(Path(data) / "mnemic" / "memory.db")
 
 
-def _with_login(url: str) -> str:
+def with_login(url: str, user: str | None, password: str | None) -> str:
+    """A database URL without a leading `jdbc:`, with the login in it where it names none itself."""
     url = url.removeprefix("jdbc:")
-    user, password = os.environ.get("PGVECTOR_USER"), os.environ.get("PGVECTOR_PASSWORD")
     scheme, separator, rest = url.partition("://")
     if not separator or not user or "@" in urlsplit(url).netloc:
         return url
@@ -41,11 +46,13 @@ class Config:
     `memory://`; `embedder` is a name, or "none".
 
     `embedder_options` are the keyword arguments of the embedder's class: `base_url`, `api_key`, `dims`, `folder`, …
+    `embedder_dims`, where it is said, must be the dims of the embedder's vectors.
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
     embedder: str = "minilm"
     embedder_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    embedder_dims: int | None = None
     index_budget_bytes: int = 1 << 30
     lock_wait_s: float = 10.0
     settings: Settings = field(default_factory=Settings)

@@ -1,0 +1,98 @@
+"""The configuration file: where it is, what it may say, and what a first one looks like."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+from mnemic.config.keys import KEY_OF, KEYS, Key
+from mnemic.errors import ConfigError
+
+CONFIG_VARIABLE = "MNEMIC_CONFIG"
+_SECTIONS = frozenset(path[:end] for path in KEY_OF for end, c in enumerate(path) if c == ".")
+
+
+def own_file(environment: Mapping[str, str]) -> Path:
+    """`mnemic/config.toml` in the user's configuration folder (`$XDG_CONFIG_HOME`, else `~/.config`)."""
+    folder = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(folder) / "mnemic" / "config.toml"
+
+
+def find_file(named: str | Path | None, environment: Mapping[str, str]) -> Path | None:
+    """The file that counts: the one named, else `$MNEMIC_CONFIG`, else the user's own where there is one.
+
+    Raises `ConfigError` when a file that was named is not there.
+    """
+    told = named or environment.get(CONFIG_VARIABLE)
+    path = Path(told).expanduser() if told else own_file(environment)
+    if path.is_file():
+        return path
+    if not told:
+        return None
+    by = "" if named else f" (named by {CONFIG_VARIABLE})"
+    raise ConfigError(f"there is no configuration file {path}{by}; `mnemic init` writes a first one")
+
+
+def read_file(path: Path) -> dict[str, object]:
+    """The values of a file by key, not yet checked. Raises `ConfigError`, with the line where that is known, for what
+    is no TOML, for bytes that are not UTF-8, and for a key nobody knows, with the nearest one.
+    """
+    try:
+        content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: {error}") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path} is no TOML: {error}") from error
+    return dict(_flat(content, "", path))
+
+
+def first_file() -> str:
+    """The text of a first configuration file: every key with its meaning and its default, as comments."""
+    lines = [
+        "# Mnemic's configuration. What is commented out shows the default. `mnemic config show` tells what counts."
+    ]
+    section = ""
+    for key in KEYS:
+        here, _, name = key.path.rpartition(".")
+        if here != section:
+            section = here
+            lines += ["", f"# [{section}]"]
+        example = json.dumps(key.default) if key.default is not None else _EXAMPLES.get(key.path, '"…"')
+        lines.append(f"# {name} = {example}  # {key.about}")
+    return "\n".join(lines) + "\n"
+
+
+_EXAMPLES = {
+    "store": '"~/memory.db"',
+    "embedder.options": "{ threads = 2 }",
+    "memory.embedding.dimensions": "384",
+    "memory.embedding.model": '"bge-small-en-v1.5-q"',
+    "memory.storage.type": '"postgresql"',
+    "memory.storage.url": '"postgresql://localhost:5432/mnemic"',
+}
+
+
+def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tuple[str, object]]:
+    for name, value in content.items():
+        place = f"{prefix}{name}"
+        key: Key | None = KEY_OF.get(place)
+        if key is not None:
+            yield place, value
+        elif place not in _SECTIONS:
+            raise ConfigError(f"{path}: {place} is no key{_nearest(place)}")
+        elif isinstance(value, Mapping):
+            yield from _flat(cast("Mapping[str, object]", value), f"{place}.", path)
+        else:
+            raise ConfigError(f"{path}: {place} must be a table of keys and values, as [{place}]")
+
+
+def _nearest(place: str) -> str:
+    """A hint at the key that was probably meant."""
+    found = difflib.get_close_matches(place, [*KEY_OF, *_SECTIONS], n=1, cutoff=0.6)
+    return f"; did you mean {found[0]}?" if found else "; `mnemic config show` lists all keys"

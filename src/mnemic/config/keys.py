@@ -1,0 +1,137 @@
+"""The keys that can be set: what each means, what it may hold, and which environment variable says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from mnemic.model.scope import Level
+from mnemic.model.settings import Settings
+
+Reader = Callable[[object], object]
+"""Gives the value as the engine takes it; raises ValueError, saying what would be acceptable."""
+
+STORAGE_TYPES = ("sqlite", "postgresql", "memory")
+MILLION_BYTES = 1 << 20
+
+
+def text(value: object) -> str:
+    """A text with something in it."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a text")
+    return value
+
+
+def free_text(value: object) -> str:
+    """Any text, an empty one too."""
+    if not isinstance(value, str):
+        raise ValueError("a text")  # noqa: TRY004 -- readers say what is acceptable by ValueError alone
+    return value
+
+
+def whole(value: object) -> int:
+    """A whole number from 0."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("a whole number from 0")
+    return value
+
+
+def counting(value: object) -> int:
+    """A whole number from 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError("a whole number from 1")
+    return value
+
+
+def positive(value: object) -> float:
+    """A number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ValueError("a number above 0")
+    return float(value)
+
+
+def fraction(value: object) -> float:
+    """A number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError("a number from 0 to 1")
+    return float(value)
+
+
+def table(value: object) -> Mapping[str, object]:
+    """A table of keys and values."""
+    if not isinstance(value, Mapping):
+        raise ValueError("a table of keys and values")  # noqa: TRY004 -- as in `free_text`
+    return cast("Mapping[str, object]", value)
+
+
+def storage_type(value: object) -> str:
+    """One of `STORAGE_TYPES`."""
+    if value not in STORAGE_TYPES:
+        raise ValueError(f"one of {', '.join(STORAGE_TYPES)}")
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One thing that can be set. `path` is its place in the file; `variables` are more names in the environment, after
+    the one that follows from the path. `setting` is the field of `Settings` it fills, in units of `unit`.
+    """
+
+    path: str
+    reader: Reader
+    about: str
+    default: object = None
+    variables: tuple[str, ...] = ()
+    is_secret: bool = False
+    setting: str = ""
+    unit: float = 1
+
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """The variables that set it, the first one winning: MNEMIC_RECALL_LIMIT for recall.limit."""
+        return (f"MNEMIC_{self.path.upper().replace('.', '_').replace('-', '_')}", *self.variables)
+
+
+def _number(path: str, reader: Reader, about: str, setting: str, unit: float = 1) -> Key:
+    default = getattr(Settings(), setting)
+    return Key(path, reader, about, default if unit == 1 else default / unit, setting=setting, unit=unit)
+
+
+LEVEL_LIMIT = "context.level-limits."
+
+KEYS: tuple[Key, ...] = (
+    Key("store", text, "a path, sqlite:///path, postgresql://user:password@host/database or memory://"),
+    Key("embedder.name", text, "what turns texts into vectors, or none", "minilm", ("MNEMIC_EMBEDDER",)),
+    Key("embedder.options", table, "its own options, such as base_url"),
+    Key("memory.embedding.model", text, "another way to say embedder.name"),
+    Key("memory.embedding.dimensions", counting, "how long its vectors are; opening fails when they are not"),
+    Key("memory.embedding.query-prefix", free_text, "what the embedder puts before a question"),
+    Key("memory.storage.type", storage_type, "sqlite, postgresql or memory"),
+    Key("memory.storage.url", text, "where the store is; another way to say store", None, ("PGVECTOR_URL",)),
+    Key("memory.storage.username", text, "who logs in, where the url says nobody", None, ("PGVECTOR_USER",)),
+    Key("memory.storage.password", text, "the password", None, ("PGVECTOR_PASSWORD",), is_secret=True),
+    Key("memory.storage.lock-wait-s", positive, "seconds to wait for another writer", 10.0),
+    Key("memory.index.budget-mb", counting, "memory for indexes, in MiB", 1024),
+    _number("memory.short-term.ttl-minutes", positive, "how long a session's memory lives", "session_memory_ttl_s", 60),
+    _number("memory.short-term.max-memories", counting, "live memories that a session keeps", "max_session_memories"),
+    _number(
+        "memory.long-term.min-importance", fraction, "what a context takes of user and agent level", "min_importance"
+    ),
+    _number("memory.long-term.max-results", counting, "most memories of user and agent in a context", "max_results"),
+    _number("recall.limit", counting, "most hits of a recall", "recall_limit"),
+    _number("recall.fallback-limit", whole, "most memories when nothing matched", "fallback_limit"),
+    _number("recall.max-query-chars", counting, "longest question, in characters", "max_query_chars"),
+    _number("context.budget-tokens", whole, "tokens that memory may add to a prompt", "context_tokens"),
+    _number("context.history-messages", whole, "messages of the session that are shown", "window_messages"),
+    *(
+        Key(f"{LEVEL_LIMIT}{level.value}", whole, f"most of {level.value} level in a context", limit)
+        for level, limit in Settings().level_limits.items()
+    ),
+    _number("limits.max-text-chars", counting, "longest text of a memory or message", "max_text_chars"),
+    _number("limits.max-metadata-bytes", counting, "largest metadata, as JSON", "max_metadata_bytes"),
+)
+"""Every key, in the order of the file that `mnemic init` writes."""
+
+KEY_OF: Mapping[str, Key] = {key.path: key for key in KEYS}
+LEVELS = tuple(Level)

@@ -1,0 +1,211 @@
+"""From an argument, the environment, a file and the defaults to one Config, and where each value came from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from mnemic.config.files import find_file, read_file
+from mnemic.config.keys import KEYS, LEVEL_LIMIT, LEVELS, MILLION_BYTES, Key, text
+from mnemic.config.values import MEMORY_URL, Config, own_store, with_login
+from mnemic.errors import ConfigError
+from mnemic.model.settings import Settings
+
+MASK = "***"
+_SECRET_OPTIONS = ("key", "password", "secret", "token")
+_SERVED = ("openai", "ollama", "nomic-embed-text", "mxbai-embed-large")
+"""Embedders whose vectors come from a server: they are told the dims, so that nobody needs to ask."""
+
+
+class Rank(IntEnum):
+    """Where a value comes from; the higher wins."""
+
+    DEFAULT = 0
+    FILE = 1
+    ENVIRONMENT = 2
+    ARGUMENT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value of a key that counts, and where it came from, in words."""
+
+    key: str
+    value: object = field(repr=False)
+    origin: str
+    rank: Rank
+    is_secret: bool = False
+
+    @property
+    def shown(self) -> object:
+        """The value without passwords, keys and tokens."""
+        whole = self.value
+        if isinstance(whole, str):
+            return MASK if self.is_secret else _without_password(whole)
+        if not isinstance(whole, Mapping):
+            return whole
+        options = cast("Mapping[str, object]", whole)
+        return {name: MASK if _is_secret(name) else option for name, option in options.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """What counts: the configuration, every key with its value and origin, and the file that was read."""
+
+    config: Config
+    values: tuple[Value, ...]
+    file: Path | None
+
+
+def load_config(
+    store: str | Path | None = None,
+    *,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Config:
+    """The configuration that counts; see `resolve`."""
+    return resolve(store, file=file, environment=environment).config
+
+
+def resolve(
+    store: str | Path | None = None,
+    *,
+    file: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Effective:
+    """Look for each key in the arguments, the environment (`MNEMIC_…`), the file and the defaults, in this order.
+
+    `file` None means `$MNEMIC_CONFIG`, else the user's own file. Raises `ConfigError`, naming the place, for a file
+    that is not there, an unknown key and a value that cannot be.
+    """
+    variables = os.environ if environment is None else environment
+    path = find_file(file, variables)
+    told = read_file(path) if path else {}
+    values = {key.path: _value(key, variables, told, path) for key in KEYS}
+    if store is not None:
+        values["store"] = Value("store", str(store), "argument", Rank.ARGUMENT)
+    _only_one(values, told, path)
+    values["store"] = _store(values, variables, path)
+    return Effective(_config(values), tuple(values.values()), path)
+
+
+def _value(key: Key, variables: Mapping[str, str], told: Mapping[str, object], path: Path | None) -> Value:
+    for name in key.environment:
+        if variables.get(name):
+            given = _from_text(key, variables[name])
+            return _checked(key, given, f"environment {name}", Rank.ENVIRONMENT)
+    if key.path in told:
+        return _checked(key, told[key.path], f"file {path}", Rank.FILE)
+    return Value(key.path, key.default, "default", Rank.DEFAULT, key.is_secret)
+
+
+def _from_text(key: Key, given: str) -> object:
+    """Numbers and tables in the environment are written as JSON."""
+    if isinstance(key.default, str) or key.reader is text:
+        return given
+    try:
+        return json.loads(given)
+    except (ValueError, RecursionError):
+        return given
+
+
+def _checked(key: Key, given: object, origin: str, rank: Rank) -> Value:
+    try:
+        return Value(key.path, key.reader(given), origin, rank, key.is_secret)
+    except ValueError as error:
+        told = MASK if key.is_secret else repr(given)
+        raise ConfigError(f"{key.path} must be {error}, not {told:.120} ({origin})") from error
+
+
+def _only_one(values: Mapping[str, Value], told: Mapping[str, object], path: Path | None) -> None:
+    """Two keys of one file that say the same thing cannot both be meant."""
+    for one, other in (("store", "memory.storage.url"), ("embedder.name", "memory.embedding.model")):
+        if one in told and other in told:
+            raise ConfigError(f"{path}: {one} and {other} say the same thing; keep one of them")
+    if "store" in told and "memory.storage.type" in told and values["memory.storage.url"].value is None:
+        raise ConfigError(f"{path}: store and memory.storage.type say the same thing; keep one of them")
+
+
+def _store(values: Mapping[str, Value], variables: Mapping[str, str], path: Path | None) -> Value:
+    """The store that counts, said by `store` or by the keys of memory.storage."""
+    said, url, kind = values["store"], values["memory.storage.url"], values["memory.storage.type"]
+    if said.rank >= max(url.rank, kind.rank) and said.rank > Rank.DEFAULT:
+        return replace(said, value=_place(str(said.value), said.rank, path))
+    if kind.value == "memory":
+        return replace(kind, key="store", value=MEMORY_URL)
+    if url.value is not None:
+        _fits(kind, str(url.value))
+        login = [cast("str | None", values[f"memory.storage.{part}"].value) for part in ("username", "password")]
+        return replace(url, key="store", value=_place(with_login(str(url.value), *login), url.rank, path))
+    if kind.value == "postgresql":
+        raise ConfigError(
+            "memory.storage.type is postgresql; say memory.storage.url, or PGVECTOR_URL in the environment"
+        )
+    return replace(said, value=own_store(variables))
+
+
+def _fits(kind: Value, url: str) -> None:
+    is_postgres = url.removeprefix("jdbc:").startswith(("postgresql://", "postgres://"))
+    if kind.value is not None and (kind.value == "postgresql") != is_postgres:
+        raise ConfigError(f"memory.storage.type is {kind.value}, but memory.storage.url is {_without_password(url)}")
+
+
+def _place(store: str, rank: Rank, path: Path | None) -> str:
+    """A path in a file counts from the folder of that file; a leading ~ is the user's home folder."""
+    if "://" in store or rank is Rank.ARGUMENT:
+        return store
+    place = Path(store).expanduser()
+    return str(path.parent / place if path and rank is Rank.FILE else place)
+
+
+def _config(values: Mapping[str, Value]) -> Config:
+    def of(path: str) -> Any:
+        return values[path].value
+
+    name, model = values["embedder.name"], values["memory.embedding.model"]
+    embedder = str(model.value if model.rank > name.rank else name.value)
+    options = dict(cast("Mapping[str, object]", of("embedder.options") or {}))
+    dims, prefix = of("memory.embedding.dimensions"), of("memory.embedding.query-prefix")
+    if dims is not None and embedder.partition(":")[0] in _SERVED:
+        options.setdefault("dims", dims)
+    if prefix is not None:
+        options["query_prefix"] = prefix
+    return Config(
+        store=of("store"),
+        embedder=embedder,
+        embedder_options=options,
+        embedder_dims=dims,
+        index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
+        lock_wait_s=of("memory.storage.lock-wait-s"),
+        settings=_settings(values),
+    )
+
+
+def _settings(values: Mapping[str, Value]) -> Settings:
+    given: dict[str, Any] = {}
+    for key in KEYS:
+        if key.setting:
+            value: Any = values[key.path].value
+            given[key.setting] = value if key.unit == 1 else value * key.unit
+    limits = {level: cast("int", values[f"{LEVEL_LIMIT}{level.value}"].value) for level in LEVELS}
+    return Settings(level_limits=limits, **given)
+
+
+def _is_secret(name: str) -> bool:
+    return any(word in name.lower() for word in _SECRET_OPTIONS)
+
+
+def _without_password(value: str) -> str:
+    if "://" not in value:
+        return value
+    try:
+        password = urlsplit(value.removeprefix("jdbc:")).password
+    except ValueError:
+        return MASK
+    return value.replace(f":{password}@", f":{MASK}@") if password else value

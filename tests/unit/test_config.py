@@ -1,0 +1,257 @@
+"""Configuration: argument, environment, file, default, in this order; and errors that say what to change."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mnemic import Mnemic, Scope
+from mnemic.build import build
+from mnemic.config import Config, load_config, resolve
+from mnemic.config.files import first_file
+from mnemic.config.keys import KEYS
+from mnemic.errors import ConfigError
+from mnemic.model.scope import Level
+from mnemic.model.settings import Settings
+
+BGE_PREFIX = "Represent this sentence for searching relevant passages: "
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "mnemic" / "config.toml"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+
+
+def write(file: Path, content: str) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(content, encoding="utf-8")
+
+
+def origin(key: str, environment: dict[str, str], store: str | None = None) -> tuple[object, str]:
+    (value,) = (value for value in resolve(store, environment=environment).values if value.key == key)
+    return value.shown, value.origin
+
+
+class TestOrder:
+    def test_without_anything_the_defaults_count(self, environment: dict[str, str], tmp_path: Path):
+        config = load_config(environment=environment)
+        assert config == Config(store=str(tmp_path / "data" / "mnemic" / "memory.db"))
+        assert resolve(environment=environment).file is None
+
+    def test_each_place_wins_over_the_one_below_it(self, file: Path, environment: dict[str, str]):
+        assert origin("store", environment)[1] == "default"
+        write(file, 'store = "memory.db"\n[recall]\nlimit = 7\n')
+        assert origin("store", environment) == (str(file.parent / "memory.db"), f"file {file}")
+        assert origin("recall.limit", environment) == (7, f"file {file}")
+        environment |= {"MNEMIC_STORE": "memory://", "MNEMIC_RECALL_LIMIT": "9"}
+        assert origin("store", environment) == ("memory://", "environment MNEMIC_STORE")
+        assert origin("recall.limit", environment) == (9, "environment MNEMIC_RECALL_LIMIT")
+        assert origin("store", environment, "other.db") == ("other.db", "argument")
+
+    def test_a_file_is_named_by_argument_else_by_environment_else_it_is_the_users_own(
+        self, file: Path, environment: dict[str, str], tmp_path: Path
+    ):
+        for number, path in enumerate((file, tmp_path / "b.toml", tmp_path / "c.toml"), start=1):
+            write(path, f"recall = {{ limit = {number} }}")
+        assert load_config(environment=environment).settings.recall_limit == 1
+        environment["MNEMIC_CONFIG"] = str(tmp_path / "b.toml")
+        assert load_config(environment=environment).settings.recall_limit == 2
+        assert load_config(file=tmp_path / "c.toml", environment=environment).settings.recall_limit == 3
+
+    def test_a_file_that_was_named_must_be_there(self, environment: dict[str, str], tmp_path: Path):
+        with pytest.raises(ConfigError, match="mnemic init"):
+            load_config(file=tmp_path / "gone.toml", environment=environment)
+        with pytest.raises(ConfigError, match="named by MNEMIC_CONFIG"):
+            load_config(environment=environment | {"MNEMIC_CONFIG": str(tmp_path / "gone.toml")})
+
+    def test_an_open_memory_takes_the_same_values(
+        self, file: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.delenv("MNEMIC_STORE", raising=False)
+        write(file, 'store = "own.db"\nembedder.name = "none"\n[recall]\nlimit = 2\n')
+        with Mnemic.open() as mnemic:
+            mnemic.remember_many(Scope(user="ana"), ["tea one", "tea two", "tea three"])
+            assert len(mnemic.recall(Scope(user="ana"), "tea")) == 2
+            assert mnemic.recall(Scope(user="ana"), "tea").hits[0].similarity is None
+        assert (file.parent / "own.db").is_file()
+        with Mnemic.open(Config(store="memory://", embedder="none")) as mnemic:  # a Config is taken as it is
+            mnemic.remember_many(Scope(user="ana"), ["tea one", "tea two", "tea three"])
+            assert len(mnemic.recall(Scope(user="ana"), "tea")) == 3
+
+
+class TestSections:
+    @pytest.mark.requirement("N-35")
+    def test_the_model_its_dimensions_and_its_query_prefix(self, file: Path, environment: dict[str, str]):
+        write(
+            file,
+            'store = "memory://"\n[memory.embedding]\nmodel = "bge-small-en-v1.5-q"\ndimensions = 384\n'
+            f'query-prefix = "{BGE_PREFIX}"\n',
+        )
+        embedder = build(load_config(environment=environment)).embedder
+        assert embedder is not None
+        assert "bge-small-en-v1.5" in embedder.space.model
+        assert (embedder.space.dims, embedder.space.query_prefix) == (384, BGE_PREFIX)
+
+    def test_other_dimensions_than_the_models_are_refused(self, file: Path, environment: dict[str, str]):
+        write(file, 'store = "memory://"\n[memory.embedding]\nmodel = "minilm"\ndimensions = 768\n')
+        with pytest.raises(ConfigError, match="384 dims, not 768"):
+            build(load_config(environment=environment))
+
+    def test_a_server_is_told_its_dims(self, file: Path, environment: dict[str, str]):
+        write(file, '[memory.embedding]\nmodel = "nomic-embed-text"\ndimensions = 768\n')
+        config = load_config(environment=environment)
+        assert (config.embedder, config.embedder_options) == ("nomic-embed-text", {"dims": 768})
+
+    @pytest.mark.requirement("N-36")
+    def test_the_storage_and_its_login_from_the_environment(self, file: Path, environment: dict[str, str]):
+        write(
+            file,
+            '[memory.storage]\ntype = "postgresql"\nurl = "postgresql://db:5432/mnemic"\n'
+            'username = "u"\npassword = "p"\n',
+        )
+        assert load_config(environment=environment).store == "postgresql://u:p@db:5432/mnemic"
+        environment |= {"PGVECTOR_USER": "eve", "PGVECTOR_PASSWORD": "a/b"}
+        assert load_config(environment=environment).store == "postgresql://eve:a%2Fb@db:5432/mnemic"
+        environment["PGVECTOR_URL"] = "jdbc:postgresql://other/x"
+        assert load_config(environment=environment).store == "postgresql://eve:a%2Fb@other/x"
+        shown = [str(value.shown) for value in resolve(environment=environment).values]
+        assert not any("a/b" in text or "a%2Fb" in text for text in shown)
+        assert load_config("memory://", environment=environment).store == "memory://"
+
+    @pytest.mark.parametrize(
+        "content, told",
+        [
+            ('[memory.storage]\ntype = "postgresql"', "PGVECTOR_URL"),
+            ('[memory.storage]\ntype = "postgresql"\nurl = "a.db"', "is postgresql, but"),
+            ('[memory.storage]\ntype = "sqlite"\nurl = "postgresql://u:secret@db/x"', "is sqlite, but"),
+            ('store = "a.db"\n[memory.storage]\nurl = "b.db"', "keep one of them"),
+            ('store = "a.db"\n[memory.storage]\ntype = "sqlite"', "keep one of them"),
+            ('embedder.name = "none"\n[memory.embedding]\nmodel = "minilm"', "keep one of them"),
+        ],
+    )
+    def test_what_contradicts_itself_is_refused(self, file: Path, environment: dict[str, str], content: str, told: str):
+        write(file, content)
+        with pytest.raises(ConfigError, match=told) as refused:
+            load_config(environment=environment)
+        assert "secret" not in str(refused.value)
+
+    def test_a_storage_in_memory_or_in_a_file(self, file: Path, environment: dict[str, str]):
+        write(file, '[memory.storage]\ntype = "memory"')
+        assert load_config(environment=environment).store == "memory://"
+        write(file, '[memory.storage]\ntype = "sqlite"\nurl = "~/x.db"')
+        assert load_config(environment=environment).store == str(Path("~/x.db").expanduser())
+
+    @pytest.mark.requirement("N-38")
+    def test_numbers_of_short_and_long_term_memory(self, file: Path, environment: dict[str, str]):
+        defaults = load_config(environment=environment).settings
+        assert (defaults.session_memory_ttl_s, defaults.max_session_memories) == (3600.0, 100)
+        assert (defaults.min_importance, defaults.max_results) == (0.5, 10)
+        write(
+            file,
+            "[memory.short-term]\nttl-minutes = 5\nmax-memories = 3\n"
+            "[memory.long-term]\nmin-importance = 0.25\nmax-results = 2\n[context.level-limits]\nuser = 1\n",
+        )
+        settings = load_config(environment=environment).settings
+        assert (settings.session_memory_ttl_s, settings.max_session_memories) == (300.0, 3)
+        assert (settings.min_importance, settings.max_results) == (0.25, 2)
+        assert settings.level_limits == Settings().level_limits | {Level.USER: 1}
+
+    @pytest.mark.requirement("N-38")
+    def test_a_context_takes_what_is_important_enough_and_no_more_than_the_limit(self, environment: dict[str, str]):
+        environment |= {
+            "MNEMIC_STORE": "memory://",
+            "MNEMIC_MEMORY_LONG_TERM_MIN_IMPORTANCE": "0.4",
+            "MNEMIC_MEMORY_LONG_TERM_MAX_RESULTS": "2",
+        }
+        scope = Scope(user="ana")
+        with Mnemic.open(load_config(environment=environment)) as mnemic:
+            importance = {"tea one": 0.3, "tea two": 0.4, "tea three": 0.5, "tea four": 0.6}
+            mnemic.remember_many(scope, [{"text": t, "importance": i} for t, i in importance.items()])
+            context = mnemic.context(scope, "tea")
+        assert len(context.recall.hits) == 2
+        assert "tea one" not in {hit.text for hit in context.recall.hits}
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "content, told",
+        [
+            ("[recal]\nlimit = 3", r"recal is no key; did you mean recall\?"),
+            ("[recall]\nlimits = 3", r"recall.limits is no key; did you mean recall.limit\?"),
+            ("[memory.short-term]\nttl_minutes = 3", r"did you mean memory.short-term.ttl-minutes\?"),
+            ("flavour = 3", "mnemic config show"),
+            ("recall = 3", r"recall must be a table.*as \[recall\]"),
+            ("[recall]\nlimit = 0", "recall.limit must be a whole number from 1, not 0"),
+            ("[recall]\nlimit = true", "recall.limit must be a whole number from 1, not True"),
+            ("[context]\nbudget-tokens = -1", "whole number from 0"),
+            ("[memory.short-term]\nttl-minutes = inf", "a number above 0"),
+            ("[memory.long-term]\nmin-importance = 2", "a number from 0 to 1"),
+            ("[embedder]\noptions = 3", "a table of keys and values"),
+            ("[memory.storage]\ntype = 'oracle'", "one of sqlite, postgresql, memory"),
+            ("store = ''", "store must be a text"),
+            ("[memory.embedding]\nquery-prefix = 3", "must be a text"),
+            ("[recall]\nlimit = \n# end", "line 2"),
+            ("a" * 5 + "=" + "[" * 20_000, "is no TOML"),
+        ],
+    )
+    def test_what_is_wrong_is_named_with_its_place(
+        self, file: Path, environment: dict[str, str], content: str, told: str
+    ):
+        write(file, content)
+        with pytest.raises(ConfigError, match=told) as refused:
+            load_config(environment=environment)
+        assert str(file) in str(refused.value)
+
+    def test_bytes_that_are_no_text_are_refused_and_a_mark_at_the_start_is_none(
+        self, file: Path, environment: dict[str, str]
+    ):
+        write(file, "")
+        file.write_bytes(b"\xef\xbb\xbf[recall]\nlimit = 4\n")
+        assert load_config(environment=environment).settings.recall_limit == 4
+        file.write_bytes(b"# caf\xe9\n")
+        with pytest.raises(ConfigError, match="not UTF-8"):
+            load_config(environment=environment)
+
+    def test_a_wrong_variable_is_named(self, environment: dict[str, str]):
+        with pytest.raises(ConfigError, match="environment MNEMIC_RECALL_LIMIT"):
+            load_config(environment=environment | {"MNEMIC_RECALL_LIMIT": "many"})
+
+    def test_an_empty_variable_counts_as_absent(self, environment: dict[str, str]):
+        assert load_config(environment=environment | {"MNEMIC_RECALL_LIMIT": ""}).settings.recall_limit == 5
+
+
+class TestSecrets:
+    def test_no_secret_is_shown(self, environment: dict[str, str]):
+        environment |= {
+            "MNEMIC_STORE": "postgresql://ana:hunter2@db/x",
+            "MNEMIC_EMBEDDER_OPTIONS": '{"api_key": "hunter2", "base_url": "http://localhost:1234/v1"}',
+            "MNEMIC_MEMORY_STORAGE_PASSWORD": "hunter2",
+        }
+        effective = resolve(environment=environment)
+        shown = {value.key: value.shown for value in effective.values}
+        assert shown["store"] == "postgresql://ana:***@db/x"
+        assert shown["embedder.options"] == {"api_key": "***", "base_url": "http://localhost:1234/v1"}
+        assert "hunter2" not in f"{shown} {effective!r}"
+
+
+class TestFirstFile:
+    def test_it_says_every_key_and_changes_nothing(self, file: Path, environment: dict[str, str]):
+        write(file, first_file())
+        assert load_config(environment=environment) == load_config(environment={**environment, "XDG_CONFIG_HOME": "/x"})
+        assert all(key.about in first_file() for key in KEYS)
+
+    def test_what_it_has_commented_out_is_valid(self, file: Path, environment: dict[str, str]):
+        lines = [line.removeprefix("# ") for line in first_file().splitlines()[1:]]
+        tomllib.loads("\n".join(lines))
+        one_of = ("model", "url", "type", "username", "password", "options", "dimensions", "query-prefix")
+        write(file, "\n".join(line for line in lines if not line.startswith(one_of)))
+        assert load_config(environment=environment).settings == Settings()
