@@ -1,19 +1,23 @@
-"""One real PostgreSQL for all tests of a run, and of all its workers; a new schema for each store."""
+"""One real PostgreSQL for all tests of a run, and of all its workers; an empty schema for each store."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from mnemic.adapters.stores.postgres import PostgresStore
+
+TABLES = ("vectors", "spaces", "messages", "memories", "conversations", "jobs", "history", "profiles", "partitions")
+MakePostgres = Callable[..., PostgresStore]
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +35,7 @@ def postgres_url(testrun_uid: str) -> Iterator[str]:
 
     server = get_server(place / "data", cleanup_mode="delete")
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        # Tests end processes, not machines. Stopping a server that has to flush the files of so many schemas took 70 s.
+        # Tests end processes, not machines; to flush the files of all schemas took longer than the tests.
         connection.execute("ALTER SYSTEM SET fsync = off")
         connection.execute("SELECT pg_reload_conf()")
     yield server.get_uri()
@@ -41,19 +45,63 @@ def postgres_url(testrun_uid: str) -> Iterator[str]:
         place.rmdir()  # another worker may still have its server there
 
 
-MakePostgres = Callable[..., PostgresStore]
+class Schemas:
+    """Gives out empty schemas; one whose stores are all closed is emptied and given out again."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._made = 0
+        self._in_use: Counter[str] = Counter()
+        self._free: list[str] = []
+
+    def open(self, schema: str | None, **options: float) -> PostgresStore:
+        """A store in this schema, or in an empty one, which its connections are named after too."""
+        schema = schema or self._empty()
+        if schema in self._free:
+            self._free.remove(schema)
+        schemas = self
+
+        class CountedStore(PostgresStore):
+            is_counted = False
+
+            def close(self) -> None:
+                super().close()
+                if self.is_counted:
+                    self.is_counted = False
+                    schemas.let_go(self.schema)
+
+        store = CountedStore(f"{self.url}&application_name={schema}", schema=schema, **options)  # pyright: ignore[reportArgumentType] -- whole numbers are numbers
+        store.is_counted = True
+        self._in_use[schema] += 1
+        return store
+
+    def let_go(self, schema: str) -> None:
+        """One store of it was closed."""
+        self._in_use[schema] -= 1
+        if self._in_use[schema] == 0 and schema.startswith("empty_"):
+            self._free.append(schema)
+
+    def _empty(self) -> str:
+        if not self._free:
+            self._made += 1
+            return f"empty_{os.getpid()}_{self._made}"
+        schema = self._free.pop()
+        with psycopg.connect(self.url, options=f"-c search_path={schema}") as connection:
+            for table in TABLES:
+                connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+        return schema
+
+
+@pytest.fixture(scope="session")
+def schemas(postgres_url: str) -> Schemas:
+    return Schemas(postgres_url)
 
 
 @pytest.fixture
-def make_postgres(postgres_url: str, request: pytest.FixtureRequest) -> MakePostgres:
-    """Opens a store in a new schema at every call, or in the one named, which its connections are named after too;
-    options are the store's.
-    """
-    numbers = count(1)
-    name = f"test_{os.getpid()}_{abs(hash(request.node.nodeid)):x}"
+def make_postgres(schemas: Schemas) -> MakePostgres:
+    """Opens a store in an empty schema at every call, or in the one named; options are the store's."""
 
     def make(schema: str | None = None, **options: float) -> PostgresStore:
-        schema = schema or f"{name}_{next(numbers)}"
-        return PostgresStore(f"{postgres_url}&application_name={schema}", schema=schema, **options)  # pyright: ignore[reportArgumentType] -- whole numbers are numbers
+        return schemas.open(schema, **options)
 
     return make

@@ -12,7 +12,7 @@ import pytest
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.model.item import Kind, State
 from mnemic.model.scope import Level, Scope
-from mnemic.testing.samples import ANNA, NOW, SPACE, a_memory, a_vector, add_memories, add_vectors, unit
+from mnemic.testing.samples import ANNA, NOW, SPACE, a_memory, a_vector, add_memories, add_vectors, new_id, unit
 
 Row = tuple[object, ...]
 NORTH, NEAR, HALFWAY, EAST = (1.0, 0.0, 0.0), (0.9, 0.1, 0.0), (0.5, 0.5, 2**-0.5), (0.0, 1.0, 0.0)
@@ -20,7 +20,7 @@ NORTH, NEAR, HALFWAY, EAST = (1.0, 0.0, 0.0), (0.9, 0.1, 0.0), (0.5, 0.5, 2**-0.
 
 @pytest.fixture
 def store(make_postgres: Callable[..., PostgresStore]) -> Iterator[PostgresStore]:
-    store = make_postgres()
+    store = make_postgres(f"search_{new_id()}")  # an index made here would be in the way elsewhere
     yield store
     store.close()
 

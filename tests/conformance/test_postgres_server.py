@@ -216,12 +216,12 @@ def test_threads_that_open_a_new_store_at_once_make_it_once(make_postgres: MakeP
 
 
 def test_a_schema_of_a_newer_mnemic_is_refused_with_the_line_that_helps(
-    store: PostgresStore, admin: psycopg.Connection, make_postgres: MakePostgres
+    admin: psycopg.Connection, make_postgres: MakePostgres
 ):
-    admin.execute("SELECT set_config('search_path', %s, false)", [store.schema])
-    admin.execute("INSERT INTO schema_version (version) VALUES (9999)")
+    make_postgres("newer").close()
+    admin.execute("INSERT INTO newer.schema_version (version) VALUES (9999)")
     with pytest.raises(ConfigError, match="pip install --upgrade mnemic"):
-        make_postgres(store.schema)
+        make_postgres("newer")
 
 
 def test_a_schema_with_another_programs_tables_is_refused_and_left_alone(

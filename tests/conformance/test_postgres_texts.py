@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from mnemic.adapters.stores.memory.filters import matches
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.postgres.texts import decode_text, encode_text
-from mnemic.model.filter import Condition, Not, Scalar, parse_filter
+from mnemic.model.filter import Condition, Not, Scalar
 from mnemic.model.item import Provenance
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.testing.samples import (
@@ -121,10 +121,9 @@ def test_every_text_field_returns_unchanged(store: PostgresStore, text: str):
         assert work.jobs.list([partition], [job.state], 9) == [job]
         assert work.history.of(visible, memory.id) == [entry]
         assert work.partitions.all() == [partition]
-        assert work.memories.ids(visible, a_query(filter=Condition(("metadata", text), "contains", text))) == {
-            memory.id
-        }
-        assert work.memories.ids(visible, a_query(filter=parse_filter({"text": {"contains": text}}))) == {memory.id}
+        for path in (("text",), ("metadata", text)):
+            condition = Condition(path, "contains", text)
+            assert work.memories.ids(visible, a_query(filter=condition)) == {memory.id}
 
 
 @pytest.mark.requirement("N-14")
@@ -187,7 +186,7 @@ def test_text_order_is_by_code_point(store: PostgresStore):
     add_memories(store, *memories)
     with store.read() as work:
         for pivot in texts:
-            found = work.memories.list(ANNA.visibility, a_query(filter=parse_filter({"text": {"lt": pivot}})))
+            found = work.memories.list(ANNA.visibility, a_query(filter=Condition(("text",), "lt", pivot)))
             assert {memory.text for memory in found} == {text for text in texts if text < pivot}
 
 
