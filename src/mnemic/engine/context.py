@@ -4,16 +4,18 @@ budget.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Generic, TypeVar
 
 from mnemic.engine.parallel import gather
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
 from mnemic.engine.question import Question, Selection
 from mnemic.engine.recall import answer
+from mnemic.errors import BackendError
 from mnemic.model.context import ChatMessage, Citation, Context, Placement
 from mnemic.model.item import Message, Role
 from mnemic.model.profile import ProfileEntry
@@ -25,6 +27,8 @@ from mnemic.text.sentences import sentences
 
 CUT_MARK = " […]"
 _HAN = re.compile(r"[㐀-鿿]")
+_Found = TypeVar("_Found")
+_log = logging.getLogger("mnemic.context")
 _SHOWN_ROLES = (Role.USER, Role.ASSISTANT)
 
 
@@ -65,22 +69,38 @@ class _Budget:
 def context(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
     """The whole prompt around a message: system prompt, profile, working memory, facts, session history, message.
 
-    Sources that wait for a server are read at the same time. A source that fails for a reason of its own leaves its
-    block out only where the store itself still answers; errors of the store are raised.
+    Sources that wait for a server are read at the same time. A source that fails is left out, logged as a warning,
+    counted and named in `degraded`: a chat goes on without its memory, it never fails because of it.
     """
     question = request.question
     wide = replace(question, limit=_wide_limit(request), limits={}, max_results=None, min_importance=0.0)
-    sources: dict[str, Callable[[], object]] = {
-        "history": lambda: _history(parts, scope, request),
-        "profile": lambda: get_profile(parts, scope),
-        "recall": lambda: answer(parts, scope, wide),
-    }
-    found, timings = gather(parts, sources)
-    history = cast("list[Message]", found["history"])
-    profile = cast("list[ProfileEntry]", found["profile"])
-    built = _Assembly(parts, scope, request).build(history, profile, cast("Recall", found["recall"]), timings)
+    nothing = Recall(question.text, (), (), {})
+    history = _Source[list[Message]](parts, "history", [], lambda: _history(parts, scope, request))
+    profile = _Source[list[ProfileEntry]](parts, "profile", [], lambda: get_profile(parts, scope))
+    recalled = _Source[Recall](parts, "recall", nothing, lambda: answer(parts, scope, wide))
+    sources = (history, profile, recalled)
+    timings = gather(parts, {source.name: source.read for source in sources})
+    failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
+    built = _Assembly(parts, scope, request).build(history.found, profile.found, recalled.found, timings)
     parts.accesses.note(parts.store, built.recall.hits, parts.clock.now())
-    return built
+    return replace(built, degraded=(*built.degraded, *failed))
+
+
+class _Source(Generic[_Found]):
+    """One source of a context: what it found, or nothing and why."""
+
+    def __init__(self, parts: Parts, name: str, nothing: _Found, reader: Callable[[], _Found]) -> None:
+        self.name, self.found, self.failure = name, nothing, ""
+        self._parts, self._reader = parts, reader
+
+    def read(self) -> None:
+        """Ask the source; an error of its backend is kept instead of raised."""
+        try:
+            self.found = self._reader()
+        except BackendError as error:
+            self.failure = type(error).__name__
+            _log.warning("the %s is missing from a context (%s)", self.name, self.failure)
+            self._parts.observer.count("mnemic.context.missing", source=self.name)
 
 
 def _wide_limit(request: ContextRequest) -> int | None:

@@ -130,7 +130,8 @@ def test_why_not_names_the_stage_at_which_a_memory_was_lost(mnemic: Mnemic, cloc
     assert mnemic.why_not(ANNA, short.id, "tea").stage == "time"
     mnemic.merge(ANNA, [ended.id, tea.id])
     lost = mnemic.why_not(ANNA, tea.id, "tea")
-    assert lost.stage == "state" and ended.id in lost.reason
+    assert lost.stage == "state"
+    assert ended.id in lost.reason
     with pytest.raises(NotFoundError):
         mnemic.why_not(Scope(user="bert"), tea.id, "tea")
 
