@@ -7,6 +7,7 @@ wait and knows no reason).
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, LiteralString, cast
@@ -72,11 +73,11 @@ class Connections:
             raise UnavailableError(
                 f"all {self._target.pool_size} connections to {self._place} are in use; raise pool_size or try again"
             )
-        try:
-            return self._begun(sql)
-        except BaseException:
-            self._free.release()
-            raise
+        with ExitStack() as if_it_fails:
+            if_it_fails.callback(self._free.release)
+            connection = self._begun(sql)
+            if_it_fails.pop_all()
+        return connection
 
     def give_back(self, connection: Connection[Row]) -> None:
         """End a loan; a connection that is not idle any more is closed."""
@@ -110,29 +111,33 @@ class Connections:
                 return connection
             except psycopg.OperationalError:
                 connection.close()
-        connection = self._connect()
-        with translated_errors("starting a transaction", self._place):
-            connection.execute(query(sql))
-        return connection
+        return self._connected(sql)
 
-    def _connect(self) -> Connection[Row]:
+    def _connected(self, sql: str) -> Connection[Row]:
         target = self._target
-        try:
-            connection = psycopg.connect(
-                target.url,
-                autocommit=True,
-                connect_timeout=max(round(target.connect_timeout_s), 1),
-                client_encoding="utf8",
-                fallback_application_name="mnemic",
-            )
-        except psycopg.Error as error:
-            raise refused(error, self._place) from error
-        register(connection)
         settings = {
             "schema": target.schema,
             "lock_wait_ms": str(round(target.lock_wait_s * 1000)),
             "statement_timeout_ms": str(round(target.statement_timeout_s * 1000)),
         }
-        with translated_errors("setting up the connection", self._place):
-            connection.execute(query(statements("connection")["set_up"]), settings)
+        with ExitStack() as if_it_fails:
+            connection = self._connect()
+            if_it_fails.callback(connection.close)
+            register(connection)
+            with translated_errors("starting a transaction", self._place):
+                connection.execute(query(statements("connection")["set_up"]), settings)
+                connection.execute(query(sql))
+            if_it_fails.pop_all()
         return connection
+
+    def _connect(self) -> Connection[Row]:
+        try:
+            return psycopg.connect(
+                self._target.url,
+                autocommit=True,
+                connect_timeout=max(round(self._target.connect_timeout_s), 1),
+                client_encoding="utf8",
+                fallback_application_name="mnemic",
+            )
+        except psycopg.Error as error:
+            raise refused(error, self._place) from error
