@@ -7,7 +7,7 @@ export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test style types layers proof check fix requirements surface bench drill docs constraints clean
+.PHONY: help setup run test style types layers proof check fix requirements surface reference bench drill docs constraints clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -57,6 +57,9 @@ requirements: .venv/.dev ## list every requirement with the tests that prove it
 
 surface: .venv/.dev ## write down the public surface, after a change of it that is meant
 	@$(BIN)/python scripts/public_surface.py --write
+
+reference: .venv/.dev surface ## write down the commands and the public surface, after a change of them that is meant
+	@$(BIN)/python scripts/cli_reference.py --write
 
 bench: .venv/.dev ## run every script under benchmarks/; results are written beside them
 	@for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
-from mnemic.cli import capture, evaluate, memory, recall, remember, tour
+from mnemic.cli import (
+    capture,
+    configure,
+    context,
+    edit,
+    evaluate,
+    memory,
+    profile,
+    recall,
+    remember,
+    tour,
+    transfer,
+    upkeep,
+)
 from mnemic.cli.failures import (
     EXIT_CODES,
     UNEXPECTED,
@@ -32,7 +45,10 @@ Examples:
 mnemic tour
 mnemic remember --user ana "Ana is building a sailing simulator in Rust"
 mnemic recall --user ana "how is my coding project?" --explain
+mnemic context --user ana "how is my coding project?" --explain
 mnemic memory list --user ana
+mnemic import --user ana conversations.json --dry-run
+mnemic doctor
 """
 
 
@@ -45,17 +61,21 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(help=HELP, epilog=EXAMPLES)(_options)
-    for part in (remember, recall, capture, tour):
+    for part in (remember, recall, context, capture, transfer, upkeep, configure, tour):
         part.register(app)
-    memories = typer.Typer(help="List, add, show and delete memories.", no_args_is_help=True, rich_markup_mode=None)
-    memory.register(memories)
-    app.add_typer(memories, name="memory")
-    evaluations = typer.Typer(
-        help="Measure how good and how fast Mnemic is.", no_args_is_help=True, rich_markup_mode=None
-    )
-    evaluate.register(evaluations)
-    app.add_typer(evaluations, name="eval")
+    _group(app, "memory", "List, add, show, change, judge and delete memories.", memory.register, edit.register)
+    _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)
+    _group(app, "jobs", "Work that must still be done, and work that gave up.", upkeep.register_jobs)
+    _group(app, "config", "What is configured, and where.", configure.register_config)
+    _group(app, "eval", "Measure how good and how fast Mnemic is.", evaluate.register)
     return app
+
+
+def _group(app: typer.Typer, name: str, told: str, *registers: Callable[[typer.Typer], None]) -> None:
+    group = typer.Typer(help=told, no_args_is_help=True, rich_markup_mode=None)
+    for register in registers:
+        register(group)
+    app.add_typer(group, name=name)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import cast
 
 from mnemic.errors import InvalidInputError
 
 STDIN = "-"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def text_or_stdin(text: str) -> str:
@@ -20,6 +22,25 @@ def text_or_stdin(text: str) -> str:
         return text
     content = _stdin()
     return content.removesuffix("\n").removesuffix("\r") if content.endswith("\n") else content
+
+
+def file_text(name: str) -> str:
+    """The content of a text file, or, for "-", of the standard input; a byte order mark at its start is dropped.
+
+    Raises `InvalidInputError`, naming the file and what is wrong with it.
+    """
+    try:
+        content = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"{name} cannot be read: {error.strerror}") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = content.count(b"\n", 0, error.start) + 1
+        hint = "; it looks like UTF-16" if content[:2] in _UTF16_MARKS else ""
+        raise InvalidInputError(
+            f"{name} is not UTF-8 text (line {place}){hint}; save it as UTF-8 and try again"
+        ) from error
 
 
 def messages_from_stdin() -> list[object]:

@@ -50,7 +50,7 @@ class RecallOptions:
     def arguments(self) -> RecallFields:
         """The arguments of `Mnemic.recall` that were given. Raises `InvalidInputError` for what cannot be read."""
         given: RecallFields = {
-            "limits": dict(_level_limit(text) for text in self.limits or ()),
+            "limits": dict(level_limit(text) for text in self.limits or ()),
             "levels": self.levels or (),
             "kinds": self.kinds or (),
             "filter": json_mapping(self.filter, "filter"),
@@ -112,6 +112,14 @@ def explanation(hit: Hit) -> str:
     return f"{hit.score:.2f} = {parts}{similarity}{memory}"
 
 
+def level_limit(text: str) -> tuple[str, int]:
+    """A level and its cap, from `user=3`. Raises `InvalidInputError`."""
+    level, _, count = text.partition("=")
+    if not count.isdecimal():
+        raise InvalidInputError(f"--level-limit {text!r} must look like user=3")
+    return level, int(count)
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     examples = """
@@ -121,10 +129,3 @@ def register(app: typer.Typer) -> None:
         mnemic recall --user ana ""     # general background: the most important memories
     """
     command(app, "recall", examples=examples)(ask)
-
-
-def _level_limit(text: str) -> tuple[str, int]:
-    level, _, count = text.partition("=")
-    if not count.isdecimal():
-        raise InvalidInputError(f"--level-limit {text!r} must look like user=3")
-    return level, int(count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,10 +24,13 @@ Store = Annotated[
     str | None,
     typer.Option(
         "--store",
-        envvar="MNEMIC_STORE",
-        help="A path, sqlite:///path or memory://; by default your own store in your data folder.",
+        help="A path, sqlite:///path, postgresql://… or memory://; else MNEMIC_STORE, else as configured.",
         metavar="STORE",
     ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", help="A configuration file; else MNEMIC_CONFIG, else your own.", metavar="FILE"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 
@@ -40,6 +44,7 @@ class ScopeOptions:
     session: Session = None
     org: Org = "default"
     store: Store = None
+    config: ConfigFile = None
     as_json: AsJson = False
 
     @property
@@ -50,5 +55,6 @@ class ScopeOptions:
     def open(self) -> Mnemic:
         """The store, open; what is written is written down as done from the command line."""
         from mnemic.api import Mnemic
+        from mnemic.config import load_config
 
-        return Mnemic.open(self.store, actor=ACTOR)
+        return Mnemic.open(load_config(self.store, file=self.config), actor=ACTOR)

@@ -1,0 +1,115 @@
+"""`mnemic context`: what is put in front of a model that is about to answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemic.cli.input import json_mapping
+from mnemic.cli.options import command
+from mnemic.cli.output import moment, note, one_line, printable, show_json, write
+from mnemic.cli.recall import level_limit
+from mnemic.cli.scope_options import ScopeOptions
+from mnemic.model.context import Context, Placement
+from mnemic.model.unicode import check_unicode
+
+if TYPE_CHECKING:
+    from mnemic.api import ContextFields
+
+Message = Annotated[str, typer.Argument(help="What the user says now; the memory is searched for it.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """The arguments of `Mnemic.context`, as options; what is not given comes from the configuration."""
+
+    system: Annotated[str | None, typer.Option(help="Your own system prompt; it stays in front.")] = None
+    budget: Annotated[
+        int | None, typer.Option("--budget", "--budget-tokens", help="Tokens that memory may add; 2048 unless said.")
+    ] = None
+    placement: Annotated[
+        Placement | None, typer.Option(help="One leading system message, or a prefix that stays the same.")
+    ] = None
+    history_messages: Annotated[int | None, typer.Option(help="Messages of the session that are shown.")] = None
+    role: Annotated[str | None, typer.Option(help="What the user is, as the model is told.")] = None
+    model: Annotated[str | None, typer.Option(help="The name of the model, as it is told.")] = None
+    language: Annotated[str | None, typer.Option(help="en or zh; that of the question unless said.")] = None
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Most facts in all.")] = None
+    limits: Annotated[
+        list[str] | None, typer.Option("--level-limit", help="Most facts of a level, as user=3; may be repeated.")
+    ] = None
+    is_unlimited: Annotated[bool, typer.Option("--all", help="Without the limits per level; the budget stays.")] = False
+    filter: Annotated[str | None, typer.Option(help="Conditions on memories in JSON.")] = None
+    min_similarity: Annotated[float | None, typer.Option(help="Drop what is less similar, 0 to 1.")] = None
+    as_of: Annotated[str | None, typer.Option(help="What was true in the world at this time, ISO 8601.")] = None
+    known_at: Annotated[str | None, typer.Option(help="What was known at this time, ISO 8601.")] = None
+    deadline_ms: Annotated[float | None, typer.Option(help="Answer within so many milliseconds.")] = None
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell on the standard error what was cited, and where the time went.")
+    ] = False
+
+    def arguments(self) -> ContextFields:
+        """The arguments of `Mnemic.context` that were given. Raises `InvalidInputError` for what cannot be read."""
+        given: ContextFields = {
+            "role": self.role,
+            "model": self.model,
+            "language": self.language,
+            "filter": json_mapping(self.filter, "filter"),
+            "min_similarity": self.min_similarity,
+            "as_of": self.as_of,
+            "known_at": self.known_at,
+            "deadline_ms": self.deadline_ms,
+        }
+        if self.system is not None:
+            given["system"] = self.system
+        if self.budget is not None:
+            given["budget_tokens"] = self.budget
+        if self.placement is not None:
+            given["placement"] = self.placement
+        if self.history_messages is not None:
+            given["history_messages"] = self.history_messages
+        if self.limit is not None:
+            given["limit"] = self.limit
+        if self.limits or self.is_unlimited:
+            given["limits"] = None if self.is_unlimited else dict(level_limit(text) for text in self.limits or ())
+        return given
+
+
+def assemble(message: Message, asking: ScopeOptions, wanted: ContextOptions) -> None:
+    """Show the messages as they would be sent to a model: system prompt, profile, facts, session, and the message."""
+    scope, arguments = asking.scope, wanted.arguments()
+    check_unicode(message, "query")
+    for name in ("role", "model"):
+        check_unicode(arguments.get(name) or "", name)
+    with asking.open() as mnemic:
+        context = mnemic.context(scope, message, **arguments)
+    if asking.as_json:
+        show_json(context)
+        return
+    for sent in context.messages:
+        write(f"--- {sent.role.value} ---\n{printable(sent.content)}\n")
+    for source in context.degraded:
+        note(f"degraded: {source}")
+    if wanted.explain:
+        _explain(context)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    examples = """
+        mnemic context --user ana --session s1 "what should I cook tonight?"
+        mnemic context --user ana "what should I cook?" --budget 500 --placement before_last_user --explain
+        mnemic context --user ana "what should I cook?" --system "You are a cook." --json
+    """
+    command(app, "context", examples=examples)(assemble)
+
+
+def _explain(context: Context) -> None:
+    note(f"{context.token_count} tokens from memory, in the blocks {', '.join(context.blocks)}")
+    for citation in context.citations:
+        source = f" of {one_line(citation.source)}" if citation.source else ""
+        note(f"[{citation.number}] {citation.item_id} · {citation.kind}{source} · {moment(citation.observed_at)}")
+    parts = {**context.timings_ms, **{f"recall.{name}": ms for name, ms in context.recall.timings_ms.items()}}
+    note("took " + ", ".join(f"{name} {ms:.1f} ms" for name, ms in parts.items()))
