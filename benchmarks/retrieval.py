@@ -30,7 +30,7 @@ ABOUT = """# Retrieval
 Share of what should be found, per question and averaged; R@k, any@k and nDCG@10 as `mnemic.evaluation.metrics` defines
 them, over single messages and documents; session any@5 over their sessions. In brackets: SQLite FTS5 with BM25 and no
 model. Questions that the memory cannot answer are not scored. p50 is one recall of 100 hits, embedding included, with
-whatever else the machine did.
+whatever else the machine did; with haystacks it is the first recall of its memory, and reads it into the index.
 """
 
 
