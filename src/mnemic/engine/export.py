@@ -36,6 +36,8 @@ def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -
     header = {"format": FORMAT, "version": VERSION, "exported_at": to_json(parts.clock.now())}
     yield _line("header", header)
     for entry in get_profile(parts, scope):
+        if levels and entry.partition.level not in levels:
+            break
         yield _line("profile", {**_place(entry.partition), **_values(entry)})
     for message in _messages(parts, visible):
         yield _line("message", {**_place(message.partition), **_values(message)})

@@ -43,20 +43,29 @@ def import_logs(
     """
     report = ImportReport(reading.format, skipped=reading.skipped, problems=reading.problems, is_dry_run=is_dry_run)
     total = sum(len(conversation.messages) for conversation in reading.conversations)
-    done = 0
+    done, seen = 0, set[tuple[str | None, str | None]]()
     for conversation in reading.conversations:
         place = replace(scope, session=_session_name(conversation, scope))
+        end = done + len(conversation.messages)
         for batch in _batches(_usable(parts, conversation, report)):
             messages = [message for exchange in batch for message in exchange]
             known = _known(parts, place, messages)
-            report.known["message"] += len(known)
-            report.added["message"] += len(messages) - len(known)
-            if not is_dry_run and len(known) < len(messages):
+            new = {(place.session, m.external_id) for m in messages if m.external_id not in known} - seen
+            seen |= new
+            if new and not is_dry_run:
                 capture(parts, place, batch)
+            report.added.update({"message": len(new)} if new else {})
+            report.known.update({"message": len(messages) - len(new)} if len(new) < len(messages) else {})
             done += len(messages)
-            if progress is not None:
-                progress(done, total)
+            _tell(progress, done, total)
+        done = end
+        _tell(progress, done, total)
     return report
+
+
+def _tell(progress: Progress | None, done: int, total: int) -> None:
+    if progress is not None:
+        progress(done, total)
 
 
 def _session_name(conversation: LoggedConversation, scope: Scope) -> str:

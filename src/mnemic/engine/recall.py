@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,7 +14,7 @@ from mnemic.engine.embedding import query_vector
 from mnemic.engine.freshness import search
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Selection, Watch
-from mnemic.engine.score import Scored, by_relevance, by_similarity
+from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import MESSAGE, IndexQuery
 from mnemic.model.clocktime import to_microseconds
@@ -24,6 +25,7 @@ from mnemic.model.recall import Contribution, Hit, Recall
 from mnemic.model.scope import Scope, Visibility
 
 _BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be valid
+_WORD = re.compile(r"\w+")
 _log = logging.getLogger("mnemic.recall")
 
 
@@ -87,6 +89,8 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vector: NDArra
         allowed=allowed,
         messages_until=_messages_until(question),
         include_inactive=question.is_about_the_past,
+        words=frozenset(_WORD.findall(question.text.casefold())),
+        neighbours=0 if is_similarity else NEIGHBOURS,
     )
     found = search(parts, query)
     if question.min_similarity is not None:

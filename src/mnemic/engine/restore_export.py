@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -13,21 +14,21 @@ from numpy.typing import NDArray
 from mnemic.engine.capture import indexed_text as message_text
 from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.export import FORMAT, VERSION
-from mnemic.engine.fields import from_json
+from mnemic.engine.export_records import Record, RecordReader
 from mnemic.engine.import_logs import ImportReport, Progress
-from mnemic.engine.inputs import check_fraction, check_line, check_metadata, check_text
 from mnemic.engine.parts import Parts
-from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
+from mnemic.engine.profile import get_profile
 from mnemic.engine.remember import indexed_text as memory_text
-from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Item, Memory, Message, Role
+from mnemic.errors import ConflictError, InvalidInputError
+from mnemic.model.history import HistoryEntry
+from mnemic.model.item import Item, Memory, Message, State
 from mnemic.model.profile import ProfileEntry
-from mnemic.model.scope import Level, Partition, Scope
+from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.normalise import dedup_key
 
 BATCH = 200
+_ALL = 1 << 40
+_KEEPS_ITS_KEY = (State.ACTIVE, State.QUARANTINED)
 
 
 def restore_export(
@@ -35,22 +36,24 @@ def restore_export(
 ) -> ImportReport:
     """Take in the records of an export, in batches of one transaction each; repeating it changes nothing.
 
-    Rows go to the scope's own user, agent and org, whoever exported them. A line that cannot be read is reported with
-    its number and does not stop the rest. Raises `InvalidInputError` when it is no export, or of a newer version.
+    Rows go to the scope's own user, agent and org, whoever exported them; what was deleted here does not come back. A
+    line that cannot be used is reported with its number and does not stop the rest. Raises `InvalidInputError` when it
+    is no export, or of a newer version.
     """
-    records, report = _records(lines), ImportReport(FORMAT, is_dry_run=is_dry_run)
-    batch: list[tuple[int, Mapping[str, Any]]] = []
+    report = ImportReport(FORMAT, is_dry_run=is_dry_run)
+    restoring = _Restoring(parts, scope, report)
+    batch: list[tuple[int, Record]] = []
     number = 0
-    for number, record in records:
+    for number, record in _records(lines):
         if isinstance(record, str):
             report.problems.append(f"line {number}: {record}")
             continue
         batch.append((number, record))
-        if len(batch) >= BATCH and record["type"] != "history":
-            _Batch(parts, scope, report).take(batch[:-1])
+        if len(batch) > BATCH and record["type"] != "history":  # the history of an item goes with it
+            restoring.take(batch[:-1])
             batch = batch[-1:]
-            _tell(progress, number)
-    _Batch(parts, scope, report).take(batch)
+            _tell(progress, number - 1)
+    restoring.take(batch)
     _tell(progress, number)
     return report
 
@@ -72,7 +75,7 @@ def _records(lines: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any] | st
         if not line.strip():
             continue
         try:
-            record: Any = json.loads(line)
+            record: Any = json.loads(line.removeprefix("\ufeff"))
         except (ValueError, RecursionError) as error:
             record = f"no JSON: {error}"
         if is_first:
@@ -92,150 +95,168 @@ def _check_header(record: Any) -> None:
     if header.get("format") != FORMAT:
         raise InvalidInputError("this is no Mnemic export: its first line must be the header that `export` writes")
     if header.get("version") != VERSION:
-        raise InvalidInputError(f"export version {header.get('version')!r} is not known here; update Mnemic")
+        raise InvalidInputError(f"export version {header.get('version')!r:.40} is not known here; update Mnemic")
 
 
+@dataclass(slots=True)
 class _Batch:
-    """Takes some records in within one transaction."""
+    """What some records say, ready to be written in one transaction; items with the number of their line."""
+
+    facts: list[ProfileEntry] = field(default_factory=list[ProfileEntry])
+    items: list[tuple[int, Item]] = field(default_factory=list[tuple[int, Item]])
+
+
+class _Restoring:
+    """One import under way: what it has seen, and where it writes."""
 
     def __init__(self, parts: Parts, scope: Scope, report: ImportReport) -> None:
         self._parts, self._scope, self._report = parts, scope, report
+        self._reader = RecordReader(parts, scope)
+        self._seen: set[tuple[object, ...]] = set()
+        self._entries: set[str] = set()
+        self._taken: dict[tuple[Partition, str], set[int]] = {}
 
-    def take(self, numbered: list[tuple[int, Mapping[str, Any]]]) -> None:
-        items: list[Item] = []
-        history: dict[str, list[HistoryEntry]] = {}
-        facts: list[ProfileEntry] = []
+    def take(self, numbered: Sequence[tuple[int, Record]]) -> None:
+        """Write some records down. History goes with the item that it is of."""
+        batch, history = _Batch(), defaultdict[str, list[HistoryEntry]](list)
         for number, record in numbered:
             try:
-                self._sort(record, items, history, facts)
-            except (KeyError, TypeError, ValueError, MnemicError) as error:
-                self._report.problems.append(f"line {number}: not usable ({type(error).__name__}: {error})")
-        self._write_profile(facts)
-        self._write(items, history)
-
-    def _write_profile(self, facts: list[ProfileEntry]) -> None:
-        there = {entry.key: entry.value for entry in get_profile(self._parts, self._scope)} if facts else {}
-        new = [entry for entry in facts if there.get(entry.key) != entry.value]
-        if new and not self._report.is_dry_run:
-            with self._parts.store.write() as work:
-                work.profiles.put(new)
-        self._report.known["profile"] += len(facts) - len(new)
-        self._report.added["profile"] += len(new)
-
-    def _sort(
-        self,
-        record: Mapping[str, Any],
-        items: list[Item],
-        history: dict[str, list[HistoryEntry]],
-        facts: list[ProfileEntry],
-    ) -> None:
-        match record["type"]:
-            case "profile":
-                values = _values(ProfileEntry, record)
-                check_profile_fact(self._parts, values["key"], values["value"])
-                facts.append(ProfileEntry(partition=profile_partition(self._scope), **values))
-            case "message":
-                message = Message(partition=self._partition(record), **_values(Message, record))
-                items.append(self._checked_message(message))
-            case "memory":
-                memory = Memory(partition=self._partition(record), **_values(Memory, record))
-                items.append(self._checked_memory(memory))
-            case "history":
-                entry = HistoryEntry(partition=self._partition(record), **_values(HistoryEntry, record))
-                history.setdefault(entry.item_id, []).append(entry)
-            case other:
-                raise InvalidInputError(f"unknown type {other!r}")
-
-    def _checked_message(self, message: Message) -> Message:
-        check_text(message.text, "text", self._parts.settings)
-        for name in ("id", "session", "turn_id"):
-            check_line(getattr(message, name), name)
-        if not isinstance(message.position, int) or not isinstance(message.turn, int):  # pyright: ignore[reportUnnecessaryIsInstance] -- read from a file
-            raise InvalidInputError("position and turn must be whole numbers")
-        return replace(message, metadata=check_metadata(message.metadata, self._parts.settings))
-
-    def _checked_memory(self, memory: Memory) -> Memory:
-        """The memory, with everything checked that the engine itself would never have written."""
-        check_text(memory.text, "text", self._parts.settings)
-        check_line(memory.id, "id")
-        for name in ("context", "snippet", "source"):
-            check_line(getattr(memory, name), name, limit=self._parts.settings.max_text_chars)
-        for name in ("importance", "confidence"):
-            check_fraction(getattr(memory, name), name)
-        metadata = check_metadata(memory.metadata, self._parts.settings)
-        private = self._scope.agent if memory.private_agent is not None else None
-        if memory.private_agent is not None and private is None:
-            raise InvalidInputError("it is private to an agent, and the scope names none")
-        return replace(memory, metadata=metadata, dedup_key=dedup_key(memory.text), private_agent=private)
-
-    def _partition(self, record: Mapping[str, Any]) -> Partition:
-        level = Level(record["level"])
-        session = record.get("level_session") if level is Level.SESSION else None
-        return replace(self._scope, session=session or self._scope.session).partition(level)
-
-    def _write(self, items: list[Item], history: Mapping[str, list[HistoryEntry]]) -> None:
-        if not items:
-            return
-        texts = [message_text(i.name, i.text) if isinstance(i, Message) else memory_text(i) for i in items]
-        vectors = None if self._report.is_dry_run else document_vectors(self._parts, texts)
-        if self._report.is_dry_run:
-            with self._parts.store.read() as work:
-                new = self._unknown(work, items)
-        else:
-            with self._parts.store.write() as work:
-                new = self._insert(work, self._unknown(work, items), texts, items)
-                work.history.add([entry for item in new for entry in history.get(item.id, [])])
-                self._put_vectors(work, new, dict(zip((i.id for i in items), vectors, strict=False)) if vectors else {})
-        for item in items:
-            counter = self._report.added if any(item is one for one in new) else self._report.known
-            counter["message" if isinstance(item, Message) else "memory"] += 1
-
-    def _put_vectors(self, work: UnitOfWork, new: list[Item], vectors: Mapping[str, NDArray[np.float32]]) -> None:
-        """Vectors of new rows, which keep the time of their last change; by a job where there are none."""
-        for item in new:
-            at = item.updated_at if isinstance(item, Memory) else item.created_at
-            ready = [vectors[item.id]] if item.id in vectors else None
-            put_vectors(self._parts, work, [(item.partition, item.id)], ready, at)
-
-    def _unknown(self, work: UnitOfWork, items: list[Item]) -> list[Item]:
-        new: list[Item] = []
-        for item in items:
-            visible = replace(self._scope.visibility, partitions=(item.partition,))
-            if isinstance(item, Message):
-                external = [item.external_id] if item.external_id else []
-                is_known = bool(work.messages.get(visible, [item.id])) or bool(
-                    work.messages.by_external_id(item.partition, item.session, external)
-                )
+                noun = self._reader.noun(record)
+            except InvalidInputError as error:
+                self._report.problems.append(f"line {number}: {error}")
+                continue
+            if isinstance(noun, ProfileEntry):
+                batch.facts.append(noun)
+            elif isinstance(noun, HistoryEntry):
+                history[noun.item_id] += [noun] if noun.id not in self._entries else []
+                self._entries.add(noun.id)
             else:
-                is_known = bool(work.memories.get(visible, [item.id])) or (
-                    work.memories.holder(item.partition, item.private_agent, item.dedup_key) is not None
-                )
-            if not is_known:
-                new.append(item)
+                batch.items.append((number, noun))
+        new = self._new(batch)
+        if self._report.is_dry_run:
+            self._count(new)
+            return
+        texts = [_text(item) for _, item in new.items]
+        vectors = document_vectors(self._parts, texts) if texts else None
+        ids = [item.id for _, item in new.items]
+        self._write(new, history, dict(zip(ids, vectors, strict=True)) if vectors else {})
+
+    def _new(self, batch: _Batch) -> _Batch:
+        """What is not here yet, the rest counted as known."""
+        there = {entry.key: entry for entry in get_profile(self._parts, self._scope)} if batch.facts else {}
+        new = _Batch()
+        for fact in batch.facts:
+            old = there.get(fact.key)
+            if old is None or (old.value != fact.value and old.updated_at < fact.updated_at):
+                new.facts.append(fact)
+                there[fact.key] = fact
+            else:
+                self._report.known["profile"] += 1
+        with self._parts.store.read() as work:
+            for number, item in batch.items:
+                keys = _keys(item)
+                if self._seen.isdisjoint(keys) and not self._is_known(work, item):
+                    self._seen.update(keys)
+                    new.items.append((number, item))
+                else:
+                    self._report.known[_kind(item)] += 1
         return new
 
-    def _insert(self, work: UnitOfWork, new: list[Item], texts: list[str], items: list[Item]) -> list[Item]:
-        text_of = {id(item): text for item, text in zip(items, texts, strict=True)}
-        added: list[Item] = []
-        for item in new:
-            terms = self._parts.terms(text_of[id(item)])
-            if isinstance(item, Message):
-                conversation = work.messages.conversation(item.partition, item.session, item.observed_at)
-                place = max(item.position, conversation.messages + 1)
-                work.messages.add([(replace(item, position=place), self._parts.terms(item.name, item.text))])
-                added.append(item)
-            elif work.memories.add([(item, terms)])[0]:
-                added.append(item)
-        return added
+    def _is_known(self, work: UnitOfWork, item: Item) -> bool:
+        """True when it is here, was here and is deleted, or when another says the same in its place."""
+        visible = Visibility((item.partition,), self._scope.agent)
+        if work.history.of(visible, item.id):
+            return True
+        if isinstance(item, Message):
+            external = [item.external_id] if item.external_id else []
+            return bool(work.messages.get(visible, [item.id])) or bool(
+                work.messages.by_external_id(item.partition, item.session, external)
+            )
+        is_held = item.state in _KEEPS_ITS_KEY and work.memories.holder(
+            item.partition, item.private_agent, item.dedup_key
+        )
+        return bool(is_held) or bool(work.memories.get(visible, [item.id]))
+
+    def _write(
+        self,
+        batch: _Batch,
+        history: Mapping[str, list[HistoryEntry]],
+        vectors: Mapping[str, NDArray[np.float32]],
+        *,
+        is_appended: bool = False,
+    ) -> None:
+        """Write all or nothing; where somebody else wrote meanwhile, one by one, and what still cannot be is told."""
+        if not batch.facts and not batch.items:
+            return
+        try:
+            with self._parts.store.write() as work:
+                work.profiles.put(batch.facts)
+                for _, item in sorted(batch.items, key=_order):
+                    self._insert(work, item, is_appended=is_appended)
+                    work.history.add([replace(e, partition=item.partition) for e in history.get(item.id, ())])
+                    self._put_vector(work, item, vectors)
+            self._count(batch)
+        except ConflictError as error:
+            self._taken.clear()
+            if len(batch.items) + bool(batch.facts) > 1:
+                self._write(_Batch(facts=batch.facts), history, vectors)
+                for one in batch.items:
+                    self._write(_Batch(items=[one]), history, vectors)
+            elif not is_appended:
+                self._write(batch, history, vectors, is_appended=True)
+            else:
+                self._report.problems += [f"line {number}: {error}" for number, _ in batch.items]
+
+    def _insert(self, work: UnitOfWork, item: Item, *, is_appended: bool) -> None:
+        if isinstance(item, Message):
+            terms = self._parts.terms(item.name, item.text)
+            place = self._position(work, item, is_appended=is_appended)
+            work.messages.add([(replace(item, position=place), terms)])
+        elif not work.memories.add([(item, self._parts.terms(memory_text(item)))])[0]:
+            raise ConflictError("another memory says the same already")
+
+    def _position(self, work: UnitOfWork, message: Message, *, is_appended: bool) -> int:
+        """Its own place in the conversation, or, where that is taken, the next one at the end."""
+        conversation = work.messages.conversation(message.partition, message.session, message.observed_at)
+        key = (message.partition, message.session)
+        if key not in self._taken:
+            visible = Visibility((message.partition,), None)
+            said = work.messages.latest(visible, message.session, _ALL) if conversation.messages else []
+            self._taken[key] = {other.position for other in said}
+        is_free = not is_appended and message.position not in self._taken[key]
+        place = message.position if is_free else conversation.messages + 1
+        self._taken[key].add(place)
+        return place
+
+    def _put_vector(self, work: UnitOfWork, item: Item, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+        """The vector of a new row, which keeps the time of its last change; by a job where there is none."""
+        at = item.updated_at if isinstance(item, Memory) else item.created_at
+        ready = [vectors[item.id]] if item.id in vectors else None
+        put_vectors(self._parts, work, [(item.partition, item.id)], ready, at)
+
+    def _count(self, batch: _Batch) -> None:
+        kinds = ["profile"] * len(batch.facts) + [_kind(item) for _, item in batch.items]
+        self._report.added.update(kinds)
 
 
-def _values(noun: type[Any], record: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a noun from a record. Raises KeyError, TypeError or ValueError for what is missing or wrong."""
-    names = [name for name in noun.__dataclass_fields__ if name != "partition"]
-    values = {name: from_json(name, record[name]) for name in names}
-    if noun is Message:
-        values["role"] = Role(values["role"])
-    if noun is HistoryEntry:
-        values["action"] = Action(values["action"])
-        values["at"] = from_json("created_at", record["at"])
-    return values
+def _order(numbered: tuple[int, Item]) -> tuple[int, str, int]:
+    """Messages by their place in the conversation, memories as in the file."""
+    number, item = numbered
+    return (0, item.session, item.position) if isinstance(item, Message) else (1, "", number)
+
+
+def _kind(item: Item) -> str:
+    return "message" if isinstance(item, Message) else "memory"
+
+
+def _text(item: Item) -> str:
+    return message_text(item.name, item.text) if isinstance(item, Message) else memory_text(item)
+
+
+def _keys(item: Item) -> set[tuple[object, ...]]:
+    """What must be unique in its place."""
+    keys: set[tuple[object, ...]] = {(_kind(item), item.partition, item.id)}
+    if isinstance(item, Message):
+        return keys | ({("external", item.partition, item.session, item.external_id)} if item.external_id else set())
+    is_held = item.state in _KEEPS_ITS_KEY
+    return keys | ({("dedup", item.partition, item.private_agent, item.dedup_key)} if is_held else set())

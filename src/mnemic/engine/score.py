@@ -4,11 +4,23 @@ Features, each normalised over the rows that the question may see:
     keyword     BM25, as standard deviations above the mean
     dense       cosine to the question, as standard deviations above the mean; 0 for a row without a vector
     importance  as stored, around 0.5
+
+and of a message, because what a short one means stands around it:
+
+    keyword_before, keyword_after, dense_before, dense_after   those of the message just before and just after it
+    keyword_around, dense_around   the sum of those of the messages two before and two after
+    session_keyword, session_dense   the best of its session, as standard deviations above those of the other sessions
+    answer          keyword_before where the message before asks a question
+    author_named    1 where the question names its author
+    assistant       1 where an assistant or a tool says it
+
+The first three lines are weighted by exp(-length / 80 terms): a long message speaks for itself.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +32,11 @@ from mnemic.ranking.bm25 import Bm25, CollectionStatistics
 from mnemic.ranking.fusion import Population, linear, zscores
 
 NEUTRAL_IMPORTANCE = 0.5
+SPEAKS_FOR_ITSELF_TERMS = 80.0
+NEIGHBOURS = 2
+"""How many messages before and after a candidate are needed to score it."""
+
+_Number = TypeVar("_Number", np.float32, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +65,56 @@ class Scored:
 
 def by_relevance(candidates: Candidates, weights: Weights) -> Scored:
     """Scores from all features."""
+    keyword, dense = _keyword(candidates), _dense(candidates)
     features = {
-        "keyword": _keyword(candidates),
-        "dense": _dense(candidates),
+        "keyword": keyword,
+        "dense": dense,
         "importance": candidates.importances - np.float32(NEUTRAL_IMPORTANCE),
+        **_talk(candidates, keyword, dense),
     }
-    return _scored(
-        candidates,
-        features,
-        {"keyword": weights.keyword, "dense": weights.dense, "importance": weights.importance},
-    )
+    return _scored(candidates, features, {name: weights.of(name) for name in features})
+
+
+def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, Floats]:
+    """The features that a message has from where it stands in its talk; none when no candidate is a message."""
+    where = candidates.surroundings
+    if where is None or not (where.sessions >= 0).any():
+        return {}
+    weight = np.exp(-candidates.lengths / np.float32(SPEAKS_FOR_ITSELF_TERMS))
+    before, after = where.before, where.after
+    around = [_at(before, before), _at(after, after)]
+    keyword_before = _at(keyword, before) * weight
+    return {
+        "keyword_before": keyword_before,
+        "keyword_after": _at(keyword, after) * weight,
+        "dense_before": _at(dense, before) * weight,
+        "dense_after": _at(dense, after) * weight,
+        "keyword_around": (_at(keyword, around[0]) + _at(keyword, around[1])) * weight,
+        "dense_around": (_at(dense, around[0]) + _at(dense, around[1])) * weight,
+        "session_keyword": _best_of_session(keyword, where.sessions),
+        "session_dense": _best_of_session(dense, where.sessions),
+        "answer": np.maximum(keyword_before, 0) * _at(where.is_question.astype(np.float32), before),
+        "author_named": where.is_named.astype(np.float32),
+        "assistant": where.is_assistant.astype(np.float32),
+    }
+
+
+def _at(values: NDArray[_Number], places: NDArray[np.int64]) -> NDArray[_Number]:
+    """The value at each place; 0 (for places: none, -1) where there is none."""
+    missing = -1 if values.dtype == np.int64 else 0
+    if values.size == 0:
+        return values
+    return np.where(places >= 0, values[np.maximum(places, 0)], missing).astype(values.dtype)
+
+
+def _best_of_session(values: Floats, sessions: NDArray[np.int64]) -> Floats:
+    """Of each message the best value of its session, normalised over all messages; 0 for what is no message."""
+    inside = np.flatnonzero(sessions >= 0)
+    best = np.full(int(sessions.max(initial=0)) + 1, -np.inf, dtype=np.float32)
+    np.maximum.at(best, sessions[inside], values[inside])
+    found = np.zeros_like(values)
+    found[inside] = zscores(best[sessions[inside]], Population.of(best[sessions[inside]]))
+    return found
 
 
 def by_similarity(candidates: Candidates, min_similarity: float) -> Scored:

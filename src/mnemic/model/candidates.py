@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +15,56 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Where `n` rows stand in the talk they come from; memories stand nowhere.
+
+    `before`, `after` `(n,) int64`: the place, among the same rows, of the message said just before and just after, -1
+    for none. `sessions (n,) int64`: equal numbers for messages of one session, -1 for none. Of each row `(n,) bool`:
+    `is_named`, its author is named in the question; `is_assistant`, an assistant or a tool says it; `is_question`, it
+    asks.
+    """
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    sessions: NDArray[np.int64]
+    is_named: NDArray[np.bool_]
+    is_assistant: NDArray[np.bool_]
+    is_question: NDArray[np.bool_]
+
+    @classmethod
+    def nowhere(cls, rows: int) -> Surroundings:
+        """The surroundings of rows that stand in no talk, or of which nothing is known."""
+        none, no = np.full(rows, -1, dtype=np.int64), np.zeros(rows, dtype=np.bool_)
+        return cls(before=none, after=none, sessions=none, is_named=no, is_assistant=no, is_question=no)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Surroundings]) -> Surroundings:
+        """Those of several partitions one behind the other; a session never reaches from one into another."""
+        firsts = np.cumsum([0, *(part.before.shape[0] for part in parts)])
+        spans = np.cumsum([0, *(int(part.sessions.max(initial=-1)) + 1 for part in parts)])
+        return cls(
+            before=_moved([part.before for part in parts], firsts),
+            after=_moved([part.after for part in parts], firsts),
+            sessions=_moved([part.sessions for part in parts], spans),
+            is_named=np.concatenate([part.is_named for part in parts]),
+            is_assistant=np.concatenate([part.is_assistant for part in parts]),
+            is_question=np.concatenate([part.is_question for part in parts]),
+        )
+
+
+def _moved(numbers: Sequence[NDArray[np.int64]], by: NDArray[np.int64]) -> NDArray[np.int64]:
+    moved = [np.where(part >= 0, part + offset, -1) for part, offset in zip(numbers, by, strict=False)]
+    return np.concatenate(moved).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexQuery:
     """A search in some partitions, on behalf of `agent` (whose private rows count), at `now` (microseconds).
 
     `terms` are distinct. `vector` is `(dims,) float32`, L2-normalised, or None. `kinds` empty means every kind.
-    `allowed`, when given, names the only ids that may be answered. `dense_limit` bounds the rows that come in by vector
-    alone.
+    `allowed`, when given, names the only ids that may be answered. `words` are those of the question, folded, to
+    know named authors by. `neighbours`: so many messages before and after each candidate come in too. `dense_limit`
+    bounds the rows that come in by vector alone.
     """
 
     partitions: tuple[Partition, ...]
@@ -32,6 +77,8 @@ class IndexQuery:
     allowed: frozenset[str] | None = None
     messages_until: int | None = None
     include_inactive: bool = False
+    words: frozenset[str] = frozenset()
+    neighbours: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +89,7 @@ class Candidates:
     row; `cosines (n,) float32`: NaN without a vector; `importances (n,) float32`; `observed (n,) int64` microseconds.
     Over all rows that the query may see: `items`, `total_length`, `document_frequencies (t,)`, and, over those with a
     vector, `vectors`, `cosine_mean`, `cosine_deviation`. `versions`: of each partition of the query, at the search.
+    `surroundings` None: the index knows of none.
     """
 
     ids: NDArray[np.object_]
@@ -57,3 +105,4 @@ class Candidates:
     cosine_mean: float
     cosine_deviation: float
     versions: tuple[int, ...]
+    surroundings: Surroundings | None = None

@@ -14,7 +14,8 @@ class Change:
 
     `kind` is the memory's kind, or "message". `terms` are blank-separated and made by the analyser. Times are
     microseconds since 1970-01-01 UTC. `vector` is `(dims,) float32`, L2-normalised, of the space asked for, or None.
-    `session`, `position` and `author` are set for messages.
+    `session`, `position`, `author` (the name, "" for none) and `role` are set for messages; `is_question` says that the
+    text of a message ends with a question mark.
     """
 
     item_id: str
@@ -30,3 +31,5 @@ class Change:
     session: str | None = None
     position: int = 0
     author: str = ""
+    role: str = ""
+    is_question: bool = False

@@ -9,11 +9,30 @@ from mnemic.model.scope import Level
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Coefficients of the linear score; each multiplies one feature (see `engine.score`)."""
+    """Coefficients of the linear score; each multiplies the feature of its name (see `engine.score`).
 
-    keyword: float = 1.0
+    Round numbers, the same for every kind of data, chosen on a plateau: doubling or halving any one of them moves no
+    development set by more than about two points. Where they come from: docs/decisions/0007-ranking.md.
+    """
+
+    keyword: float = 1.1
     dense: float = 1.0
+    keyword_before: float = 0.25
+    keyword_after: float = 0.35
+    dense_before: float = 0.1
+    dense_after: float = 0.45
+    keyword_around: float = 0.15
+    dense_around: float = 0.1
+    session_keyword: float = 0.5
+    session_dense: float = 0.3
+    answer: float = 0.5
+    author_named: float = 3.0
+    assistant: float = -1.2
     importance: float = 0.1
+
+    def of(self, feature: str) -> float:
+        """The coefficient of a feature."""
+        return getattr(self, feature)
 
 
 def _level_limits() -> dict[Level, int]:

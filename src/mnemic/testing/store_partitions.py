@@ -10,7 +10,7 @@ import pytest
 from mnemic.model.candidates import MESSAGE
 from mnemic.model.change import Change
 from mnemic.model.clocktime import to_microseconds
-from mnemic.model.item import Kind, State
+from mnemic.model.item import Kind, Role, State
 from mnemic.model.scope import Level, Partition
 from mnemic.ports.store import Reading, StaleTerms, Store
 from mnemic.testing.samples import (
@@ -162,8 +162,16 @@ class PartitionsContract:
             observed_at=to_microseconds(NOW),
             position=1,
             author="Anna",
+            role="user",
         )
-        assert found == [first, replace(first, item_id=nameless.id, position=2, author="user")]
+        assert found == [first, replace(first, item_id=nameless.id, position=2, author="")]
+
+    def test_a_change_of_a_message_says_who_speaks_and_whether_it_asks(self, store: Store):
+        texts = ["Tea?", "Tea? \n", "好吗？", "هل؟", "Tea? Yes", "?!"]
+        add_messages(store, *(a_message(n, text=text, role=Role.TOOL) for n, text in enumerate(texts, start=1)))
+        found = [change for change in changes_of(store, 0) if isinstance(change, Change)]
+        assert [change.is_question for change in found] == [True, True, True, True, False, False]
+        assert {change.role for change in found} == {"tool"}
 
     @pytest.mark.requirement("J-08")
     def test_a_change_holds_the_main_vector_of_the_space_asked_for_or_none(self, store: Store):

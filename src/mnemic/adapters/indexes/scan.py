@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from mnemic.adapters.indexes.evidence import Evidence, joined, nothing
 from mnemic.adapters.indexes.table import Table
-from mnemic.model.candidates import Candidates, Floats, IndexQuery
+from mnemic.model.candidates import Candidates, Floats, IndexQuery, Surroundings
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
@@ -73,6 +73,17 @@ class ScanIndex:
         """The cosine of each of these items that is held with a vector to the unit vector given."""
         with self._guard:
             return self._tables[partition].cosines(vector, ids) if partition in self._tables else {}
+
+    def neighbours(self, partition: Partition, ids: Collection[str], steps: int) -> list[str]:
+        """The ids of the messages up to `steps` before and after these items, as far as they are held."""
+        with self._guard:
+            return self._tables[partition].neighbours(ids, steps) if partition in self._tables else []
+
+    def surroundings(self, partition: Partition, ids: Sequence[str], words: frozenset[str]) -> Surroundings:
+        """Where these items stand in the talk they come from, as far as they are held."""
+        with self._guard:
+            table = self._tables.get(partition)
+            return Surroundings.nowhere(len(ids)) if table is None else table.surroundings(ids, words)
 
     def trim(self) -> None:
         """Forget what was not searched for longest, until the rest is within the budget."""

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.indexes.evidence import Evidence
 from mnemic.errors import InvalidInputError
-from mnemic.model.candidates import MESSAGE, Floats, IndexQuery
+from mnemic.model.candidates import MESSAGE, Floats, IndexQuery, Surroundings
 from mnemic.model.change import Change
+from mnemic.model.item import Role
 
 NEVER = np.iinfo(np.int64).max
 _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with tracemalloc
 _POSTING_BYTES = 8
 _SPARSE_ROWS = 1024
+_NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 
 
 class Postings:
@@ -46,6 +48,12 @@ class Columns:
         self.expires = np.zeros(capacity, dtype=np.int64)
         self.agents = np.zeros(capacity, dtype=np.int32)
         self.kinds = np.zeros(capacity, dtype=np.int32)
+        self.authors = np.zeros(capacity, dtype=np.int32)
+        self.sessions = np.full(capacity, -1, dtype=np.int64)
+        self.before = np.full(capacity, -1, dtype=np.int64)
+        self.after = np.full(capacity, -1, dtype=np.int64)
+        self.assistant = np.zeros(capacity, dtype=np.bool_)
+        self.question = np.zeros(capacity, dtype=np.bool_)
         self.has_vector = np.zeros(capacity, dtype=np.bool_)
         self.vectors = np.zeros((capacity, self.dims), dtype=np.float32)
 
@@ -77,6 +85,9 @@ class Table:
         self._terms: dict[str, Postings] = {}
         self._agents: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
+        self._authors: dict[str, int] = {}
+        self._sessions: dict[str, int] = {}
+        self._talk: dict[tuple[int, int], int] = {}
         self._columns: Columns | None = None
 
     @property
@@ -118,7 +129,9 @@ class Table:
         chosen = _nearest(cosines, wanted, query.dense_limit)
         for posting in slots:
             chosen[posting] |= wanted[posting]
-        places = np.flatnonzero(chosen)
+        for _ in range(query.neighbours):
+            chosen |= _beside(chosen, columns, rows) & wanted
+        places = np.flatnonzero(chosen).astype(np.int64)
         return Evidence(
             ids=np.array([self._ids[slot] for slot in places], dtype=np.object_),
             counts=_counts(places, rows, found, slots),
@@ -131,7 +144,32 @@ class Table:
             document_frequencies=frequencies,
             population=population,
             version=self.version,
+            surroundings=self._surroundings(places, columns, query.words),
         )
+
+    def surroundings(self, ids: Sequence[str], words: frozenset[str]) -> Surroundings:
+        """Where these items stand, in their order; those that are not held stand nowhere."""
+        columns = self._columns or Columns(0)
+        slots = np.array([self._slots.get(i, -1) for i in ids], dtype=np.int64)
+        held = np.flatnonzero(slots >= 0)
+        found = self._surroundings(slots[held], columns, words)
+        rows = len(ids)
+        place = np.append(held, -1)  # so that -1 stays -1
+        spread = Surroundings.nowhere(rows)
+        parts = {name: getattr(spread, name).copy() for name in Surroundings.__dataclass_fields__}
+        for name, values in parts.items():
+            mine = getattr(found, name)
+            values[held] = place[mine] if name in ("before", "after") else mine
+        return Surroundings(**parts)
+
+    def neighbours(self, ids: Collection[str], steps: int) -> list[str]:
+        """The ids of the messages up to `steps` before and after these items."""
+        columns, rows = self._columns or Columns(0), len(self._ids)
+        chosen = np.zeros(rows, dtype=np.bool_)
+        chosen[[self._slots[i] for i in ids if i in self._slots]] = True
+        for _ in range(steps):
+            chosen |= _beside(chosen, columns, rows) & columns.alive[:rows]
+        return [self._ids[slot] for slot in np.flatnonzero(chosen)]
 
     def cosines(self, vector: Floats, ids: Collection[str]) -> dict[str, float]:
         """The cosine of each of these items that has a vector to the unit vector given."""
@@ -171,6 +209,8 @@ class Table:
         columns.expires[slot] = NEVER if change.expires_at is None else change.expires_at
         columns.agents[slot] = _code(self._agents, change.private_agent)
         columns.kinds[slot] = _code(self._kinds, change.kind)
+        if change.session is not None:
+            self._place(slot, change, columns, change.session)
         if change.vector is not None:
             if change.vector.shape[0] != columns.dims:
                 raise InvalidInputError(
@@ -178,6 +218,34 @@ class Table:
                 )
             columns.has_vector[slot] = True
             columns.vectors[slot] = change.vector
+
+    def _place(self, slot: int, change: Change, columns: Columns, session: str) -> None:
+        """Put a message between the one before and the one after it."""
+        code = self._sessions.setdefault(session, len(self._sessions))
+        self._talk[code, change.position] = slot
+        before = self._talk.get((code, change.position - 1), -1)
+        after = self._talk.get((code, change.position + 1), -1)
+        columns.sessions[slot], columns.before[slot], columns.after[slot] = code, before, after
+        if before >= 0:
+            columns.after[before] = slot
+        if after >= 0:
+            columns.before[after] = slot
+        columns.authors[slot] = _code(self._authors, change.author or None)
+        columns.assistant[slot] = change.role in _NO_PERSON
+        columns.question[slot] = change.is_question
+
+    def _surroundings(self, slots: NDArray[np.int64], columns: Columns, words: frozenset[str]) -> Surroundings:
+        place_of = np.full(len(self._ids) + 1, -1, dtype=np.int64)  # the last one is for "none", which is slot -1
+        place_of[slots] = np.arange(slots.shape[0])
+        named = [code for author, code in self._authors.items() if words & set(author.casefold().split())]
+        return Surroundings(
+            before=place_of[columns.before[slots]],
+            after=place_of[columns.after[slots]],
+            sessions=columns.sessions[slots],
+            is_named=np.isin(columns.authors[slots], named),
+            is_assistant=columns.assistant[slots],
+            is_question=columns.question[slots],
+        )
 
     def _visible(self, query: IndexQuery, columns: Columns, rows: int) -> NDArray[np.bool_]:
         agents = columns.agents[:rows]
@@ -233,6 +301,14 @@ def _cosines(
     cosines[~has] = np.nan
     seen = cosines[visible & has].astype(np.float64)
     return cosines, (seen.size, float(seen.sum()), float(np.square(seen).sum()))
+
+
+def _beside(chosen: NDArray[np.bool_], columns: Columns, rows: int) -> NDArray[np.bool_]:
+    """The rows said just before or just after one of the chosen."""
+    beside = np.zeros(rows + 1, dtype=np.bool_)  # the last one is for "none", which is slot -1
+    beside[columns.before[:rows][chosen]] = True
+    beside[columns.after[:rows][chosen]] = True
+    return beside[:rows]
 
 
 def _nearest(cosines: Floats, wanted: NDArray[np.bool_], limit: int) -> NDArray[np.bool_]:

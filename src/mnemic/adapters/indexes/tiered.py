@@ -101,6 +101,9 @@ class TieredIndex:
         dense = replace(alone, terms=())
         near = self._scan.evidence(partition, dense)
         (words,) = self._keyword.evidence(alone, also=[str(i) for i in near.ids])
+        if query.neighbours:
+            beside = self._scan.neighbours(partition, [str(i) for i in words.ids], query.neighbours)
+            (words,) = self._keyword.evidence(alone, also=beside)
         known = {str(i) for i in near.ids}
         further = [str(i) for i in words.ids if i not in known]
         cosine_of = dict(zip(near.ids, near.cosines, strict=True))
@@ -108,7 +111,8 @@ class TieredIndex:
             cosine_of |= self._scan.cosines(partition, query.vector, further)
         cosines = np.array([cosine_of.get(i, np.nan) for i in words.ids], dtype=np.float32)
         version = min(near.version, words.version)
-        return replace(words, cosines=cosines, population=near.population, version=version)
+        surroundings = self._scan.surroundings(partition, [str(i) for i in words.ids], query.words)
+        return replace(words, cosines=cosines, population=near.population, version=version, surroundings=surroundings)
 
 
 _: type[Index] = TieredIndex

@@ -68,7 +68,9 @@ class MemoryPartitions:
             expires_at=None if is_message or item.expires_at is None else to_microseconds(item.expires_at),
             session=item.session if is_message else None,
             position=item.position if is_message else 0,
-            author=item.author if is_message else "",
+            author=(item.name or "") if is_message else "",
+            role=item.role.value if is_message else "",
+            is_question=is_message and item.text.rstrip("\t\n\r ").endswith(("?", "？", "؟")),
         )
         return change if row.terms.analyser == reading.analyser else StaleTerms(change, item.text)
 

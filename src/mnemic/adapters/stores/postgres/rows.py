@@ -175,6 +175,8 @@ def to_change(row: Row, analyser: str) -> Change | StaleTerms:
         session=row[11],
         position=row[12],
         author=row[13],
+        role=row[14],
+        is_question=row[15],
     )
     return change if made_by == analyser else StaleTerms(change, text)
 

@@ -172,7 +172,9 @@ def to_change(row: Row, analyser: str) -> Change | StaleTerms:
         session,
         position,
         author,
-    ) = row[:14]
+        role,
+        is_question,
+    ) = row[:16]
     if state == State.ERASED:
         return Change(item_id=item_id, is_gone=True)
     change = Change(
@@ -188,6 +190,8 @@ def to_change(row: Row, analyser: str) -> Change | StaleTerms:
         session=session,
         position=position,
         author=author,
+        role=role,
+        is_question=bool(is_question),
     )
     return change if made_by == analyser else StaleTerms(change, text)
 

@@ -24,7 +24,7 @@ SELECT org, level, owner FROM partitions ORDER BY org, level, owner;
 SELECT m.id, m.state, 'message', m.analyser, m.terms,
     CASE WHEN m.analyser = %(analyser)s THEN '' ELSE m.text END,
     v.vector::text, '', 0.5::double precision, m.observed_at, NULL::bigint, m.session, m.position,
-    coalesce(nullif(m.name, ''), m.role), m.changed AS changed, 0 AS class, m.seq AS seq
+    coalesce(m.name, ''), m.role, right(rtrim(m.text, E'\t\n\r '), 1) IN ('?', '？', '؟'), m.changed AS changed, 0 AS class, m.seq AS seq
 FROM messages AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = %(space)s
 WHERE m.pid = %(pid)s AND m.changed > %(since)s
@@ -32,7 +32,7 @@ UNION ALL
 SELECT m.id, m.state, m.kind, m.analyser, m.terms,
     CASE WHEN m.analyser = %(analyser)s THEN '' ELSE m.text END,
     v.vector::text, m.private_agent, m.importance, m.observed_at, m.expires_at, NULL, 0,
-    '', m.changed, 1, m.seq
+    '', '', false, m.changed, 1, m.seq
 FROM memories AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = %(space)s
 WHERE m.pid = %(pid)s AND m.changed > %(since)s

@@ -12,14 +12,15 @@ SELECT version FROM partitions WHERE org = :org AND level = :level AND owner = :
 SELECT org, level, owner FROM partitions ORDER BY org, level, owner;
 -- name: changed_messages
 SELECT m.id, m.state, 'message', m.analyser, m.terms, CASE WHEN m.analyser = :analyser THEN '' ELSE m.text END,
-    v.vector, '', 0.5, m.observed_at, NULL, m.session, m.position, coalesce(m.name, m.role), m.changed
+    v.vector, '', 0.5, m.observed_at, NULL, m.session, m.position, coalesce(m.name, ''), m.role,
+    substr(rtrim(m.text, char(9, 10, 13, 32)), -1) IN ('?', '？', '؟'), m.changed
 FROM messages AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = :space
 WHERE m.pid = :pid AND m.changed > :since
 ORDER BY m.changed, m.seq;
 -- name: changed_memories
 SELECT m.id, m.state, m.kind, m.analyser, m.terms, CASE WHEN m.analyser = :analyser THEN '' ELSE m.text END,
-    v.vector, m.private_agent, m.importance, m.observed_at, m.expires_at, NULL, 0, '', m.changed
+    v.vector, m.private_agent, m.importance, m.observed_at, m.expires_at, NULL, 0, '', '', 0, m.changed
 FROM memories AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = :space
 WHERE m.pid = :pid AND m.changed > :since
