@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any, Protocol, cast
 
 from mnemic import AsyncMnemic, Mnemic
@@ -23,14 +24,30 @@ OPTION_NAMES = {
     "states": "--state",
     "is_pinned": "--pin",
     "is_private": "--private",
+    "is_dry_run": "--dry-run",
 }
 COMMANDS = {
     "get": ["memory", "show"],
     "list": ["memory", "list"],
     "delete": ["memory", "delete"],
     "history": ["memory", "history"],
+    "update": ["memory", "edit"],
+    "pin": ["memory", "pin"],
+    "undo": ["memory", "undo"],
+    "merge": ["memory", "merge"],
+    "feedback": ["memory", "feedback"],
+    "why_not": ["memory", "why-not"],
+    "clear": ["memory", "clear", "--yes"],
+    "import_": ["import"],
+    "profile.set": ["profile", "set"],
+    "profile.all": ["profile", "show"],
+    "profile.format": ["profile", "format"],
+    "jobs.list": ["jobs", "list"],
+    "jobs.retry": ["jobs", "retry"],
 }
-POSITIONAL = {"text", "query", "id", "turn_id"}
+POSITIONAL = ("text", "id", "ids", "turn_id", "query", "verdict")
+TEXT_IS_AN_OPTION = ("update", "merge")
+ENDABLE = ("valid_from", "valid_to", "expires_at")
 KINDS = {error_kind(error): error for error in EXIT_CODES}
 
 
@@ -49,7 +66,8 @@ class LibraryDoor:
         self._mnemic = Mnemic.open(store)
 
     def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
-        return to_wire(getattr(self._mnemic, verb)(scope, **arguments))
+        answer = attrgetter(verb)(self._mnemic)(scope, **arguments)
+        return to_wire(list(answer) if verb == "export" else answer)
 
     def close(self) -> None:
         self._mnemic.close()
@@ -63,7 +81,7 @@ class AsyncDoor:
         self._mnemic = self._runner.run(AsyncMnemic.open(store))
 
     def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
-        return to_wire(self._runner.run(getattr(self._mnemic, verb)(scope, **arguments)))
+        return to_wire(self._runner.run(attrgetter(verb)(self._mnemic)(scope, **arguments)))
 
     def close(self) -> None:
         self._runner.run(self._mnemic.close())
@@ -80,7 +98,7 @@ class CommandLineDoor:
         command, stdin = command_line(verb, arguments)
         code, out, err = run(["--store", self._store, "--json", *scope_options(scope), *command[1]], command[0], stdin)
         if code == 0:
-            return json.loads(out)
+            return out.splitlines() if verb == "export" else json.loads(out)
         told = json.loads(err)["error"]
         error = KINDS[told["kind"]]
         assert EXIT_CODES[error] == code
@@ -98,8 +116,14 @@ def scope_options(scope: Scope) -> list[str]:
 def command_line(verb: str, arguments: Mapping[str, Any]) -> tuple[tuple[list[str], list[str]], bytes]:
     """The command, its options and operands, and its standard input."""
     given = dict(arguments)
-    operands = [str(given.pop(name)) for name in list(given) if name in POSITIONAL]
-    stdin = b""
+    words = [name for name in POSITIONAL if name in given and (name != "text" or verb not in TEXT_IS_AN_OPTION)]
+    operands = [str(word) for name in words for word in listed(given.pop(name))]
+    stdin, command = b"", COMMANDS.get(verb, [verb])
+    if verb == "pin" and not given.pop("is_pinned", True):
+        command = ["memory", "unpin"]
+    if verb in {"import_", "profile.set"}:
+        facts = given.pop("facts", None)
+        stdin, operands = (operands[0] if facts is None else json.dumps(facts)).encode(), ["-"]
     if verb == "remember" and ("\0" in operands[0] or len(operands[0]) > 30_000):  # what no argument can hold
         stdin, operands = operands[0].encode() + b"\n", ["-"]
     if verb == "capture" and "messages" in given:
@@ -107,15 +131,21 @@ def command_line(verb: str, arguments: Mapping[str, Any]) -> tuple[tuple[list[st
     if verb in {"capture", "complete"}:
         given = {f"{name}_text" if name in {"user", "assistant"} else name: value for name, value in given.items()}
     options = [word for name, value in given.items() for word in option(name, value)]
-    return (COMMANDS.get(verb, [verb]), [*options, "--", *operands]), stdin
+    return (command, [*options, "--", *operands]), stdin
+
+
+def listed(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
 def option(name: str, value: Any) -> list[str]:
     flag = OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")
+    if value is None:
+        return [flag, "none"] if name in ENDABLE else ["--all"]
+    if name == "categories" and not value:
+        return ["--no-categories"]
     if name == "limits":
         return [word for level, cap in value.items() for word in ("--level-limit", f"{level}={cap}")]
-    if name == "limit" and value is None:
-        return ["--all"]
     if isinstance(value, bool):
         return [flag] if value else []
     if isinstance(value, list):

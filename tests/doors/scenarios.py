@@ -29,6 +29,13 @@ class Ref:
 
 
 @dataclass(frozen=True)
+class Lines:
+    """The lines that an earlier step saved under `name`, as one text."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Step:
     """One call. `save` keeps the answer under a name."""
 
@@ -61,6 +68,8 @@ def resolved(value: Any, saved: Mapping[str, Any]) -> Any:
     """The value with every `Ref` in it replaced."""
     if isinstance(value, Ref):
         return at(saved[value.name], value.path)
+    if isinstance(value, Lines):
+        return "\n".join(saved[value.name])
     if isinstance(value, dict):
         return {key: resolved(inner, saved) for key, inner in cast("dict[str, Any]", value).items()}
     return [resolved(inner, saved) for inner in cast("list[Any]", value)] if isinstance(value, list) else value

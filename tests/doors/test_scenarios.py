@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
+from tests.doors.life_scenarios import LIFE_SCENARIOS
 from tests.doors.scenarios import SCENARIOS, Scenario, Step, at, resolved
 
 DOORS: dict[str, Callable[[Path], Door]] = {
@@ -41,7 +42,7 @@ def check(door: Door, step: Step, saved: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("D-07", "T-08")
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, *LIFE_SCENARIOS], ids=lambda scenario: scenario.name)
 def test_a_scenario_goes_alike_through_every_door(door: Door, scenario: Scenario):
     saved: dict[str, Any] = {}
     for step in scenario.steps:

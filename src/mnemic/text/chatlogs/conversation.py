@@ -12,6 +12,7 @@ from typing import Any, cast
 from mnemic.model.draft import MessageDraft
 from mnemic.model.item import Role, Trust
 
+MAX_NAME_CHARS = 255
 _MILLISECONDS_FROM = 1e11  # a Unix time above this is in milliseconds: in seconds it would lie after the year 5138
 _ROLES = {
     "user": Role.USER,
@@ -112,12 +113,19 @@ def draft_of(
     import knows it again.
     """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    known = external_id if isinstance(external_id, str) and external_id else f"{place}:{digest}"
+    known = _name_of(external_id) or f"{place}:{digest}"
     return MessageDraft(
         role=role,
         text=text,
-        name=name,
+        name=_name_of(name),
         observed_at=time_of(when),
-        external_id=known[:255],
+        external_id=known,
         trust=Trust.IMPORTED,
     )
+
+
+def _name_of(value: object) -> str | None:
+    """A short name or id, with half characters replaced; None where there is none."""
+    if not isinstance(value, str) or not value:
+        return None
+    return value.encode("utf-8", "replace").decode()[:MAX_NAME_CHARS]

@@ -25,15 +25,18 @@ def read_pi(records: Numbered, reading: LogReading, *, include_tools: bool) -> N
     """
     header: Json = {}
     entries: list[tuple[int, Json]] = []
+    tree: list[Json] = []
     for number, record in records:
         if record.get("type") == "session":
             header = record
-        elif record.get("type") == "message":
+            continue
+        tree.append(record)
+        if record.get("type") == "message":
             entries.append((number, record))
         else:
             reading.skipped[str(record.get("type", "unknown"))] += 1
     conversation = LoggedConversation(str(header.get("id") or "pi-session"))
-    path = _path_to_last_leaf([record for _, record in entries])
+    path = _path_to_last_leaf(tree)
     for number, record in entries:
         if path is not None and record.get("id") not in path:
             reading.skipped["other branch"] += 1
@@ -103,14 +106,16 @@ def _add(
 
 
 def _path_to_last_leaf(records: list[Json]) -> set[object] | None:
-    """The ids from the last record up to the root; None when the records form no tree (older versions)."""
-    if not records or not all(record.get("id") for record in records):
+    """The ids from the last record up to the root, records of every type being nodes; None when they form no tree
+    (older versions, or a broken link on the way).
+    """
+    ids = [record.get("id") for record in records]
+    if not all(isinstance(node, str) for node in ids):
         return None
-    parents = {record["id"]: record.get("parentId") for record in records}
+    parents = {str(node): record.get("parentId") for node, record in zip(ids, records, strict=True)}
     path: set[object] = set()
-    node: object = records[-1]["id"]
-    while node is not None and node not in path:
+    node: object = ids[-1] if ids else None
+    while isinstance(node, str) and node in parents and node not in path:
         path.add(node)
-        node = parents.get(node)
-    is_whole = len(path) > 1 or len(records) == 1
-    return path if is_whole else None
+        node = parents[node]
+    return path if node is None else None
