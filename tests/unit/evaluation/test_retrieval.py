@@ -70,7 +70,7 @@ def test_documents_that_say_the_same_are_all_found_by_their_ids():
 
 def test_who_speaks_can_be_asked_for():
     question = LabelledQuestion(id="q", group="mia", text="What did Mia say?", gold={"m1": 1})
-    assert set(by_question(Dataset(MIA, (question,)), KEYWORDS)["q"]) == {"m1", "m3"}
+    assert set(by_question(Dataset(MIA, (question,)), KEYWORDS)["q"][:2]) == {"m1", "m3"}
 
 
 def test_a_haystack_is_all_that_its_question_sees():
