@@ -1,0 +1,23 @@
+"""The public memory primitive: `store`, `retrieve`, `delete`, `clear` over five technologies, or one of your own.
+
+    from mnemic.backends import MemoryRegistry
+
+    backend = MemoryRegistry.create("sqlite", db_path="notes.db")
+
+One object is one namespace without scopes, trust or history: `Mnemic` has those, and does not use these backends.
+"""
+
+from mnemic.backends.embedding import Embedder, PortEmbedder
+from mnemic.backends.extras import FACTS, BackendFacts
+from mnemic.backends.primitive import MemoryBackend, RetrievalResult
+from mnemic.backends.registry import MemoryRegistry
+
+__all__ = [
+    "FACTS",
+    "BackendFacts",
+    "Embedder",
+    "MemoryBackend",
+    "MemoryRegistry",
+    "PortEmbedder",
+    "RetrievalResult",
+]

@@ -1,0 +1,124 @@
+"""The backend `bm25`: Okapi BM25 over lower-cased words between blanks, in this process, without any other package.
+
+Scores are those of `rank_bm25.BM25Okapi` with its own constants, which the tests compare; why the package itself is not
+used: decision 0006. Made for exact words of languages with blanks; `sqlite` finds word forms and all scripts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.backends.archive import Arrays, Document
+from mnemic.backends.extras import FACTS
+from mnemic.backends.in_memory import InMemoryBackend, Scored
+from mnemic.backends.registry import MemoryRegistry
+from mnemic.ranking.bm25 import Bm25, CollectionStatistics
+
+K1 = 1.5
+B = 0.75
+EPSILON = 0.25
+"""The part of the average weight that a word of more than half of the documents gets instead of a negative one."""
+
+Words = list[str]
+
+
+def words(text: str) -> Words:
+    """Lower-cased runs of characters between blanks, in order and with repetitions."""
+    return text.lower().split()
+
+
+@MemoryRegistry.register("bm25")
+class Bm25Backend(InMemoryBackend[Words]):
+    """Finds documents that share at least one word with the query, also when all shared words weigh 0.
+
+    The index is of the whole collection: every store and delete throws it away, and it is built again from all
+    documents before the next answer. Scores are 0 or more; of equal ones more shared words come first.
+    """
+
+    facts = FACTS["bm25"]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._words: dict[str, Words] = {}
+        self._index: _Index | None = None
+
+    def _read(self, content: str) -> Words:
+        return words(content)
+
+    def _ask(self, query: str) -> Words:
+        return words(query)
+
+    def _best(self, evidence: Words, limit: int) -> Sequence[Scored]:
+        if self._index is None:
+            self._index = _Index(self._words.values())
+        ids = list(self._words)
+        return [(ids[row], score) for row, score in self._index.best(evidence, limit)]
+
+    def _add(self, doc_id: str, evidence: Words) -> None:
+        self._words[doc_id] = evidence
+        self._index = None
+
+    def _remove(self, doc_id: str) -> None:
+        del self._words[doc_id]
+        self._index = None
+
+    def _replace(self, documents: Sequence[tuple[str, Document]], arrays: Arrays) -> None:  # noqa: ARG002 -- words are quickly read again
+        self._words = {doc_id: words(document.content) for doc_id, document in documents}
+        self._index = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Okapi(Bm25):
+    """BM25 with the weight of Robertson and Spärck Jones (1976): ln((N - df + 0.5) / (df + 0.5)), not below `floor`
+    where that is negative.
+    """
+
+    floor: float = 0.0
+
+    def idf(self, statistics: CollectionStatistics) -> NDArray[np.float32]:
+        frequencies = statistics.document_frequencies.astype(np.float64)
+        return _floored(_weights(statistics.items, frequencies), self.floor)
+
+
+class _Index:
+    """Counts of one collection, which never changes."""
+
+    def __init__(self, documents: Iterable[Words]) -> None:
+        postings: dict[str, dict[int, int]] = {}
+        lengths: list[int] = []
+        for row, document in enumerate(documents):
+            lengths.append(len(document))
+            for word, count in Counter(document).items():
+                postings.setdefault(word, {})[row] = count
+        self._postings = postings
+        self._lengths = np.array(lengths, dtype=np.float32)
+        frequencies = np.array([len(rows) for rows in postings.values()], dtype=np.float64)
+        average = float(_weights(len(lengths), frequencies).mean()) if postings else 0.0
+        self._score = _Okapi(k1=K1, b=B, floor=max(0.0, EPSILON * average))
+
+    def best(self, query: Words, limit: int) -> list[tuple[int, float]]:
+        """Rows with their scores; a word that the query repeats counts as often."""
+        known = [word for word in query if word in self._postings]
+        if not known:
+            return []
+        rows = np.array(sorted({row for word in known for row in self._postings[word]}), dtype=np.int64)
+        columns = {word: [self._postings[word].get(int(row), 0) for row in rows] for word in set(known)}
+        counts = np.array([columns[word] for word in known], dtype=np.float32).T
+        frequencies = [len(self._postings[word]) for word in known]
+        statistics = CollectionStatistics.of(len(self._lengths), float(self._lengths.sum()), frequencies)
+        scores = self._score.scores(counts, self._lengths[rows], statistics)
+        order = np.lexsort((rows, -(counts > 0).sum(axis=1), -scores))[:limit]
+        return [(int(rows[place]), float(scores[place])) for place in order]
+
+
+def _weights(items: int, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.log(items - frequencies + 0.5) - np.log(frequencies + 0.5)
+
+
+def _floored(weights: NDArray[np.float64], floor: float) -> NDArray[np.float32]:
+    return np.where(weights < 0, floor, weights).astype(np.float32)

@@ -1,0 +1,106 @@
+"""The backend `faiss`: exact search by meaning over a flat inner-product index of FAISS, in this process.
+
+Needs the extra `memory-faiss`. FAISS and usearch bring two OpenMP runtimes that crash in one process, so this backend
+refuses to load where usearch is loaded already.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mnemic.backends.archive import Arrays, Document
+from mnemic.backends.embedding import EmbedderChoice, chosen_embedder
+from mnemic.backends.extras import FACTS, import_extra
+from mnemic.backends.in_memory import InMemoryBackend, Scored
+from mnemic.backends.registry import MemoryRegistry
+from mnemic.errors import BadReplyError, ConfigError
+from mnemic.ports.embedder import Vectors
+
+
+@MemoryRegistry.register("faiss")
+class FaissBackend(InMemoryBackend[Vectors]):
+    """Scores are cosines, from -1 to 1.
+
+    A deleted document's vector stays in the index and is passed over by every search; it is gone after `clear`, or
+    after `save` and `load`. `embedder`: an `Embedder`, or a name such as "minilm" (the default: all-MiniLM-L6-v2,
+    offline), "sentence-transformers:all-MiniLM-L6-v2" or "ollama:nomic-embed-text".
+    """
+
+    facts = FACTS["faiss"]
+
+    def __init__(self, embedder: EmbedderChoice = None) -> None:
+        """Raises `ConfigError` when faiss is not installed, cannot be loaded, or the embedder is not known."""
+        super().__init__()
+        if "usearch" in sys.modules:
+            raise ConfigError("faiss crashes in a process that has loaded usearch: use them in two processes")
+        self._faiss: Any = import_extra("faiss", "memory-faiss")
+        self._embedder = chosen_embedder(embedder)
+        self._start_afresh()
+
+    @property
+    def indexed(self) -> int:
+        """Vectors in the index, those of deleted documents included."""
+        return int(self._index.ntotal)
+
+    def close(self) -> None:
+        """Close the embedder, and forget everything."""
+        self.clear()
+        self._embedder.close()
+
+    def _start_afresh(self) -> None:
+        self._index: Any = self._faiss.IndexFlatIP(self._embedder.dim())
+        self._ids: list[str] = []
+        self._rows: dict[str, int] = {}
+
+    def _read(self, content: str) -> Vectors:
+        return self._unit(self._embedder.embed([content]))
+
+    def _ask(self, query: str) -> Vectors:
+        return self._unit(self._embedder.embed_queries([query]))
+
+    def _unit(self, rows: Vectors) -> Vectors:
+        """One row of length 1; the zero row of a text that has no direction stays as it is."""
+        vector = np.array(rows, dtype=np.float32, order="C")
+        if vector.shape != (1, self._embedder.dim()) or not np.isfinite(vector).all():
+            raise BadReplyError(f"the embedder answered {vector.shape}; expected one row of {self._embedder.dim()}")
+        self._faiss.normalize_L2(vector)
+        return vector
+
+    def _best(self, evidence: Vectors, limit: int) -> Sequence[Scored]:
+        if not self._rows or not evidence.any():
+            return []
+        kept = np.zeros(len(self._ids), dtype=np.bool_)
+        kept[list(self._rows.values())] = True
+        selector = self._faiss.IDSelectorBitmap(np.packbits(kept, bitorder="little"))
+        parameters = self._faiss.SearchParameters(sel=selector)
+        scores, rows = self._index.search(evidence, min(limit, len(self._rows)), params=parameters)
+        found: list[tuple[float, int]] = list(zip(scores[0].tolist(), rows[0].tolist(), strict=True))
+        found.sort(key=lambda entry: (-entry[0], entry[1]))
+        return [(self._ids[row], score) for score, row in found if row >= 0]
+
+    def _add(self, doc_id: str, evidence: Vectors) -> None:
+        self._index.add(evidence)
+        self._rows[doc_id] = len(self._ids)
+        self._ids.append(doc_id)
+
+    def _remove(self, doc_id: str) -> None:
+        del self._rows[doc_id]
+
+    def _replace(self, documents: Sequence[tuple[str, Document]], arrays: Arrays) -> None:
+        self._start_afresh()
+        if documents:
+            self._index.add(np.ascontiguousarray(arrays["vectors"], dtype=np.float32))
+            self._ids = [doc_id for doc_id, _ in documents]
+            self._rows = {doc_id: row for row, doc_id in enumerate(self._ids)}
+
+    def _arrays(self) -> Arrays:
+        rows = [self._rows[doc_id] for doc_id in self._documents]
+        every = self._index.reconstruct_n(0, self.indexed) if rows else np.zeros((0, self._embedder.dim()))
+        return {"vectors": np.asarray(every, dtype=np.float32)[rows]}
+
+    def _model(self) -> str:
+        return self._embedder.model

@@ -1,0 +1,161 @@
+"""The backend `hybrid`: any two backends as one, by weighted reciprocal rank fusion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import uuid_utils
+
+from mnemic.backends.checks import checked_document, checked_request
+from mnemic.backends.extras import joined
+from mnemic.backends.primitive import TOP_K, MemoryBackend, RetrievalResult
+from mnemic.backends.registry import MemoryRegistry
+from mnemic.errors import ConfigError, MnemicError
+from mnemic.ranking.fusion import RRF_K, reciprocal_rank_fusion
+
+OVER_FETCH = 3
+"""Each side is asked for this many times `top_k`: what only one side ranks high still gets its place."""
+
+TAG = "mnemic.hybrid"
+"""The key in the metadata of both parts by which one document is known again; callers never see it."""
+
+_TAG_CHARACTERS = 32
+Part = MemoryBackend | str
+
+
+@MemoryRegistry.register("hybrid")
+class HybridBackend(MemoryBackend):
+    """Keeps every document in both parts. A score is the sum of weight / (rrf_k + rank) over the parts that found it.
+
+    `sparse` and `dense` are backends, third parties' too, or names; they belong to the hybrid, which closes them. What
+    else they hold may be found, but not deleted, through it. Packages, GPU and durability follow from the parts.
+    An id names the document's place in both parts, so it stays valid wherever both parts are durable.
+    """
+
+    def __init__(
+        self,
+        sparse: Part = "bm25",
+        dense: Part = "faiss",
+        *,
+        sparse_weight: float = 1.0,
+        dense_weight: float = 1.0,
+        rrf_k: float = RRF_K,
+    ) -> None:
+        """Raises `ConfigError` for a weight or constant that is negative or not finite, and when both weights are 0."""
+        numbers = (sparse_weight, dense_weight, rrf_k)
+        if not all(math.isfinite(number) and number >= 0 for number in numbers) or not sparse_weight + dense_weight:
+            raise ConfigError(f"weights and rrf_k must be numbers from 0, one weight above it, not {numbers}")
+        if sparse is dense and not isinstance(sparse, str):
+            raise ConfigError("the two parts of a hybrid must be two backends")
+        self.sparse = _part(sparse)
+        self.dense = _part(dense)
+        self.facts = joined(self.sparse.facts, self.dense.facts)
+        self._weights = (sparse_weight, dense_weight)
+        self._rrf_k = rrf_k
+        self._hidden: set[str] = set()
+
+    def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
+        """As `MemoryBackend.store`, in both parts: when one fails, the other has kept nothing that is ever returned."""
+        text, line, given = checked_document(content, source, metadata)
+        tag = uuid_utils.uuid7().hex
+        tagged = {**given, TAG: tag}
+        sparse_id = self.sparse.store(text, source=line, metadata=tagged)
+        self._hidden.add(tag)
+        try:
+            dense_id = self.dense.store(text, source=line, metadata=tagged)
+        except BaseException:
+            self._take_back(sparse_id, tag)
+            raise
+        self._hidden.discard(tag)
+        return f"{tag}{len(sparse_id)}:{sparse_id}{dense_id}"
+
+    def retrieve(self, query: str, *, top_k: int = TOP_K, **kwargs: Any) -> list[RetrievalResult]:
+        """As `MemoryBackend.retrieve`; `min_score` is on the scale of the fused score."""
+        question, limit, min_score = checked_request(query, top_k, kwargs)
+        found: dict[str, RetrievalResult] = {}
+        rankings: list[list[str]] = []
+        for part in (self.sparse, self.dense):
+            results = part.retrieve(question, top_k=limit * OVER_FETCH)
+            keyed = [(_key(result), result) for result in results]
+            shown = [(key, result) for key, result in keyed if key not in self._hidden]
+            rankings.append([key for key, _ in shown])
+            found.update({key: result for key, result in shown if key not in found})
+        fused = reciprocal_rank_fusion(rankings, self._rrf_k, self._weights)
+        return [_untagged(found[key], score) for key, score in fused[:limit] if score >= min_score]
+
+    def delete(self, doc_id: str) -> bool:
+        """As `MemoryBackend.delete`. When a part fails the document is returned no more, and deleting it once more
+        removes what is left.
+        """
+        place = _place(doc_id)
+        if place is None:
+            return False
+        tag, sparse_id, dense_id = place
+        was_hidden = tag in self._hidden
+        self._hidden.add(tag)
+        was_sparse = self.sparse.delete(sparse_id)
+        was_dense = self.dense.delete(dense_id)
+        self._hidden.discard(tag)
+        return was_sparse or was_dense or was_hidden
+
+    def clear(self) -> None:
+        """Clear both parts, the second one also when the first fails."""
+        try:
+            self.sparse.clear()
+        finally:
+            self.dense.clear()
+        self._hidden.clear()
+
+    def save(self, path: str | Path) -> None:
+        """Save each part that is not durable by itself to a file in the folder `path`."""
+        for part, file in self._files(path):
+            part.save(file)
+
+    def load(self, path: str | Path) -> None:
+        """Load what `save` wrote."""
+        for part, file in self._files(path):
+            part.load(file)
+
+    def close(self) -> None:
+        """Close both parts."""
+        try:
+            self.sparse.close()
+        finally:
+            self.dense.close()
+
+    def _files(self, path: str | Path) -> list[tuple[MemoryBackend, Path]]:
+        parts = ((self.sparse, "sparse"), (self.dense, "dense"))
+        return [(part, Path(path).expanduser() / name) for part, name in parts if not part.facts.is_durable]
+
+    def _take_back(self, sparse_id: str, tag: str) -> None:
+        """Undo the first half of a store. If that fails too, the half stays hidden."""
+        try:
+            self.sparse.delete(sparse_id)
+        except MnemicError:
+            return
+        self._hidden.discard(tag)
+
+
+def _part(part: Part) -> MemoryBackend:
+    return MemoryRegistry.create(part) if isinstance(part, str) else part
+
+
+def _place(doc_id: str) -> tuple[str, str, str] | None:
+    """Tag, id in the sparse part, id in the dense part; None for what is no id of a hybrid."""
+    length, colon, rest = doc_id[_TAG_CHARACTERS:].partition(":")
+    if not colon or not (length.isascii() and length.isdigit()):
+        return None
+    return doc_id[:_TAG_CHARACTERS], rest[: int(length)], rest[int(length) :]
+
+
+def _key(result: RetrievalResult) -> str:
+    """The tag, or, for what was not stored through the hybrid, its source and text."""
+    return str(result.metadata.get(TAG) or f"{len(result.source)}:{result.source}{result.content}")
+
+
+def _untagged(result: RetrievalResult, score: float) -> RetrievalResult:
+    metadata = {name: value for name, value in result.metadata.items() if name != TAG}
+    return RetrievalResult(result.content, score, result.source, metadata)
