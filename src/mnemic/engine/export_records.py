@@ -31,6 +31,7 @@ _NOUNS: Mapping[str, type[Noun]] = {
     "memory": Memory,
     "history": HistoryEntry,
 }
+_LISTS = ("categories", "provenance")
 _READERS = {"role": Role, "action": Action, "at": datetime.fromisoformat}
 
 
@@ -111,10 +112,17 @@ class RecordReader:
         )
 
 
-def _value(name: str, value: object) -> Any:
+def _value(name: str, value: Any) -> Any:
+    if name in _LISTS:
+        _check_list(name, value)
     read = _READERS.get(name)
-    found = read(cast("Any", value)) if read else from_json(name, value)
+    found: object = read(value) if read else from_json(name, value)
     return as_utc(found, name) if isinstance(found, datetime) else found
+
+
+def _check_list(name: str, value: object) -> None:
+    if not isinstance(value, list):
+        raise InvalidInputError(f"{name} must be a list")
 
 
 def _check_types(noun: object) -> None:

@@ -87,10 +87,10 @@ def _add(
     """Append one message, or count why not."""
     role = role_of(message.get("role", record.get("type")))
     content = message.get("content", message.get("text"))
-    if role is Role.USER and any(as_mapping(part).get("type") == "tool_result" for part in as_list(content)):
-        role = Role.TOOL
-        content = [as_mapping(part).get("content", part) for part in as_list(content)]
-    text = text_of(content)
+    results = [as_mapping(part) for part in as_list(content) if as_mapping(part).get("type") == "tool_result"]
+    text = text_of(content)  # a result is no text part, so that this is what the user says beside it
+    if role is Role.USER and results and not text:
+        role, text = Role.TOOL, "\n".join(filter(None, (text_of(result.get("content")) for result in results)))
     if role is None:
         reading.problems.append(f"line {number}: no role that is known: {str(message.get('role'))[:40]!r}")
     elif role is Role.TOOL and not include_tools:
