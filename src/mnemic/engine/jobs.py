@@ -130,7 +130,8 @@ class _Lease:
         with self._parts.store.write() as unit:
             if unit.jobs.fail(self._job, reason, retry_at):
                 self._outcome = JobState.DEAD if is_last else JobState.PENDING
-        _log.error("job %s (%s) failed at try %d: %s", self._job.id, self._job.kind, self._job.attempts, reason)
+        level = logging.ERROR if is_last else logging.WARNING
+        _log.log(level, "job %s (%s) failed at try %d: %s", self._job.id, self._job.kind, self._job.attempts, reason)
         self._parts.observer.count("mnemic.jobs.failed", kind=self._job.kind)
 
 

@@ -113,3 +113,22 @@ def test_nothing_that_can_block_runs_on_the_event_loop(mnemic: Mnemic, embedder:
 
     assert asyncio.run(talk()) not in threads
     assert threads
+
+
+@pytest.mark.requirement("D-04")
+def test_a_summary_keeps_its_session_its_text_its_importance_and_its_time(mnemic: Mnemic, clock: Clock):
+    summary = mnemic.remember(ANNA, "planned a trip to Lyon", kind="summary", level="session", importance=0.5)
+    kept = mnemic.list(ANNA, kinds=["summary"]).memories[0]
+    assert kept.partition == ANNA.partition(Level.SESSION)
+    assert (kept.text, kept.importance, kept.created_at) == (summary.text, 0.5, clock.now())
+
+
+@pytest.mark.requirement("N-40")
+def test_meaning_and_structure_are_searched_apart_and_together(mnemic: Mnemic):
+    tea = mnemic.remember(ANNA, "likes tea", kind="preference", metadata={"team": "core"})
+    mnemic.remember(ANNA, "likes tea with milk", kind="fact", metadata={"team": "web"})
+    by_structure = mnemic.list(ANNA, filter={"metadata.team": "core"}).memories
+    by_meaning = mnemic.recall(ANNA, "tea").hits
+    together = mnemic.recall(ANNA, "tea", filter={"metadata.team": "core"}).hits
+    assert [memory.id for memory in by_structure] == [hit.id for hit in together] == [tea.id]
+    assert len(by_meaning) == 2
