@@ -43,7 +43,7 @@ class RetrievalFiles:
 class RetrievalChoices:
     """How the test set is run."""
 
-    store: Annotated[str, typer.Option(help="sqlite (a temporary file) or memory.")] = "sqlite"
+    store: Annotated[str, typer.Option(help="sqlite (a temporary file), memory, or an empty store's URL.")] = "sqlite"
     embedder: Annotated[str, typer.Option(help="The embedder, as in the configuration.")] = "minilm"
     limit: Annotated[int, typer.Option("--limit", "-n", help="Hits per question.")] = 100
     as_json: AsJson = False

@@ -18,6 +18,7 @@ from typing import cast
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
+from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
 from mnemic.evaluation.embedders import CachingEmbedder
@@ -35,7 +36,9 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalOptions:
-    """`store`: "sqlite" (a temporary file) or "memory". `embedder`: as in `Config`. `limit`: hits per question."""
+    """`store`: "sqlite" (a temporary file), "memory", or the URL of an empty store, as in `Config`, which keeps what
+    the run writes. `embedder`: as in `Config`. `limit`: hits per question.
+    """
 
     store: str = "sqlite"
     embedder: str = "minilm"
@@ -43,8 +46,8 @@ class RetrievalOptions:
     batch: int = 256
 
     def __post_init__(self) -> None:
-        if self.store not in STORES:
-            raise InvalidInputError(f"store {self.store!r} is none of {', '.join(STORES)}")
+        if self.store not in STORES and "://" not in self.store:
+            raise InvalidInputError(f"store {self.store!r} is none of {', '.join(STORES)}, and no URL")
         if self.limit < 1 or self.batch < 1:
             raise InvalidInputError("limit and batch must be at least 1")
 
@@ -61,7 +64,8 @@ class _Space:
 def run_retrieval(
     dataset: Dataset, options: RetrievalOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Ranking]:
-    """The rankings of all questions, space by space, in a temporary store that is gone afterwards.
+    """The rankings of all questions, space by space, in a temporary store that is gone afterwards, or in the empty one
+    of a URL. Raises `InvalidInputError` when that holds anything: nobody's memories are searched or added to.
 
     `Ranking.ms` is the recall call alone, embedding of the question included. What is answered as general background
     counts as not found. Rows with blank text are never stored.
@@ -118,12 +122,19 @@ def read_run(path: Path) -> list[Ranking]:
 @contextmanager
 def _opened(options: RetrievalOptions) -> Generator[Mnemic]:
     with TemporaryDirectory(prefix="mnemic-eval-") as folder:
-        store = MEMORY_URL if options.store == "memory" else str(Path(folder) / "memory.db")
-        parts = build(Config(store=store, embedder=options.embedder))
+        stores = {"memory": MEMORY_URL, "sqlite": str(Path(folder) / "memory.db")}
+        parts = build(Config(store=stores.get(options.store, options.store), embedder=options.embedder))
         if parts.embedder is not None:
             parts = replace(parts, embedder=CachingEmbedder(parts.embedder))
         with Mnemic(parts) as mnemic:
+            _check_empty(parts)
             yield mnemic
+
+
+def _check_empty(parts: Parts) -> None:
+    with parts.store.read() as work:
+        if work.partitions.all():
+            raise InvalidInputError("the store of an evaluation must be empty, and this one holds memories already")
 
 
 def _spaces(dataset: Dataset) -> list[_Space]:

@@ -105,6 +105,14 @@ def test_options_that_make_no_sense_are_refused():
         RetrievalOptions(limit=0)
 
 
+def test_a_store_with_an_address_is_used_only_while_it_is_empty(tmp_path: Path):
+    address = f"sqlite:///{tmp_path / 'empty.db'}"
+    options = RetrievalOptions(store=address, embedder="none")
+    assert by_question(DATASET, options)["q1"][0] == "m1"
+    with pytest.raises(InvalidInputError, match="must be empty"):
+        list(run_retrieval(DATASET, options))
+
+
 @pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
 def test_a_run_file_is_read_as_it_was_written(tmp_path: Path, name: str):
     rankings = [Ranking("q1", ["a", "b"], 1.5), Ranking("q2", [], None)]
