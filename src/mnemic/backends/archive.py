@@ -64,7 +64,7 @@ def read_archive(path: str | Path, *, backend: str, model: str) -> Archive:
     """
     source = Path(path).expanduser()
     try:
-        with np.load(source, allow_pickle=False) as found:
+        with source.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
             arrays: dict[str, NDArray[Any]] = {name: found[name] for name in found.files}
         head = cast("dict[str, Any]", json.loads(arrays.pop("head").tobytes()))
         documents = {doc_id: Document(*rest) for doc_id, *rest in head["documents"]}

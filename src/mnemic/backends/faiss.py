@@ -1,12 +1,10 @@
 """The backend `faiss`: exact search by meaning over a flat inner-product index of FAISS, in this process.
 
-Needs the extra `memory-faiss`. FAISS and usearch bring two OpenMP runtimes that crash in one process, so this backend
-refuses to load where usearch is loaded already.
+Needs the extra `memory-faiss`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +15,7 @@ from mnemic.backends.embedding import EmbedderChoice, chosen_embedder
 from mnemic.backends.extras import FACTS, import_extra
 from mnemic.backends.in_memory import InMemoryBackend, Scored
 from mnemic.backends.registry import MemoryRegistry
-from mnemic.errors import BadReplyError, ConfigError
+from mnemic.errors import BadReplyError
 from mnemic.ports.embedder import Vectors
 
 
@@ -33,10 +31,8 @@ class FaissBackend(InMemoryBackend[Vectors]):
     facts = FACTS["faiss"]
 
     def __init__(self, embedder: EmbedderChoice = None) -> None:
-        """Raises `ConfigError` when faiss is not installed, cannot be loaded, or the embedder is not known."""
+        """Raises `ConfigError` when faiss is not installed or the embedder is not known."""
         super().__init__()
-        if "usearch" in sys.modules:
-            raise ConfigError("faiss crashes in a process that has loaded usearch: use them in two processes")
         self._faiss: Any = import_extra("faiss", "memory-faiss")
         self._embedder = chosen_embedder(embedder)
         self._start_afresh()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from mnemic.backends.checks import checked_document, checked_request
 from mnemic.backends.extras import joined
 from mnemic.backends.primitive import TOP_K, MemoryBackend, RetrievalResult
 from mnemic.backends.registry import MemoryRegistry
-from mnemic.errors import ConfigError, MnemicError
+from mnemic.backends.saved_parts import read_parts, write_parts
+from mnemic.errors import ConfigError, MnemicError, UnsupportedError
 from mnemic.ranking.fusion import RRF_K, reciprocal_rank_fusion
 
 OVER_FETCH = 3
@@ -62,13 +64,14 @@ class HybridBackend(MemoryBackend):
         text, line, given = checked_document(content, source, metadata)
         tag = uuid_utils.uuid7().hex
         tagged = {**given, TAG: tag}
-        sparse_id = self.sparse.store(text, source=line, metadata=tagged)
         self._hidden.add(tag)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._hidden.discard, tag)
+            sparse_id = self.sparse.store(text, source=line, metadata=tagged)
+            undo.pop_all()
+            undo.callback(self._take_back, sparse_id, tag)
             dense_id = self.dense.store(text, source=line, metadata=tagged)
-        except BaseException:
-            self._take_back(sparse_id, tag)
-            raise
+            undo.pop_all()
         self._hidden.discard(tag)
         return f"{tag}{len(sparse_id)}:{sparse_id}{dense_id}"
 
@@ -110,14 +113,12 @@ class HybridBackend(MemoryBackend):
         self._hidden.clear()
 
     def save(self, path: str | Path) -> None:
-        """Save each part that is not durable by itself to a file in the folder `path`."""
-        for part, file in self._files(path):
-            part.save(file)
+        """Save each part that is not durable by itself to the folder `path`. Raises `UnsupportedError` when none is."""
+        write_parts(path, self._saved_parts("save"))
 
     def load(self, path: str | Path) -> None:
-        """Load what `save` wrote."""
-        for part, file in self._files(path):
-            part.load(file)
+        """Load what `save` wrote. When one part fails, the other has again what it had."""
+        read_parts(path, self._saved_parts("load"))
 
     def close(self) -> None:
         """Close both parts."""
@@ -126,17 +127,18 @@ class HybridBackend(MemoryBackend):
         finally:
             self.dense.close()
 
-    def _files(self, path: str | Path) -> list[tuple[MemoryBackend, Path]]:
-        parts = ((self.sparse, "sparse"), (self.dense, "dense"))
-        return [(part, Path(path).expanduser() / name) for part, name in parts if not part.facts.is_durable]
+    def _saved_parts(self, capability: str) -> dict[str, MemoryBackend]:
+        parts = {"sparse": self.sparse, "dense": self.dense}
+        saved = {name: part for name, part in parts.items() if not part.facts.is_durable}
+        if not saved:
+            raise UnsupportedError("both parts of this hybrid are on disk already", capability=capability)
+        return saved
 
     def _take_back(self, sparse_id: str, tag: str) -> None:
-        """Undo the first half of a store. If that fails too, the half stays hidden."""
-        try:
+        """Undo the first half of a store. If that fails too, the half stays hidden, and the first error is told."""
+        with suppress(MnemicError):
             self.sparse.delete(sparse_id)
-        except MnemicError:
-            return
-        self._hidden.discard(tag)
+            self._hidden.discard(tag)
 
 
 def _part(part: Part) -> MemoryBackend:
