@@ -10,24 +10,23 @@ memory with a vector, a history entry and a job; acknowledged or not, it must be
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
+from drills.kit.outcome import Outcome
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Kind, Memory
@@ -40,9 +39,7 @@ SCOPE = Scope(user="anna")
 PARTITION = SCOPE.partition(Level.USER)
 SPACE = "drill"
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
-LONGEST_PAUSE_S = 0.01
 MOST_LINES = 6
-_STARTED, _ALL_DEAD = "started\n", "all dead\n"
 
 
 @dataclass(slots=True)
@@ -58,10 +55,9 @@ class Report:
 def run_rounds(path: Path, *, rounds: int, writers: int, seed: int) -> Report:
     """Runs the rounds on one file, which grows from round to round."""
     chance, report, acknowledged = random.Random(seed), Report(), set[str]()  # noqa: S311 -- no secret hangs on it
-    command = [sys.executable, __file__, "--nursery", str(path), "--writers", str(writers)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as nursery:
+    with nursery([__file__, "--nursery", str(path), "--writers", str(writers)]) as here:
         for number in range(rounds):
-            acknowledged |= _round(nursery, number, chance)
+            acknowledged.update(kill_round(here, number, chance, MOST_LINES))
             report.kills += writers
             report.problems += [f"round {number}: {problem}" for problem in _problems(path, acknowledged)]
     report.acknowledged = len(acknowledged)
@@ -76,7 +72,7 @@ def write_for_ever(path: Path, name: str) -> None:
         item_id = f"{name}-{number}"
         with store.write() as work:
             _write(work, item_id)
-        print(item_id, flush=True)
+        say(item_id)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,19 +84,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--nursery", metavar="FILE", help="start writers on this file when told; used by the rounds")
     options = parser.parse_args(arguments)
     if options.nursery:
-        _be_a_nursery(Path(options.nursery), options.writers)
+        be_a_nursery(options.writers, lambda name: write_for_ever(Path(options.nursery), name))
         return 0
-    began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = run_rounds(
             Path(folder) / "memory.db", rounds=options.rounds, writers=options.writers, seed=options.seed
         )
-    print(
-        f"{report.kills} kills in {time.monotonic() - began:.0f} s: {report.acknowledged} acknowledged units of work, "
-        f"{report.unacknowledged} more were committed before their line; {len(report.problems)} problems"
-    )
-    print("\n".join(report.problems))
-    return 1 if report.problems else 0
+    facts = {
+        "kills": report.kills,
+        "acknowledged units of work": report.acknowledged,
+        "more that were committed before their line": report.unacknowledged,
+    }
+    return Outcome(name="kill_rounds", about=__doc__ or "", facts=facts, problems=report.problems).told()
 
 
 def _write(work: UnitOfWork, item_id: str) -> None:
@@ -130,49 +125,6 @@ def _write(work: UnitOfWork, item_id: str) -> None:
     work.vectors.put(PARTITION, [VectorRow(item_id, MAIN_VIEW, SPACE, np.ones(8, np.float32))], BEGINNING)
     work.history.add([entry])
     work.jobs.add([job])
-
-
-def _round(nursery: subprocess.Popen[str], number: int, chance: random.Random) -> set[str]:
-    """One round; returns what was acknowledged in it."""
-    assert nursery.stdin is not None  # noqa: S101 -- both are pipes; this tells the type checker
-    assert nursery.stdout is not None  # noqa: S101 -- as above
-    nursery.stdin.write(f"{number}\n")
-    nursery.stdin.flush()
-    lines = list(_until(nursery.stdout, _STARTED))
-    pids = [int(pid) for pid in nursery.stdout.readline().split()]
-    lines += [nursery.stdout.readline() for _ in range(chance.randint(0, MOST_LINES))]
-    time.sleep(chance.random() * LONGEST_PAUSE_S)  # the moment of the kill is what this varies
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    return {line.strip() for line in (*lines, *_until(nursery.stdout, _ALL_DEAD))}
-
-
-def _until(lines: IO[str], last: str) -> Iterator[str]:
-    """Lines before the line `last`, which is taken too."""
-    for line in lines:
-        if line == last:
-            return
-        yield line
-    raise RuntimeError("the nursery of writers ended by itself")
-
-
-def _be_a_nursery(path: Path, writers: int) -> None:
-    """Start `writers` writers for every number on standard input, tell their process ids, and tell when all are dead.
-
-    They are forked, because starting Python anew for each would take longer than the round itself.
-    """
-    for number in sys.stdin:
-        pids: list[int] = []
-        for writer in range(writers):
-            pid = os.fork()
-            if pid == 0:
-                write_for_ever(path, f"r{number.strip()}w{writer}")
-            pids.append(pid)
-        print(_STARTED + " ".join(map(str, pids)), flush=True)
-        statuses = [os.waitpid(pid, 0)[1] for pid in pids]
-        if any(os.WTERMSIG(status) != signal.SIGKILL for status in statuses):
-            sys.exit("a writer ended by itself")
-        print(_ALL_DEAD, end="", flush=True)
 
 
 def _problems(path: Path, acknowledged: set[str]) -> list[str]:
