@@ -27,8 +27,9 @@ class Weights:
     session_dense: float = 0.3
     answer: float = 0.5
     author_named: float = 3.0
-    assistant: float = -1.2
+    assistant: float = -2.0
     importance: float = 0.1
+    rerank: float = 1.0
 
     def of(self, feature: str) -> float:
         """The coefficient of a feature."""
@@ -55,6 +56,7 @@ class Settings:
     window_messages: int = 20
     level_limits: dict[Level, int] = field(default_factory=_level_limits)
     dense_candidates: int = 200
+    rerank_candidates: int = 30
     session_memory_ttl_s: float = 3600.0
     max_session_memories: int = 100
     bulk_batch: int = 256
