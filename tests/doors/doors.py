@@ -98,7 +98,7 @@ class CommandLineDoor:
         command, stdin = command_line(verb, arguments)
         code, out, err = run(["--store", self._store, "--json", *scope_options(scope), *command[1]], command[0], stdin)
         if code == 0:
-            return out.splitlines() if verb == "export" else json.loads(out)
+            return out.removesuffix("\n").split("\n") if verb == "export" else json.loads(out)
         told = json.loads(err)["error"]
         error = KINDS[told["kind"]]
         assert EXIT_CODES[error] == code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from mnemic.errors import InvalidInputError
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
-from tests.doors.scenarios import ANA, ANA_TODAY
+from tests.doors.scenarios import ANA, ANA_TODAY, BORIS
 
 TEXTS = {
     "null": "before\0after",
@@ -69,6 +70,30 @@ def test_a_question_may_hold_anything_that_an_argument_can(door: Door):
     for text in TEXTS.values():
         if "\0" not in text and len(text) <= 20_000:
             assert door.call("recall", ANA, {"query": text})["query"] == text
+
+
+def test_a_text_may_be_an_edit_a_profile_or_a_whole_export(door: Door):
+    kept = changed = door.call("remember", ANA, {"text": "nothing yet"})
+    for name, text in TEXTS.items():
+        if "\0" not in text and name != "long":  # no argument of a command can hold them
+            changed = door.call("update", ANA, {"id": kept["id"], "text": text, "reason": text[:200]})
+            assert changed["text"] == text
+            door.call("profile.set", ANA, {"facts": {name: text}})
+            assert door.call("context", ANA, {"query": text, "system": text})["messages"][-1]["content"] == text
+            assert door.call("why_not", ANA, {"id": kept["id"], "query": text})["stage"] in {"found", "index"}
+    entries = {entry["key"]: entry["value"] for entry in door.call("profile.all", ANA, {})["static"]}
+    assert entries == {name: text for name, text in TEXTS.items() if name in entries}
+    lines = door.call("export", ANA, {})
+    report = door.call("import_", BORIS, {"text": "\n".join(lines)})
+    assert (report["problems"], report["added"]["memory"]) == ([], 1)
+    assert door.call("list", BORIS, {})["memories"][0]["text"] == changed["text"]
+
+
+def test_a_log_may_hold_any_text(door: Door):
+    log = "\n".join(json.dumps({"role": "user", "content": text}) for text in TEXTS.values())
+    assert door.call("import_", ANA, {"text": log})["added"] == {"message": len(TEXTS)}
+    hits = door.call("recall", ANA, {"query": "text", "limit": None})["hits"]
+    assert {hit["item"]["text"] for hit in hits} <= set(TEXTS.values())
 
 
 def test_half_of_a_character_is_refused(door: Door):

@@ -91,7 +91,7 @@ def give_out(
             for line in lines:
                 write(line)
             return
-        counts = _write_whole(path, lines, is_forced=is_forced)
+        counts = write_whole(path, lines, is_forced=is_forced)
     if asking.as_json:
         show_json({"file": file, "counts": counts})
         return
@@ -164,7 +164,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count) or "nothing"
 
 
-def _write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter[str]:
+def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter[str]:
     """Write a file beside the place it goes to, then put it there; what fails or is interrupted leaves nothing.
 
     Only its owner may read it. Counts the records by type.
