@@ -45,6 +45,12 @@ QUESTIONS = (
 )
 """Each with the line of its answer."""
 
+WHY_MISSED = """
+Where an answer is missed, two things come together. A message that shares one rare word of the question by chance gets
+many points for it, because points count standard deviations among few matches, more than any likeness of meaning can
+give; and the embedder alone does not place these paraphrases of programmers' talk near enough (the column beside it).
+"""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -163,10 +169,7 @@ Tool results are taken in too, except in the last line. A second import of each 
 
 No search term of a question occurs in its answer. {good} of {len(found)} answers are among the first {WITHIN} hits.
 The log and the answers are not ours to quote; an answer is named by its line.
-
-Where an answer is missed, two things come together. A message that shares one rare word of the question by chance gets many points
-for it, because points count standard deviations among few matches, more than any likeness of meaning can give; and the embedder
-alone does not place these paraphrases of programmers' talk near enough (the column beside it).
+{WHY_MISSED if good < len(found) else ""}
 
 {table(["question", "line of the answer", "rank", "rank by cosine alone", "shared terms"], asked)}
 """
