@@ -218,11 +218,18 @@ class TestUpkeep:
         assert code == 1
         assert "to do: name an embedder" in out
 
-    def test_vectors_that_are_missing_are_made_by_work(self, monkeypatch: pytest.MonkeyPatch):
+    def test_work_tells_what_came_of_the_jobs(self):
+        assert answer("work") == {"done": 0, "retried": 0, "dead": 0}
+        assert told("work", "--one")[0] == "0 done, 0 will be tried again, 0 gave up\n"
+
+    def test_vectors_that_are_missing_are_a_finding_with_a_remedy(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("MNEMIC_EMBEDDER", "none")
         answer("remember", "Ana sails", *ANA)
         monkeypatch.delenv("MNEMIC_EMBEDDER")
-        assert answer("work") == {"done": 0, "retried": 0, "dead": 0} or answer("doctor")["condition"] == "ok"
+        code, out, _ = run(["doctor", "--json"], [])
+        finding = next(f for f in json.loads(out)["findings"] if f["part"] == "vectors")
+        assert (code, finding["condition"]) == (1, "degraded")
+        assert "1 messages or memories have no vector" in finding["message"]
 
     def test_jobs_are_listed_and_retried(self):
         assert "no job" in told("jobs", "list", *ANA)[1]
