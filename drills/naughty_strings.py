@@ -85,7 +85,8 @@ class StringDrill:
         self._equal(scope, "list", listed, {text, f"{text}!"})
         history = call("history", scope, {"id": other["id"]})
         self._equal(scope, "history", history[-1]["after"]["text"], f"{text}!")
-        self._equal(scope, "profile", call("profile.all", scope, {})["facts"], {"odd": text})
+        facts = {entry["key"]: entry["value"] for entry in call("profile.all", scope, {})["static"]}
+        self._equal(scope, "profile", facts, {"odd": text})
         self._recall(scope, text, memory["id"])
         call("context", scope, {"query": text})
         call("context", scope, {"query": "what is odd?"})
