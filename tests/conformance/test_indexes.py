@@ -28,6 +28,11 @@ class TestScanIndexWithoutRoom(IndexContract):
         return ScanIndex(budget_bytes=1)
 
 
+class TestScanIndexOfLargePartitions(IndexContract):
+    def new_index(self) -> Index:
+        return ScanIndex(exact_rows=0, keyword_rows=1)
+
+
 class OnDisk(IndexContract):
     @pytest.fixture(autouse=True)
     def folder(self, tmp_path: Path):

@@ -1,9 +1,11 @@
 """The one linear score: features of candidates, their weights, and what each added.
 
 Features, each normalised over the rows that the question may see:
-    keyword     BM25, as standard deviations above the mean
+    keyword     BM25, as standard deviations above the mean, times the share of the question that a row answers: a rare
+                word shared by chance stands out, but says little of a question of six words
     dense       cosine to the question, as standard deviations above the mean; 0 for a row without a vector
     importance  as stored, around 0.5
+    rerank      of what a reranker judged: standard deviations above the lowest it gave (see `engine.refine`)
 
 and of a message, because what a short one means stands around it:
 
@@ -33,6 +35,10 @@ from mnemic.ranking.fusion import Population, linear, zscores
 
 NEUTRAL_IMPORTANCE = 0.5
 SPEAKS_FOR_ITSELF_TERMS = 80.0
+FULL_SHARE = 3.0
+"""A row that reaches a third of the highest BM25 that the question's terms could give counts in full: one occurrence of
+every term in a row of average length reaches 0.45."""
+
 NEIGHBOURS = 2
 """How many messages before and after a candidate are needed to score it."""
 
@@ -73,6 +79,11 @@ def by_relevance(candidates: Candidates, weights: Weights) -> Scored:
         **_talk(candidates, keyword, dense),
     }
     return _scored(candidates, features, {name: weights.of(name) for name in features})
+
+
+def with_feature(scored: Scored, name: str, values: Floats, weight: float) -> Scored:
+    """The same candidates with one more feature, scored and ordered anew."""
+    return _scored(scored.candidates, {**scored.features, name: values}, {**scored.weights, name: weight})
 
 
 def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, Floats]:
@@ -132,18 +143,26 @@ def by_similarity(candidates: Candidates, min_similarity: float) -> Scored:
 
 def _scored(candidates: Candidates, features: dict[str, Floats], weights: dict[str, float]) -> Scored:
     scores, _ = linear(features, weights)
-    order = np.lexsort((-candidates.observed, -candidates.importances, -scores))
+    order = np.argsort(-scores, kind="stable")
+    if (scores[order[1:]] == scores[order[:-1]]).any():  # rare, and three times the work
+        order = np.lexsort((-candidates.observed, -candidates.importances, -scores))
     return Scored(candidates, scores, order, features, weights)
 
 
 def _keyword(candidates: Candidates) -> Floats:
     statistics = CollectionStatistics.of(candidates.items, candidates.total_length, candidates.document_frequencies)
-    scores = Bm25().scores(candidates.counts, candidates.lengths, statistics)
+    bm25 = Bm25()
+    scores = bm25.scores(candidates.counts, candidates.lengths, statistics)
     if candidates.items == 0:
         return scores
-    mean = float(scores.sum(dtype=np.float64)) / candidates.items
-    square = float(np.square(scores, dtype=np.float64).sum()) / candidates.items
-    return zscores(scores, Population(candidates.items, mean, max(square - mean * mean, 0.0) ** 0.5))
+    sums = candidates.keyword_sums or (
+        float(scores.sum(dtype=np.float64)),
+        float(np.square(scores, dtype=np.float64).sum()),
+    )
+    mean, square = (each / candidates.items for each in sums)
+    standard = zscores(scores, Population(candidates.items, mean, max(square - mean * mean, 0.0) ** 0.5))
+    most = max(float(bm25.idf(statistics).sum()) * (bm25.k1 + 1.0), 1e-9)
+    return standard * np.minimum(scores / np.float32(most) * np.float32(FULL_SHARE), np.float32(1.0))
 
 
 def _dense(candidates: Candidates) -> Floats:

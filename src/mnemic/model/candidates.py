@@ -89,7 +89,8 @@ class Candidates:
     row; `cosines (n,) float32`: NaN without a vector; `importances (n,) float32`; `observed (n,) int64` microseconds.
     Over all rows that the query may see: `items`, `total_length`, `document_frequencies (t,)`, and, over those with a
     vector, `vectors`, `cosine_mean`, `cosine_deviation`. `versions`: of each partition of the query, at the search.
-    `surroundings` None: the index knows of none.
+    `surroundings` None: the index knows of none. `keyword_sums`, where only the best of the rows that share a term are
+    among the n: over all of them that the query admits the sum of their BM25 and that of the squares; None: all are.
     """
 
     ids: NDArray[np.object_]
@@ -106,3 +107,4 @@ class Candidates:
     cosine_deviation: float
     versions: tuple[int, ...]
     surroundings: Surroundings | None = None
+    keyword_sums: tuple[float, float] | None = None

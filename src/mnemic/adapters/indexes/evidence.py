@@ -28,6 +28,8 @@ class Evidence:
     """Vectors, sum of their cosines, sum of the squares."""
     version: int
     surroundings: Surroundings | None = None
+    keyword_sums: tuple[float, float] | None = None
+    """As in `Candidates`."""
 
 
 def nothing(terms: int) -> Evidence:
@@ -54,6 +56,7 @@ def joined(found: Sequence[Evidence], terms: int) -> Candidates:
     vectors = sum(part.population[0] for part in parts)
     mean = sum(part.population[1] for part in parts) / vectors if vectors else 0.0
     square = sum(part.population[2] for part in parts) / vectors if vectors else 0.0
+    sums = [part.keyword_sums for part in found if part.keyword_sums is not None]
     return Candidates(
         ids=np.concatenate([part.ids for part in parts]),
         counts=np.concatenate([part.counts for part in parts]),
@@ -71,4 +74,5 @@ def joined(found: Sequence[Evidence], terms: int) -> Candidates:
         surroundings=Surroundings.joined(
             [part.surroundings or Surroundings.nowhere(part.ids.shape[0]) for part in parts]
         ),
+        keyword_sums=(sum(one for one, _ in sums), sum(square for _, square in sums)) if sums else None,
     )

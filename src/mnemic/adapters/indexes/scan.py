@@ -7,25 +7,32 @@ from collections import OrderedDict
 from collections.abc import Collection, Sequence
 
 from mnemic.adapters.indexes.evidence import Evidence, joined, nothing
-from mnemic.adapters.indexes.table import Table
+from mnemic.adapters.indexes.table import BestByKeyword, Table
 from mnemic.model.candidates import Candidates, Floats, IndexQuery, Surroundings
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
+from mnemic.ranking.bm25 import CollectionStatistics
 
 
 class ScanIndex:
-    """The `Index` port by exact scan.
+    """The `Index` port by exact scan of partitions with up to `exact_rows` items (None: of all).
+
+    In a larger one the best `keyword_rows` of the rows that share a term come in, by BM25, instead of all of them;
+    their counts, and all statistics, stay exact and of the visible rows.
 
     Partitions that were not searched for longest are forgotten when all together hold more than `budget_bytes`; they
     come back from the store's rows when they are next asked for. One that is being caught up with (its version was
     asked or changes came) is kept until it has been searched, so that a search always ends.
     """
 
-    capabilities = IndexCapabilities(has_vectors=True, is_exact=True, is_durable=False)
-
-    def __init__(self, *, budget_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self, *, budget_bytes: int = 1 << 30, exact_rows: int | None = None, keyword_rows: int = 1_000
+    ) -> None:
+        self.capabilities = IndexCapabilities(has_vectors=True, is_exact=exact_rows is None, is_durable=False)
         self._budget_bytes = budget_bytes
+        self._exact_rows = exact_rows
+        self._keyword_rows = keyword_rows
         self._tables: OrderedDict[Partition, Table] = OrderedDict()
         self._awaited: set[Partition] = set()
         self._bytes_held = 0
@@ -55,19 +62,28 @@ class ScanIndex:
 
     def search(self, query: IndexQuery) -> Candidates:
         with self._guard:
-            found = [self.evidence(partition, query) for partition in query.partitions]
+            best = self._best(query)
+            found = [self.evidence(partition, query, best) for partition in query.partitions]
             self.trim()
             return joined(found, len(query.terms))
 
-    def evidence(self, partition: Partition, query: IndexQuery) -> Evidence:
-        """What one partition holds for `query`."""
+    def evidence(self, partition: Partition, query: IndexQuery, best: BestByKeyword | None = None) -> Evidence:
+        """What one partition holds for `query`; with all rows that share a term, or only the best of them."""
         with self._guard:
             table = self._tables.get(partition)
             if table is None:
                 return nothing(len(query.terms))
             self._tables.move_to_end(partition)
             self._awaited.discard(partition)
-            return table.search(query)
+            return table.search(query, best)
+
+    def _best(self, query: IndexQuery) -> BestByKeyword | None:
+        """How to choose among the rows that share a term, where one of the partitions is large."""
+        tables = [self._tables[partition] for partition in query.partitions if partition in self._tables]
+        if self._exact_rows is None or all(table.rows <= self._exact_rows for table in tables):
+            return None
+        statistics = CollectionStatistics.merged(table.counted(query).statistics for table in tables)
+        return BestByKeyword(max(self._keyword_rows, query.dense_limit), statistics)
 
     def cosines(self, partition: Partition, vector: Floats, ids: Collection[str]) -> dict[str, float]:
         """The cosine of each of these items that is held with a vector to the unit vector given."""
