@@ -10,6 +10,7 @@ from mnemic.engine.parts import Parts
 from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
+from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
 
@@ -23,8 +24,17 @@ def build(config: Config) -> Parts:
         embedder=embedder,
         clock=SystemClock(),
         observer=CounterObserver(),
+        reranker=_reranker(config),
         settings=config.settings,
     )
+
+
+def _reranker(config: Config) -> Reranker | None:
+    if config.reranker == "none":
+        return None
+    from mnemic.adapters.rerankers.registry import open_reranker
+
+    return open_reranker(config.reranker, config.reranker_options)
 
 
 def _store(config: Config) -> Store:

@@ -55,6 +55,8 @@ class RecallFields(TypedDict, total=False):
 
     `limit`: most hits in all (None: no limit). `limits`: most hits per level. `levels`, `kinds` (may hold "message"),
     `filter`: narrow what may be found. `min_similarity`: rank by cosine alone and drop what is below (inclusive).
+    `rerank`: whether the configured reranker judges the best hits (None: it does where there is one). `diversity`: 0
+    ranks by score alone, towards 1 a hit that is like a better one falls behind.
     """
 
     limit: int | None
@@ -66,6 +68,8 @@ class RecallFields(TypedDict, total=False):
     as_of: datetime | str | None
     known_at: datetime | str | None
     deadline_ms: float | None
+    rerank: bool | None
+    diversity: float
 
 
 class ListFields(TypedDict, total=False):
@@ -124,6 +128,8 @@ class ContextFields(TypedDict, total=False):
     as_of: datetime | str | None
     known_at: datetime | str | None
     deadline_ms: float | None
+    rerank: bool | None
+    diversity: float
 
 
 class ImportFields(TypedDict, total=False):
@@ -156,6 +162,8 @@ def question_of(query: str, fields: RecallFields, settings: Settings) -> Questio
         as_of=_time(fields.get("as_of"), "as_of"),
         known_at=_time(fields.get("known_at"), "known_at"),
         deadline_ms=_deadline(fields.get("deadline_ms")),
+        rerank=_flag(fields.get("rerank"), "rerank"),
+        diversity=check_fraction(fields.get("diversity", 0.0), "diversity"),
     )
 
 
@@ -223,6 +231,12 @@ def _with_caps(question: Question, settings: Settings) -> Question:
 
 def _time(value: datetime | str | None, name: str) -> datetime | None:
     return None if value is None else as_utc(value, name)
+
+
+def _flag(value: object, name: str) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise InvalidInputError(f"{name} must be True, False or None, not {value!r}")
+    return value
 
 
 def _limit(value: object) -> int | None:

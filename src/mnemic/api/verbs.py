@@ -254,8 +254,9 @@ class Mnemic(AbstractContextManager["Mnemic"]):
         self._parts.pool.shutdown(cancel_futures=True)
         self._parts.store.close()
         self._parts.index.close()
-        if self._parts.embedder is not None:
-            self._parts.embedder.close()
+        for model in (self._parts.embedder, self._parts.reranker):
+            if model is not None:
+                model.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -46,6 +46,10 @@ class ContextOptions:
     as_of: Annotated[str | None, typer.Option(help="What was true in the world at this time, ISO 8601.")] = None
     known_at: Annotated[str | None, typer.Option(help="What was known at this time, ISO 8601.")] = None
     deadline_ms: Annotated[float | None, typer.Option(help="Answer within so many milliseconds.")] = None
+    rerank: Annotated[
+        bool | None, typer.Option("--rerank/--no-rerank", help="Let the configured reranker judge the best hits.")
+    ] = None
+    diversity: Annotated[float, typer.Option(help="From 0, by score alone, to 1: hits unlike each other.")] = 0.0
     explain: Annotated[
         bool, typer.Option("--explain", help="Tell on the standard error what was cited, and where the time went.")
     ] = False
@@ -61,6 +65,8 @@ class ContextOptions:
             "as_of": self.as_of,
             "known_at": self.known_at,
             "deadline_ms": self.deadline_ms,
+            "rerank": self.rerank,
+            "diversity": self.diversity,
         }
         if self.system is not None:
             given["system"] = self.system

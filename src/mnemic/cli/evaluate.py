@@ -45,6 +45,7 @@ class RetrievalChoices:
 
     store: Annotated[str, typer.Option(help="sqlite (a temporary file), memory, or an empty store's URL.")] = "sqlite"
     embedder: Annotated[str, typer.Option(help="The embedder, as in the configuration.")] = "minilm"
+    rerank: Annotated[str, typer.Option(help="The reranker, as in the configuration.", metavar="NAME")] = "none"
     limit: Annotated[int, typer.Option("--limit", "-n", help="Hits per question.")] = 100
     as_json: AsJson = False
 
@@ -69,7 +70,9 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     from mnemic.evaluation.metrics import score_run
     from mnemic.evaluation.retrieval import RetrievalOptions, run_retrieval, write_run
 
-    options = RetrievalOptions(store=choices.store, embedder=choices.embedder, limit=choices.limit)
+    options = RetrievalOptions(
+        store=choices.store, embedder=choices.embedder, reranker=choices.rerank, limit=choices.limit
+    )
     fields = Fields(gold=files.gold, category=files.by)
     dataset = load_dataset(files.corpus, files.queries, files.haystacks, fields)
     with progress_bars() as told:

@@ -181,6 +181,8 @@ def _config(values: Mapping[str, Value]) -> Config:
         embedder=embedder,
         embedder_options=options,
         embedder_dims=dims,
+        reranker=of("reranker.name"),
+        reranker_options=dict(cast("Mapping[str, object]", of("reranker.options") or {})),
         index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
         lock_wait_s=of("memory.storage.lock-wait-s"),
         settings=_settings(values),

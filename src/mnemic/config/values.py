@@ -46,13 +46,16 @@ class Config:
     `memory://`; `embedder` is a name, or "none".
 
     `embedder_options` are the keyword arguments of the embedder's class: `base_url`, `api_key`, `dims`, `folder`, …
-    `embedder_dims`, where it is said, must be the dims of the embedder's vectors.
+    `embedder_dims`, where it is said, must be the dims of the embedder's vectors. `reranker` is a name, or "none": it
+    judges the best hits of every recall that does not say otherwise; `reranker_options` are those of its class.
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
     embedder: str = "minilm"
     embedder_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     embedder_dims: int | None = None
+    reranker: str = "none"
+    reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     index_budget_bytes: int = 1 << 30
     lock_wait_s: float = 10.0
     settings: Settings = field(default_factory=Settings)

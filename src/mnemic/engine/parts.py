@@ -20,6 +20,7 @@ from mnemic.ports.clock import Clock
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
 from mnemic.ports.observer import Observer
+from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Reading, Store, Terms
 from mnemic.text.analyser import Analyser
 
@@ -64,13 +65,16 @@ class PartitionLocks:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone."""
+    """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone. `reranker`: used by every
+    recall that does not say otherwise.
+    """
 
     store: Store
     index: Index
     embedder: Embedder | None
     clock: Clock
     observer: Observer
+    reranker: Reranker | None = None
     analyser: Analyser = field(default_factory=Analyser)
     settings: Settings = field(default_factory=Settings)
     queries: QueryCache = field(default_factory=QueryCache)

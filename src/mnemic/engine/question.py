@@ -23,7 +23,7 @@ class Question:
     `min_similarity` set means: by cosine alone, at least so much (inclusive). `limits` caps hits per level,
     `max_results` those of user and agent level together. `min_importance` is asked of user-level memories. `excluded`
     ids are not shown. `as_of`: what was true then; `known_at`: what was known then. `deadline_ms` from the start of the
-    call.
+    call. `rerank` None: if a reranker is configured. `diversity` from 0 (by score alone) to 1 (by unlikeness alone).
     """
 
     text: str
@@ -39,6 +39,8 @@ class Question:
     as_of: datetime | None = None
     known_at: datetime | None = None
     deadline_ms: float | None = None
+    rerank: bool | None = None
+    diversity: float = 0.0
 
     @property
     def is_about_the_past(self) -> bool:

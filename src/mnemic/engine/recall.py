@@ -14,6 +14,7 @@ from mnemic.engine.embedding import query_vector
 from mnemic.engine.freshness import search
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Selection, Watch
+from mnemic.engine.refine import chosen_reranker, refined, rows_of
 from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import MESSAGE, IndexQuery
@@ -39,6 +40,7 @@ def recall(parts: Parts, scope: Scope, question: Question) -> Recall:
 def answer(parts: Parts, scope: Scope, question: Question) -> Recall:
     """Hits, best first; when nothing matches, the most important memories, marked as general background."""
     watch = Watch(question.deadline_ms)
+    chosen_reranker(parts, question)  # refuses before anything is done
     visible = scope.visibility.at(*question.levels)
     vector, degraded = _embedded(parts, question.text, watch)
     watch.lap("embed")
@@ -46,6 +48,8 @@ def answer(parts: Parts, scope: Scope, question: Question) -> Recall:
     if question.text.strip() and visible.partitions:
         scored = ranked(parts, visible, question, vector)
         watch.lap("search")
+        scored, missing = refined(parts, visible, question, scored, watch)
+        degraded += missing
         hits = _hits(parts, visible, question, scored)
     hits = hits or _background(parts, visible, question)
     watch.lap("read")
@@ -119,20 +123,12 @@ def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored)
         if len(hits) >= limit:
             break
         places = scored.order[start : start + limit]
-        items = _rows(parts, visible, [str(i) for i in scored.candidates.ids[places]])
+        items = rows_of(parts, visible, [str(i) for i in scored.candidates.ids[places]])
         for place in places:
             item = items.get(str(scored.candidates.ids[place]))
             if item is not None and len(hits) < limit and chosen.takes(item, now):
                 hits.append(_hit(item, scored, int(place)))
     return tuple(hits)
-
-
-def _rows(parts: Parts, visible: Visibility, ids: list[str]) -> dict[str, Item]:
-    with parts.store.read() as work:
-        memories = work.memories.get(visible, ids)
-        known = {memory.id for memory in memories}
-        messages = work.messages.get(visible, [i for i in ids if i not in known])
-    return {item.id: item for item in (*memories, *messages)}
 
 
 def _hit(item: Item, scored: Scored, place: int) -> Hit:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mnemic.engine.parts import Parts
-from mnemic.engine.question import Question, Selection
+from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.recall import embedded, ranked
+from mnemic.engine.refine import refined
 from mnemic.errors import NotFoundError
 from mnemic.model.item import Item, Message, State
 from mnemic.model.query import MemoryQuery
@@ -64,7 +65,9 @@ def _before_scoring(
 
 
 def _scored(parts: Parts, visible: Visibility, item: Item, question: Question) -> WhyNot:
-    scored = ranked(parts, visible.at(*question.levels), question, embedded(parts, question.text))
+    asked = visible.at(*question.levels)
+    scored = ranked(parts, asked, question, embedded(parts, question.text))
+    scored, _ = refined(parts, asked, question, scored, Watch(question.deadline_ms))
     total = len(scored.order)
     places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
     if not places:

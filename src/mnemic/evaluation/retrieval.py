@@ -37,11 +37,12 @@ Progress = Callable[[str, int, int], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalOptions:
     """`store`: "sqlite" (a temporary file), "memory", or the URL of an empty store, as in `Config`, which keeps what
-    the run writes. `embedder`: as in `Config`. `limit`: hits per question.
+    the run writes. `embedder`, `reranker`: as in `Config`. `limit`: hits per question.
     """
 
     store: str = "sqlite"
     embedder: str = "minilm"
+    reranker: str = "none"
     limit: int = 100
     batch: int = 256
 
@@ -123,7 +124,8 @@ def read_run(path: Path) -> list[Ranking]:
 def _opened(options: RetrievalOptions) -> Generator[Mnemic]:
     with TemporaryDirectory(prefix="mnemic-eval-") as folder:
         stores = {"memory": MEMORY_URL, "sqlite": str(Path(folder) / "memory.db")}
-        parts = build(Config(store=stores.get(options.store, options.store), embedder=options.embedder))
+        store = stores.get(options.store, options.store)
+        parts = build(Config(store=store, embedder=options.embedder, reranker=options.reranker))
         if parts.embedder is not None:
             parts = replace(parts, embedder=CachingEmbedder(parts.embedder))
         with Mnemic(parts) as mnemic:

@@ -29,7 +29,6 @@ class Weights:
     author_named: float = 3.0
     assistant: float = -2.0
     importance: float = 0.1
-    rerank: float = 1.0
 
     def of(self, feature: str) -> float:
         """The coefficient of a feature."""

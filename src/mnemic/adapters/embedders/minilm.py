@@ -45,10 +45,10 @@ _RUNTIME_ERRORS = (
 )
 
 
-class _Session(Protocol):
+class Session(Protocol):
     """The part of `onnxruntime.InferenceSession` that is used here."""
 
-    def run(self, output_names: None, input_feed: Mapping[str, NDArray[np.int32]]) -> list[Vectors]: ...
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, NDArray[np.int32]]) -> list[Vectors]: ...
 
 
 class MinilmEmbedder:
@@ -81,7 +81,7 @@ class MinilmEmbedder:
         )
         self._lock = threading.Lock()
         self._tokenizer: WordPiece | None = None
-        self._session: _Session | None = None
+        self._session: Session | None = None
 
     @property
     def space(self) -> Space:
@@ -105,8 +105,8 @@ class MinilmEmbedder:
             return vectors
         tokenizer = self._load_tokenizer()
         tokens = [tokenizer.encode(text, self._space.max_tokens) for text in texts]
-        for rows in _batches([len(ids) for ids in tokens]):
-            vectors[rows] = self._run(_pad([tokens[row] for row in rows]))
+        for rows in token_batches([len(ids) for ids in tokens]):
+            vectors[rows] = self._run(padded([tokens[row] for row in rows]))
         return vectors
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
@@ -122,7 +122,7 @@ class MinilmEmbedder:
         session = self._session or self._load_session()
         try:
             return session.run(None, {"input_ids": input_ids})[0]
-        except _runtime_errors() as error:
+        except runtime_errors() as error:
             raise BackendError(f"the offline embedder failed on {input_ids.shape} token ids: {error}") from error
 
     def _load_tokenizer(self) -> WordPiece:
@@ -132,14 +132,15 @@ class MinilmEmbedder:
                 self._tokenizer = WordPiece(pieces)
             return self._tokenizer
 
-    def _load_session(self) -> _Session:
+    def _load_session(self) -> Session:
         with self._lock:
             if self._session is None:
-                self._session = _open_session(self._model, self._threads)
+                self._session = open_session(self._model, self._threads)
             return self._session
 
 
-def _open_session(model: Path, threads: int) -> _Session:
+def open_session(model: Path | bytes, threads: int) -> Session:
+    """The graph of a file, or of its content, ready to run. Raises `ConfigError` when it is none."""
     runtime: Any = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -147,18 +148,21 @@ def _open_session(model: Path, threads: int) -> _Session:
     options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
     options.log_severity_level = 3
     try:
-        return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    except _runtime_errors() as error:
-        raise ConfigError(f"{model} is not the offline model, or is damaged: {_REPAIR}") from error
+        return runtime.InferenceSession(
+            model if isinstance(model, bytes) else str(model), options, providers=["CPUExecutionProvider"]
+        )
+    except runtime_errors() as error:
+        source = "this" if isinstance(model, bytes) else model
+        raise ConfigError(f"{source} is not the offline model, or is damaged: {_REPAIR}") from error
 
 
-def _runtime_errors() -> tuple[type[Exception], ...]:
+def runtime_errors() -> tuple[type[Exception], ...]:
     """The exceptions of onnxruntime, which have no parent but `Exception`."""
     state: Any = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
     return tuple(getattr(state, name) for name in _RUNTIME_ERRORS)
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+def token_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """The rows that have tokens, longest first, in groups of at most `BATCH_TOKENS` padded tokens (or of one row)."""
     rows = sorted((row for row, length in enumerate(lengths) if length), key=lambda row: -lengths[row])
     while rows:
@@ -167,7 +171,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         rows = rows[size:]
 
 
-def _pad(tokens: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+def padded(tokens: Sequence[Sequence[int]]) -> NDArray[np.int32]:
     """One row per text, filled up with padding to the longest: `(n, tokens)`."""
     padded = np.full((len(tokens), max(map(len, tokens))), PADDING_ID, dtype=np.int32)
     for row, ids in enumerate(tokens):

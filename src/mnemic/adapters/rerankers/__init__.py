@@ -1,0 +1,1 @@
+"""Second judges of what was found: late interaction, cross-encoders."""

@@ -1,0 +1,108 @@
+"""Reranks by late interaction over the token vectors of the offline model: MaxSim (Khattab and Zaharia 2020).
+
+Answers for token vectors and their sum. The model was trained for one vector per text, so this is weaker than a ColBERT
+checkpoint; it needs nothing that is not there. English.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import mnemic_minilm
+from mnemic.adapters.embedders.minilm import (
+    MAX_TOKENS,
+    THREADS,
+    Session,
+    open_session,
+    padded,
+    runtime_errors,
+    token_batches,
+)
+from mnemic.adapters.rerankers.scores import scores_of
+from mnemic.errors import BackendError
+from mnemic.ports.embedder import Vectors
+from mnemic.ports.reranker import Reranker, RerankerCapabilities, Scores
+from mnemic.text.wordpiece import WordPiece
+
+MAX_TEXTS = 200
+WEIGHT = 0.5
+"""Measured: less adds little, more costs the first places (docs/decisions/0009-rerankers.md)."""
+
+HIDDEN_STATES = "SkipLayerNormalization.320"
+"""The name, within the shipped graph, of the token vectors before they are pooled, `(n, tokens, 384) float32`."""
+
+
+class MaxSimReranker:
+    """The sum, over the word pieces of the query, of the best cosine with any word piece of the text."""
+
+    def __init__(self, *, threads: int = THREADS) -> None:
+        """Loads nothing; the first text does."""
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._loaded: tuple[WordPiece, Session] | None = None
+
+    @property
+    def name(self) -> str:
+        return "maxsim"
+
+    @property
+    def capabilities(self) -> RerankerCapabilities:
+        return RerankerCapabilities(is_local=True, is_blocking=False, max_texts=MAX_TEXTS, weight=WEIGHT)
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Scores:
+        return scores_of(query, texts, MAX_TEXTS, self._judged, self.name)
+
+    def close(self) -> None:
+        with self._lock:
+            self._loaded = None
+
+    def _judged(self, query: str, texts: list[str]) -> list[float]:
+        asked, *said = self._token_vectors([query, *texts])
+        return [float((asked @ each.T).max(axis=1).sum()) if asked.size and each.size else 0.0 for each in said]
+
+    def _token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        """Of each text, the unit vectors of its word pieces, `(pieces, 384)`, without those of its start and end."""
+        tokenizer, session = self._load()
+        tokens = [tokenizer.encode(text, MAX_TOKENS) for text in texts]
+        found = [np.zeros((0, 0), dtype=np.float32)] * len(texts)
+        for rows in token_batches([len(ids) for ids in tokens]):
+            try:
+                (states,) = session.run([HIDDEN_STATES], {"input_ids": padded([tokens[row] for row in rows])})
+            except runtime_errors() as error:
+                raise BackendError(f"maxsim failed on {len(rows)} texts ({type(error).__name__})") from error
+            for row, state in zip(rows, states, strict=True):
+                vectors = state[1 : len(tokens[row]) - 1]
+                found[row] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return found
+
+    def _load(self) -> tuple[WordPiece, Session]:
+        with self._lock:
+            if self._loaded is None:
+                pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").removesuffix("\n").split("\n")
+                graph = mnemic_minilm.model_path().read_bytes() + _further_output(HIDDEN_STATES)
+                self._loaded = WordPiece(pieces), open_session(graph, self._threads)
+            return self._loaded
+
+
+def _further_output(name: str) -> bytes:
+    """What makes a float value of an ONNX graph an output when it is appended to the file.
+
+    A file is one protobuf message, and repeated fields of concatenated messages are joined (protobuf's encoding guide,
+    "Last One Wins"). Numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12, ValueInfoProto.name 1
+    and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
+    """
+    value = _field(1, name.encode()) + _field(2, _field(1, b"\x08\x01"))
+    return _field(7, _field(12, value))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A length-delimited field; numbers up to 15 and contents up to 127 bytes have one-byte heads."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+if TYPE_CHECKING:
+    _: type[Reranker] = MaxSimReranker

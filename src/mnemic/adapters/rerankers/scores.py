@@ -1,0 +1,35 @@
+"""What every reranker does with scores: nothing for blank texts, a checked finite number for all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mnemic.errors import BadReplyError, InvalidInputError
+from mnemic.ports.reranker import Scores
+
+
+def scores_of(
+    query: str, texts: Sequence[str], max_texts: int, judge: Callable[[str, list[str]], ArrayLike], source: str
+) -> Scores:
+    """`(n,) float32`: what `judge` says of the texts that are not blank; blank ones get the lowest of these scores.
+
+    `source` says in errors who judged. Raises `InvalidInputError` for too many texts, `BadReplyError` for an answer
+    that is not one finite number per text.
+    """
+    if len(texts) > max_texts:
+        raise InvalidInputError(f"{source} judges at most {max_texts} texts at once, not {len(texts)}")
+    places = [place for place, text in enumerate(texts) if text.strip()]
+    if not query.strip() or not places:
+        return np.zeros(len(texts), dtype=np.float32)
+    try:
+        judged = np.asarray(judge(query, [texts[place] for place in places]), dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise BadReplyError(f"{source} answered scores that are no numbers") from error
+    if judged.shape != (len(places),) or not np.isfinite(judged).all():
+        raise BadReplyError(f"{source} answered scores of shape {judged.shape}; expected {len(places)} finite numbers")
+    scores = np.full(len(texts), judged.min(), dtype=np.float32)
+    scores[places] = judged
+    return scores
