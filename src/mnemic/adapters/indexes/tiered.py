@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
-from mnemic.adapters.indexes.evidence import Evidence, joined
+from mnemic.adapters.indexes.evidence import Evidence, joined, nothing
 from mnemic.adapters.indexes.fts5 import Fts5Index
 from mnemic.adapters.indexes.scan import ScanIndex
+from mnemic.errors import BackendError
 from mnemic.model.candidates import Candidates, IndexQuery
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
+
+_Answer = TypeVar("_Answer")
+_log = logging.getLogger("mnemic.index")
 
 
 class TieredIndex:
@@ -22,6 +29,8 @@ class TieredIndex:
 
     A partition that grows beyond the threshold is forgotten once and comes back divided between the two. What
     `keyword` kept from an earlier process is compared with the store's rows when the partition is first asked for.
+    Where the file of `keyword` fails (the disk is full, or another process keeps it locked), the partition comes back
+    wholly in memory and stays so: answers are the same, and the cost is memory.
     """
 
     capabilities = IndexCapabilities(has_vectors=True, is_exact=False, is_durable=False)
@@ -31,13 +40,14 @@ class TieredIndex:
         self._keyword = keyword
         self._threshold_rows = threshold_rows
         self._large: set[Partition] = set()
+        self._whole: set[Partition] = set()
         self._told: dict[Partition, int] = {}
         self._guard = threading.Lock()
 
     def version(self, partition: Partition) -> int:
         held = self._scan.version(partition)
         if held and self._is_large(partition):
-            held = min(held, self._keyword.version(partition))
+            held = min(held, self._or_whole(partition, lambda: self._keyword.version(partition), 0))
         with self._guard:
             self._told[partition] = held
         return held
@@ -49,16 +59,18 @@ class TieredIndex:
             self._begin(partition, changes, version)
         elif self._is_large(partition):
             self._scan.apply(partition, changes, version, holds_terms=False)
-            self._keyword.apply(partition, changes, version, since=since)
+            self._or_whole(partition, lambda: self._keyword.apply(partition, changes, version, since=since), None)
         else:
             self._scan.apply(partition, changes, version)
-            if self._scan.rows(partition) > self._threshold_rows:
+            if self._scan.rows(partition) > self._threshold_rows and not self._is_whole(partition):
                 self._mark_large(partition)
                 self._scan.drop(partition)
 
     def search(self, query: IndexQuery) -> Candidates:
         found = [
-            self._divided(partition, query) if self._is_large(partition) else self._scan.evidence(partition, query)
+            self._or_whole(partition, partial(self._divided, partition, query), nothing(len(query.terms)))
+            if self._is_large(partition)
+            else self._scan.evidence(partition, query)
             for partition in query.partitions
         ]
         self._scan.trim()
@@ -67,6 +79,7 @@ class TieredIndex:
     def drop(self, partition: Partition) -> None:
         with self._guard:
             self._large.discard(partition)
+            self._whole.discard(partition)
             self._told.pop(partition, None)
         self._scan.drop(partition)
         self._keyword.drop(partition)
@@ -79,6 +92,23 @@ class TieredIndex:
         with self._guard:
             return partition in self._large
 
+    def _is_whole(self, partition: Partition) -> bool:
+        with self._guard:
+            return partition in self._whole
+
+    def _or_whole(self, partition: Partition, call: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
+        """What a call on the file gives; `otherwise` when it fails: the partition is then forgotten, and comes back."""
+        try:
+            return call()
+        except BackendError as error:
+            _log.warning("%s; the words of a large partition are held in memory instead", error)
+            with self._guard:
+                self._whole.add(partition)
+                self._large.discard(partition)
+                self._told.pop(partition, None)
+            self._scan.drop(partition)
+            return otherwise
+
     def _mark_large(self, partition: Partition) -> None:
         with self._guard:
             self._large.add(partition)
@@ -86,14 +116,19 @@ class TieredIndex:
     def _begin(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
         """Take in all of a partition; what was kept of one that is small by now must not outlive an erasure."""
         live = len({change.item_id for change in changes} - {c.item_id for c in changes if c.is_gone})
-        if live > self._threshold_rows or self._is_large(partition):
+        if self._is_whole(partition):
+            self._scan.apply(partition, changes, version)
+        elif live > self._threshold_rows or self._is_large(partition):
             self._mark_large(partition)
             self._scan.apply(partition, changes, version, holds_terms=False)
-            self._keyword.apply(partition, changes, version, is_complete=True)
+            self._or_whole(partition, lambda: self._keyword.apply(partition, changes, version, is_complete=True), None)
         else:
             self._scan.apply(partition, changes, version)
-            if self._keyword.version(partition):
-                self._keyword.drop(partition)
+            self._or_whole(partition, lambda: self._forget(partition), None)
+
+    def _forget(self, partition: Partition) -> None:
+        if self._keyword.version(partition):
+            self._keyword.drop(partition)
 
     def _divided(self, partition: Partition, query: IndexQuery) -> Evidence:
         """Dense rows first, then keyword rows with the counts of the dense ones, then the cosines of them all."""
