@@ -16,7 +16,8 @@ SQL = named_statements("mnemic.adapters.indexes", "fts5.sql")
 APPLICATION_ID = 0x4D4E4931  # "MNI1": another layout gets another number, and then the file is made anew
 _SWITCH_PAUSE_S = 0.01
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_PASSING = (*_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class DamagedIndexError(Exception):
@@ -138,7 +139,7 @@ class IndexFile:
             try:
                 connection.execute(SQL["write_ahead"])
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF not in _PASSING or time.monotonic() > deadline:
+                if error.sqlite_errorcode & 0xFF not in _LOCKED or time.monotonic() > deadline:
                     raise
                 time.sleep(_SWITCH_PAUSE_S)
             else:
