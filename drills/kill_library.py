@@ -32,6 +32,8 @@ from mnemic.model.scope import Scope
 
 SCOPE = Scope(user="anna")
 MOST_LINES = 60
+ROUNDS_PER_FILE = 50
+"""Then a new file: every round reads all of it."""
 LOOKED_FOR = 4
 GONE = "gone"
 Row = tuple[str, str]
@@ -81,7 +83,7 @@ class Writer:
 
     def remember_many(self) -> None:
         """Some memories at once."""
-        self._remember([self._text() for _ in range(self.random.randint(2, 30))])
+        self._remember([self._text() for _ in range(self.random.randint(2, 12))])
 
     def update(self) -> None:
         """Another text for a memory."""
@@ -265,17 +267,23 @@ def main() -> int:
     if told.nursery:
         be_a_nursery(told.writers, lambda name: Writer(opened(told.nursery), name, random.Random(name)).run())  # noqa: S311
         return 0
-    with TemporaryDirectory() as folder:
-        judge, problems = run_rounds(
-            Path(folder) / "memory.db", rounds=told.rounds, writers=told.writers, seed=told.seed
-        )
+    judges: list[Judge] = []
+    problems: list[str] = []
+    for begin in range(0, told.rounds, ROUNDS_PER_FILE):
+        rounds = min(ROUNDS_PER_FILE, told.rounds - begin)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "memory.db"
+            judge, found = run_rounds(path, rounds=rounds, writers=told.writers, seed=told.seed + begin)
+        judges.append(judge)
+        problems += [f"file {len(judges)}, {problem}" for problem in found]
     facts = {
+        "rounds": told.rounds,
         "kills": told.rounds * told.writers,
-        "acknowledged verbs that write": judge.acknowledged,
-        "verbs cut off and found done, whole": judge.cut_off_done,
-        "verbs cut off and found not done": judge.cut_off_undone,
-        "rows at the end": len(judge.known),
-        "texts looked for by word and by vector": judge.found,
+        "acknowledged verbs that write": sum(judge.acknowledged for judge in judges),
+        "verbs cut off and found done, whole": sum(judge.cut_off_done for judge in judges),
+        "verbs cut off and found not done": sum(judge.cut_off_undone for judge in judges),
+        "rows at the end": sum(len(judge.known) for judge in judges),
+        "texts looked for by word and by vector": sum(judge.found for judge in judges),
     }
     return Outcome(name="kill_library", about=__doc__ or "", facts=facts, problems=problems).told()
 

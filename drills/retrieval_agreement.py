@@ -14,6 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from drills.kit.outcome import Outcome
+
 TOLERANCE = 0.001
 SET = "locomo"
 
@@ -32,8 +36,14 @@ def main() -> int:
     parts = {"overall": (ours["overall"], theirs["overall"])}
     parts |= {name: (ours["by_category"][name], means) for name, means in theirs["by"].items()}
     different = [f"{part}: {line}" for part, pair in parts.items() for line in _differences(*pair)]
-    print("\n".join(different) or f"agreed on {len(parts)} lines of {SET}, {ours['overall']['n']} questions")
-    return 1 if different or ours["foreign_ids"] else 0
+    foreign = [f"{ours['foreign_ids']} ids are from outside their group"] if ours["foreign_ids"] else []
+    facts = {
+        "set": SET,
+        "questions": ours["overall"]["n"],
+        "lines compared": len(parts),
+        "metrics": len(ours["overall"]["metrics"]),
+    }
+    return Outcome(name="retrieval_agreement", about=__doc__ or "", facts=facts, problems=different + foreign).told()
 
 
 def _printed(command: list[str]) -> dict[str, Any]:
