@@ -1,0 +1,78 @@
+"""The throwaway environments: one per peer, with what it costs counted before anything of ours is added."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+VERSIONS = Path(__file__).with_name("versions.txt")
+OWN = "mnemic"
+EMBEDDER = "embedder"
+_LISTED = """
+import importlib.metadata as m, json, pathlib
+found = {d.metadata["Name"]: d for d in m.distributions() if d.metadata["Name"].lower() not in ("pip", "setuptools")}
+files = [pathlib.Path(d.locate_file(f)) for d in found.values() for f in d.files or ()]
+size = sum(path.stat().st_size for path in files if path.is_file())
+print(json.dumps({"versions": {n: d.version for n, d in found.items()}, "size": size}))
+"""
+
+
+class InstallError(Exception):
+    """A peer could not be installed; the message is the last line of pip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An installed peer: its interpreter, what it asked for, and what that brought along."""
+
+    python: str
+    asked: tuple[str, ...]
+    versions: dict[str, str]
+    size_bytes: int
+
+
+def requirements() -> dict[str, tuple[str, ...]]:
+    """What `versions.txt` asks for, by peer."""
+    lines = (line.partition(":") for line in VERSIONS.read_text("utf-8").splitlines() if line[:1] not in ("", "#"))
+    return {name: tuple(rest.split()) for name, _, rest in lines}
+
+
+def built_wheel(folder: Path) -> Path:
+    """The wheel of this repository's last commit, built into the folder."""
+    with TemporaryDirectory() as source:
+        packed = Path(source) / "source.tar"
+        subprocess.run(["git", "archive", "--output", str(packed), "HEAD"], cwd=ROOT, check=True)
+        shutil.unpack_archive(packed, source, filter="data")
+        packed.unlink()
+        _pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), source)
+    return max(folder.glob("mnemic-*.whl"), key=lambda path: path.stat().st_mtime)
+
+
+def installed(name: str, folder: Path, wheel: Path) -> Environment:
+    """The environment of a peer, made unless the folder has it already. Raises `InstallError`."""
+    wanted, place = requirements(), folder / name
+    note, python = place / "environment.json", str(place / "bin" / "python")
+    if not note.exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
+        asked = [str(wheel) if each == "." else each for each in wanted[name]]
+        if asked:
+            _pip(python, "install", *asked)
+        listed = subprocess.run([python, "-c", _LISTED], check=True, capture_output=True, text=True)
+        counts = json.loads(listed.stdout)
+        _pip(python, "install", *wanted[EMBEDDER])
+        _pip(python, "install", "--no-deps", "--force-reinstall", str(wheel))
+        kept = Environment(python, wanted[name], counts["versions"], counts["size"])
+        note.write_text(json.dumps(asdict(kept)), encoding="utf-8")
+    return Environment(**json.loads(note.read_text("utf-8")))
+
+
+def _pip(python: str, *arguments: str) -> None:
+    done = subprocess.run([python, "-m", "pip", *arguments, "--quiet"], check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise InstallError((done.stderr.strip().splitlines() or ["pip failed"])[-1])

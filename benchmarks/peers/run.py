@@ -1,0 +1,135 @@
+"""Mnemic beside its peers: the same texts, the same embedder, each in an environment and a process of its own.
+
+    MNEMIC_DATA=path/to/data python -m benchmarks.peers.run [--only mnemic,fts5] [--measure speed,killed]
+        [--sizes 1000,10000] [--keep FOLDER]
+
+Writes `benchmarks/results/peers.md`. Environments, stores and raw numbers live in a temporary folder, or in `--keep`,
+from which a later call takes up what is measured already (`--again` measures it anew). Not part of `make bench`: it
+installs other projects from the package index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.machine import keep, provenance
+from benchmarks.peers import measures
+from benchmarks.peers.embedder import COMPLETE, precompute
+from benchmarks.peers.installing import EMBEDDER, OWN, InstallError, built_wheel, installed, requirements
+from benchmarks.peers.process import DiedError
+from benchmarks.peers.report import report
+from mnemic.evaluation.dataset import Dataset, load_dataset
+from mnemic.evaluation.metrics import score_run
+from mnemic.evaluation.retrieval import RetrievalOptions, run_retrieval
+
+SET = "locomo"
+AT_LARGE = ("mnemic", "chroma", "fts5")
+"""Whose ingest of 100,000 texts ends within the limit; the others were not asked."""
+Numbers = dict[str, Any]
+Measure = Callable[[measures.Subject], Numbers]
+
+
+def main() -> None:
+    """Install, measure, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(name for name in requirements() if name != EMBEDDER))
+    parser.add_argument("--measure", default="import,speed,retrieval,killed,writers")
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--again", action="store_true")
+    chosen = parser.parse_args()
+    with TemporaryDirectory(prefix="mnemic-peers-") as scratch:
+        _measure(chosen, (chosen.keep or Path(scratch)).resolve())
+
+
+def _measure(chosen: argparse.Namespace, folder: Path) -> None:
+    """Each measurement is kept as soon as it is made, so that a stopped run goes on where it was."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes = [int(size) for size in chosen.sizes.split(",")]
+    corpus, dataset = measures.Corpus(sizes), _dataset()
+    wheel = next(folder.glob("mnemic-*.whl"), None) or built_wheel(folder)
+    _embed(folder, corpus, dataset)
+    for name in chosen.only.split(","):
+        kept = folder / "numbers" / name
+        kept.mkdir(parents=True, exist_ok=True)
+        try:
+            environment = installed(name, folder / "environments", wheel)
+        except InstallError as error:
+            _write(kept / "install.json", {"failed": str(error)})
+            continue
+        _write(kept / "install.json", {"versions": environment.versions, "bytes": environment.size_bytes})
+        subject = measures.Subject(name, environment, folder / "stores" / name, folder / "vectors")
+        for what, measure in _measurements(subject, corpus, dataset, sizes).items():
+            is_wanted = what.partition("-")[0] in chosen.measure.split(",")
+            if is_wanted and (chosen.again or not (kept / f"{what}.json").exists()):
+                mine = replace(subject, scratch=subject.scratch / what)
+                shutil.rmtree(mine.scratch, ignore_errors=True)
+                _write(kept / f"{what}.json", _tried(measure, mine))
+                shutil.rmtree(mine.scratch, ignore_errors=True)
+    keep("peers.md", report(folder / "numbers", provenance("python -m benchmarks.peers.run")))
+
+
+def _measurements(
+    subject: measures.Subject, corpus: measures.Corpus, dataset: Dataset | None, sizes: list[int]
+) -> dict[str, Measure]:
+    todo: dict[str, Measure] = {"import": measures.imported}
+    for size in sizes:
+        if size < measures.LARGE or subject.name in AT_LARGE:
+            todo[f"speed-{size}"] = lambda mine, size=size: measures.speed(mine, corpus, size)
+    if dataset is not None:
+        todo["retrieval"] = lambda mine: measures.retrieval(mine, dataset)
+        if subject.name == OWN:
+            todo["retrieval-captured"] = lambda _: _captured(dataset)
+    todo["killed"] = lambda mine: measures.killed(mine, corpus)
+    todo["writers"] = lambda mine: measures.two_writers(mine, corpus)
+    return todo
+
+
+def _tried(measure: Measure, subject: measures.Subject) -> Numbers:
+    try:
+        return measure(subject)
+    except DiedError as error:
+        return {"failed": str(error)}
+
+
+def _write(path: Path, numbers: Numbers) -> None:
+    print(path.parent.name, path.stem, json.dumps(numbers)[:300], flush=True)
+    path.write_text(json.dumps(numbers), encoding="utf-8")
+
+
+def _embed(folder: Path, corpus: measures.Corpus, dataset: Dataset | None) -> None:
+    """The vectors that all share, and how fast the model made them."""
+    wanted = corpus.many()
+    if dataset is not None:
+        said = [measures.spoken(row.speaker, row.text) for row in dataset.corpus]
+        wanted[measures.SET_VECTORS] = [*said, *(question.text for question in dataset.questions)]
+    for name, texts in wanted.items():
+        if not (folder / "vectors" / name / COMPLETE).exists():
+            precompute(folder / "vectors" / name, texts)
+
+
+def _dataset() -> Dataset | None:
+    data = os.environ.get("MNEMIC_DATA")
+    if not data:
+        print("no MNEMIC_DATA: retrieval is not measured")
+        return None
+    folder = Path(data) / SET
+    return load_dataset(folder / "corpus.jsonl.gz", folder / "queries.jsonl.gz")
+
+
+def _captured(dataset: Dataset) -> Numbers:
+    """Mnemic as it takes conversations: messages with author, session and time instead of plain texts."""
+    overall = score_run(dataset, run_retrieval(dataset, RetrievalOptions(limit=measures.HITS))).overall
+    return {"n": overall.n, **overall.metrics}
+
+
+if __name__ == "__main__":
+    main()
