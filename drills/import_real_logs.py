@@ -1,6 +1,6 @@
 """Logs that other programs really wrote come in whole and once, and questions find their answers in a long one.
 
-The samples are under MNEMIC_DATA/chat-exports. The questions about the longest log share no search term with the message
+The samples are under MNEMIC_DATA/chat-exports. Questions about the longest log share no search term with the message
 that answers them, which is named by its line in the log; at least ten answers must be among the first five hits. Those
 that are missed stay in the list. Exit code 1 when anything does not hold.
 """
