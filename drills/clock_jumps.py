@@ -29,6 +29,8 @@ SCOPE = Scope(user="anna", session="s1")
 TODAY = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 YEARS = (datetime(1970, 1, 1, tzinfo=UTC), datetime(1969, 12, 31, 23, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
 TTL = timedelta(hours=2)
+LOOK_EVERY = 50
+PAGE = 40
 
 
 class JumpingClock:
@@ -77,7 +79,7 @@ class ClockDrill:
         for number in range(verbs):
             self.clock.move()
             self.random.choice(mine)()
-            if number % 20 == 0:
+            if number % LOOK_EVERY == 0:
                 self.check_list()
         self.check_all()
 
@@ -143,7 +145,7 @@ class ClockDrill:
             listed: list[Memory] = []
             after: str | None = None
             while True:
-                page = self.mnemic.list(SCOPE, order=order, limit=7, after=after)
+                page = self.mnemic.list(SCOPE, order=order, limit=PAGE, after=after)
                 listed += page.memories
                 after = page.next
                 if after is None:
