@@ -15,11 +15,12 @@ VERSIONS = Path(__file__).with_name("versions.txt")
 OWN = "mnemic"
 EMBEDDER = "embedder"
 _LISTED = """
-import importlib.metadata as m, json, pathlib
+import importlib.metadata as m, json, pathlib, platform
 found = {d.metadata["Name"]: d for d in m.distributions() if d.metadata["Name"].lower() not in ("pip", "setuptools")}
 files = [pathlib.Path(d.locate_file(f)) for d in found.values() for f in d.files or ()]
 size = sum(path.stat().st_size for path in files if path.is_file())
-print(json.dumps({"versions": {n: d.version for n, d in found.items()}, "size": size}))
+versions = {n: d.version for n, d in found.items()}
+print(json.dumps({"versions": versions, "size_bytes": size, "release": platform.python_version()}))
 """
 
 
@@ -29,10 +30,10 @@ class InstallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An installed peer: its interpreter, what it asked for, and what that brought along."""
+    """An installed peer: its interpreter and that one's release, and the distributions that it brought along."""
 
     python: str
-    asked: tuple[str, ...]
+    release: str
     versions: dict[str, str]
     size_bytes: int
 
@@ -54,20 +55,19 @@ def built_wheel(folder: Path) -> Path:
     return max(folder.glob("mnemic-*.whl"), key=lambda path: path.stat().st_mtime)
 
 
-def installed(name: str, folder: Path, wheel: Path) -> Environment:
-    """The environment of a peer, made unless the folder has it already. Raises `InstallError`."""
+def installed(name: str, folder: Path, wheel: Path, interpreter: str) -> Environment:
+    """The environment of a peer, made from the interpreter unless the folder has it already. Raises `InstallError`."""
     wanted, place = requirements(), folder / name
     note, python = place / "environment.json", str(place / "bin" / "python")
     if not note.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
+        subprocess.run([interpreter, "-m", "venv", "--clear", str(place)], check=True)
         asked = [str(wheel) if each == "." else each for each in wanted[name]]
         if asked:
             _pip(python, "install", *asked)
         listed = subprocess.run([python, "-c", _LISTED], check=True, capture_output=True, text=True)
-        counts = json.loads(listed.stdout)
+        kept = Environment(python=python, **json.loads(listed.stdout))
         _pip(python, "install", *wanted[EMBEDDER])
         _pip(python, "install", "--no-deps", "--force-reinstall", str(wheel))
-        kept = Environment(python, wanted[name], counts["versions"], counts["size"])
         note.write_text(json.dumps(asdict(kept)), encoding="utf-8")
     return Environment(**json.loads(note.read_text("utf-8")))
 

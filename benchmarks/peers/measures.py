@@ -26,6 +26,9 @@ QUESTIONS, BOB_QUESTIONS, WARM_UP, SINGLES, STARTS = 100, 20, 5, 50, 5
 INGEST_LIMIT_S = 900.0
 KILL_ROUNDS, KILL_TEXTS, KILL_AFTER_ADDS = 20, 400, (3, 25)
 WRITER_TEXTS = 100
+FEATURE_TEXTS = 1_000
+RARE_WORD = "QZX-48213"
+RARE_TEXT = f"After the meeting about the summer party somebody closed {RARE_WORD}, and all went home."
 KILL_VECTORS, SET_VECTORS = "kill", "set"
 LARGE = 100_000
 _IMPORTS = {
@@ -66,11 +69,11 @@ class Corpus:
         self.questions = generated.questions(QUESTIONS + BOB_QUESTIONS + WARM_UP)
         self.bob = list(generated.texts(LARGE // 10))
         self.ann = list(generated.texts(max(sizes)))
-        self._sizes = sizes
+        self.sizes = sizes
 
     def many(self) -> dict[str, list[str]]:
         """The texts whose vectors are made before, all but the singles and the questions, by folder."""
-        folders = {speed_vectors(size): self.ann[:size] + self.bob[: size // 10] for size in self._sizes}
+        folders = {speed_vectors(size): self.ann[:size] + self.bob[: size // 10] for size in self.sizes}
         return {KILL_VECTORS: [*self.kill, *self.writers[0], *self.writers[1]], **folders}
 
 
@@ -178,6 +181,24 @@ def two_writers(subject: Subject, corpus: Corpus) -> Numbers:
     return {"acknowledged": len(kept), "missing": missing, "refusals": refusals, "wanted": 2 * WRITER_TEXTS}
 
 
+def features(subject: Subject, corpus: Corpus) -> Numbers:
+    """Is a rare word found among a thousand texts by itself, and may two users keep the same text?"""
+    numbers: Numbers = {}
+    with subject.running("features", speed_vectors(min(corpus.sizes))) as worker:
+        worker.hear()
+        for place in range(0, FEATURE_TEXTS, BATCH):
+            worker.ask(do="add_many", user=ANN, texts=corpus.ann[:FEATURE_TEXTS][place : place + BATCH])
+        worker.ask(do="add", user=ANN, text=RARE_TEXT)
+        found = worker.ask(do="search", user=ANN, query=RARE_WORD, k=HITS)["texts"]
+        numbers["rare_word_rank"] = found.index(RARE_TEXT) + 1 if RARE_TEXT in found else None
+        try:
+            worker.ask(do="add", user=BOB, text=RARE_TEXT)
+            numbers["same_text"] = "kept" if _is_found(worker, RARE_TEXT, BOB) else "not found"
+        except DiedError as error:
+            numbers["same_text"] = f"refused: {error}"
+    return numbers
+
+
 def retrieval(subject: Subject, dataset: Dataset) -> Numbers:
     """R@10 and its kin, each group of the set being a user and each row the text `speaker: text`."""
     ids: dict[tuple[str, str], list[str]] = {}
@@ -231,8 +252,8 @@ def _added_until_killed(worker: Running, texts: list[str], chance: random.Random
     return seen
 
 
-def _is_found(worker: Running, text: str) -> bool:
-    return text in worker.ask(do="search", user=ANN, query=text, k=HITS)["texts"]
+def _is_found(worker: Running, text: str, user: str = ANN) -> bool:
+    return text in worker.ask(do="search", user=user, query=text, k=HITS)["texts"]
 
 
 def _spread(answers: list[dict[str, Any]]) -> Numbers:

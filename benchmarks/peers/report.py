@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.machine import table
 from benchmarks.peers.installing import OWN, requirements
+from benchmarks.peers.measures import RARE_WORD
 
 NAMES = {
     "mnemic": "Mnemic",
@@ -63,6 +64,7 @@ def report(folder: Path, made: str) -> str:
     sizes = sorted({int(what[6:]) for found in every.values() for what in found if what.startswith("speed-")})
     parts = [ABOUT, made, "## Installing and starting", _installing(every), *_speed(every, sizes)]
     parts += ["## Retrieval: LoCoMo, single turns, by each peer's own search", _retrieval(every)]
+    parts += ["## What is kept and found", _features(every)]
     parts += ["## What survives", _survival(every), SETTINGS]
     return "\n\n".join(parts) + "\n"
 
@@ -76,13 +78,15 @@ def _installing(every: dict[str, dict[str, Numbers]]) -> str:
     for name, numbers in every.items():
         install, start = numbers["install"], numbers.get("import")
         if "failed" in install:
-            rows.append([NAMES[name], f"could not be installed: {install['failed']}", "", "", ""])
+            rows.append([NAMES[name], f"could not be installed: {install['failed']}", "", "", "", ""])
             continue
         asked = "this commit" if name == OWN else ", ".join(requirements()[name]) or "in Python"
         times = f"{start['ms']:,.0f} / {start['cpu_ms']:,.0f}" if start else "not measured"
         brought = len(install["versions"])
-        rows.append([NAMES[name], asked, str(brought), f"{install['bytes'] / 1e6:,.0f}", times])
-    return table(["peer", "version", "packages", "MB", "import ms / cpu"], rows)
+        rows.append(
+            [NAMES[name], asked, install["release"], str(brought), f"{install['size_bytes'] / 1e6:,.0f}", times]
+        )
+    return table(["peer", "version", "Python", "packages", "MB", "import ms / cpu"], rows)
 
 
 def _speed(every: dict[str, dict[str, Numbers]], sizes: list[int]) -> list[str]:
@@ -135,6 +139,19 @@ def _retrieval(every: dict[str, dict[str, Numbers]]) -> str:
         " which is told author, session and time; the others have no place for these in what is searched."
     )
     return f"{about}\n\n{table(['peer', 'n', 'R@10', 'any@10', 'nDCG@10', 'MRR@10'], rows)}"
+
+
+def _features(every: dict[str, dict[str, Numbers]]) -> str:
+    rows: list[list[str]] = []
+    for name, numbers in every.items():
+        facts = numbers.get("features", {})
+        if "failed" in facts:
+            rows.append([NAMES[name], f"could not run: {facts['failed']}", ""])
+        elif facts:
+            rank = facts["rare_word_rank"]
+            rows.append([NAMES[name], f"rank {rank}" if rank else "not in ten", facts["same_text"]])
+    asked = f"asked for `{RARE_WORD}` alone: the one text of 1,001 that has it"
+    return table(["peer", asked, "the same text from a second user"], rows)
 
 
 def _survival(every: dict[str, dict[str, Numbers]]) -> str:

@@ -1,11 +1,12 @@
 """Mnemic beside its peers: the same texts, the same embedder, each in an environment and a process of its own.
 
     MNEMIC_DATA=path/to/data python -m benchmarks.peers.run [--only mnemic,fts5] [--measure speed,killed]
-        [--sizes 1000,10000] [--keep FOLDER]
+        [--sizes 1000,10000] [--keep FOLDER] [--python PYTHON]
 
 Writes `benchmarks/results/peers.md`. Environments, stores and raw numbers live in a temporary folder, or in `--keep`,
 from which a later call takes up what is measured already (`--again` measures it anew). Not part of `make bench`: it
-installs other projects from the package index.
+installs other projects from the package index. `--python` is the interpreter of environments that are made anew: the
+peers built on sqlite-vec need one whose SQLite may load extensions.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import argparse
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -41,8 +43,9 @@ def main() -> None:
     """Install, measure, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(name for name in requirements() if name != EMBEDDER))
-    parser.add_argument("--measure", default="import,speed,retrieval,killed,writers")
+    parser.add_argument("--measure", default="import,speed,retrieval,features,killed,writers")
     parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--again", action="store_true")
     chosen = parser.parse_args()
@@ -61,11 +64,11 @@ def _measure(chosen: argparse.Namespace, folder: Path) -> None:
         kept = folder / "numbers" / name
         kept.mkdir(parents=True, exist_ok=True)
         try:
-            environment = installed(name, folder / "environments", wheel)
+            environment = installed(name, folder / "environments", wheel, chosen.python)
         except InstallError as error:
             _write(kept / "install.json", {"failed": str(error)})
             continue
-        _write(kept / "install.json", {"versions": environment.versions, "bytes": environment.size_bytes})
+        _write(kept / "install.json", asdict(environment))
         subject = measures.Subject(name, environment, folder / "stores" / name, folder / "vectors")
         for what, measure in _measurements(subject, corpus, dataset, sizes).items():
             is_wanted = what.partition("-")[0] in chosen.measure.split(",")
@@ -88,6 +91,7 @@ def _measurements(
         todo["retrieval"] = lambda mine: measures.retrieval(mine, dataset)
         if subject.name == OWN:
             todo["retrieval-captured"] = lambda _: _captured(dataset)
+    todo["features"] = lambda mine: measures.features(mine, corpus)
     todo["killed"] = lambda mine: measures.killed(mine, corpus)
     todo["writers"] = lambda mine: measures.two_writers(mine, corpus)
     return todo
