@@ -9,7 +9,9 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from mnemic.adapters.indexes.fts5 import Fts5Index
+from mnemic.adapters.indexes.graphs import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
+from mnemic.adapters.indexes.spaces import SpacesIndex
 from mnemic.adapters.indexes.tiered import TieredIndex
 from mnemic.ports.index import Index
 from mnemic.testing.index_contract import Fed, IndexContract, replay
@@ -33,6 +35,15 @@ class TestScanIndexOfLargePartitions(IndexContract):
         return ScanIndex(exact_rows=0, keyword_rows=1)
 
 
+class TestScanIndexWithGraphs(IndexContract):
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path):
+        self.tmp_path = tmp_path
+
+    def new_index(self) -> Index:
+        return ScanIndex(exact_rows=0, keyword_rows=1, graphs=GraphKeeper(self.tmp_path))
+
+
 class OnDisk(IndexContract):
     @pytest.fixture(autouse=True)
     def folder(self, tmp_path: Path):
@@ -47,6 +58,11 @@ class OnDisk(IndexContract):
 class TestFts5Index(OnDisk):
     def new_index(self) -> Index:
         return Fts5Index(self.new_file())
+
+
+class TestSpacesIndex(IndexContract):
+    def new_index(self) -> Index:
+        return SpacesIndex(ScanIndex(), [ScanIndex(), ScanIndex()])
 
 
 class TestTieredIndex(OnDisk):
@@ -84,7 +100,7 @@ def test_the_suite_rejects_an_index_that(index: type[ScanIndex], sentence: str):
 
 @pytest.mark.parametrize("index", [broken.CountsOtherPartitions, broken.CountsATermOnce, broken.NeverExpires])
 def test_random_use_rejects_an_index_that(index: type[ScanIndex]):
-    @settings(phases=[Phase.generate], database=None, deadline=None, report_multiple_bugs=False)
+    @settings(phases=[Phase.generate], database=None, deadline=None, report_multiple_bugs=False, max_examples=500)
     @given(use=uses())
     def compare(use: Use) -> None:
         replay(index(), use)

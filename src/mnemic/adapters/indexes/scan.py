@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Collection, Sequence
 
 from mnemic.adapters.indexes.evidence import Evidence, joined, nothing
+from mnemic.adapters.indexes.graph import Graph
+from mnemic.adapters.indexes.graphs import GraphKeeper
 from mnemic.adapters.indexes.table import BestByKeyword, Table
 from mnemic.model.candidates import Candidates, Floats, IndexQuery, Surroundings
 from mnemic.model.change import Change
@@ -27,12 +29,18 @@ class ScanIndex:
     """
 
     def __init__(
-        self, *, budget_bytes: int = 1 << 30, exact_rows: int | None = None, keyword_rows: int = 1_000
+        self,
+        *,
+        budget_bytes: int = 1 << 30,
+        exact_rows: int | None = None,
+        keyword_rows: int = 1_000,
+        graphs: GraphKeeper | None = None,
     ) -> None:
         self.capabilities = IndexCapabilities(has_vectors=True, is_exact=exact_rows is None, is_durable=False)
         self._budget_bytes = budget_bytes
         self._exact_rows = exact_rows
         self._keyword_rows = keyword_rows
+        self._graphs = graphs
         self._tables: OrderedDict[Partition, Table] = OrderedDict()
         self._awaited: set[Partition] = set()
         self._bytes_held = 0
@@ -58,7 +66,9 @@ class ScanIndex:
                 table.version = version
                 self._bytes_held += table.bytes_held - before
             if table.is_sparse:
-                self.drop(partition)
+                self.forget(partition)
+            elif self._is_large(table):
+                self._want_graph(partition, table)
 
     def search(self, query: IndexQuery) -> Candidates:
         with self._guard:
@@ -80,7 +90,7 @@ class ScanIndex:
     def _best(self, query: IndexQuery) -> BestByKeyword | None:
         """How to choose among the rows that share a term, where one of the partitions is large."""
         tables = [self._tables[partition] for partition in query.partitions if partition in self._tables]
-        if self._exact_rows is None or all(table.rows <= self._exact_rows for table in tables):
+        if not any(self._is_large(table) for table in tables):
             return None
         statistics = CollectionStatistics.merged(table.counted(query).statistics for table in tables)
         return BestByKeyword(max(self._keyword_rows, query.dense_limit), statistics)
@@ -108,15 +118,23 @@ class ScanIndex:
                 if self._bytes_held <= self._budget_bytes:
                     return
                 if partition not in self._awaited:
-                    self.drop(partition)
+                    self.forget(partition)
 
     def drop(self, partition: Partition) -> None:
+        self.forget(partition)
+        if self._graphs is not None:
+            self._graphs.forget(partition)
+
+    def forget(self, partition: Partition) -> None:
+        """As `drop`, but what is on disk stays for the next time."""
         with self._guard:
             table = self._tables.pop(partition, None)
             self._awaited.discard(partition)
             self._bytes_held -= table.bytes_held if table else 0
 
     def close(self) -> None:
+        if self._graphs is not None:
+            self._graphs.close()
         with self._guard:
             self._tables.clear()
             self._awaited.clear()
@@ -127,10 +145,29 @@ class ScanIndex:
         with self._guard:
             return self._tables[partition].rows if partition in self._tables else 0
 
+    def graph_rows(self, partition: Partition) -> int:
+        """How many vectors the graph in use for the partition holds, 0 without one."""
+        with self._guard:
+            graph = self._tables[partition].graph if partition in self._tables else None
+            return graph.size if graph else 0
+
     @property
     def bytes_held(self) -> int:
         """About how much memory all partitions take."""
         return self._bytes_held
+
+    def _is_large(self, table: Table) -> bool:
+        return self._exact_rows is not None and table.rows > self._exact_rows
+
+    def _want_graph(self, partition: Partition, table: Table) -> None:
+        """Have a graph made, and use it when it is there and the table still is; until then the scan finds vectors."""
+
+        def use(graph: Graph) -> None:
+            with self._guard:
+                table.graph = graph
+
+        if self._graphs is not None and table.is_graph_due:
+            self._graphs.ask(partition, table.source, table.graph, use)
 
 
 _: type[Index] = ScanIndex

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.adapters.indexes.columns import NEVER, Columns, Postings
-from mnemic.adapters.indexes.dense import NOTHING_NEAR, Near, Slots, checked, cosines_at, scanned
+from mnemic.adapters.indexes.dense import NOTHING_NEAR, Near, Slots, Sought, checked, cosines_at, scanned, walked
 from mnemic.adapters.indexes.evidence import Evidence
+from mnemic.adapters.indexes.graph import Graph, Source, is_due
 from mnemic.adapters.indexes.views import View, Views
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE, Floats, IndexQuery, Surroundings
@@ -56,6 +57,7 @@ class Table:
         self.version = 0
         self.holds_terms = holds_terms
         self.postings_held = 0
+        self.graph: Graph | None = None
         self._rows = 0
         self._slots: dict[str, int] = {}
         self._terms: dict[str, Postings] = {}
@@ -77,6 +79,17 @@ class Table:
     def rows(self) -> int:
         """How many items there are."""
         return len(self._slots)
+
+    def source(self) -> Source:
+        """What a graph is made of, as it is now."""
+        columns, rows = self._columns, self._rows
+        live = np.flatnonzero(columns.alive[:rows] & columns.has_vector[:rows])
+        return Source(rows, live, columns.ids, columns.vectors)
+
+    @property
+    def is_graph_due(self) -> bool:
+        """True when there are vectors, and no graph or one that lacks too much."""
+        return self._columns.dims > 0 and is_due(self.graph, self._rows, len(self._slots))
 
     @property
     def is_sparse(self) -> bool:
@@ -264,8 +277,8 @@ class Table:
         columns = self._columns
         if query.vector is None or columns.dims == 0 or self._rows == 0:
             return NOTHING_NEAR
-        vector = checked(columns, query.vector)
-        return scanned(columns, vector, view, narrowed, self._rows, query.dense_limit)
+        sought = Sought(checked(columns, query.vector), query.dense_limit, self._rows, view, narrowed)
+        return scanned(columns, sought) if self.graph is None else walked(columns, sought, self.graph)
 
     def _narrowed(self, query: IndexQuery, view: View) -> NDArray[np.bool_] | None:
         """The visible rows that the query admits, None when these are all."""

@@ -12,6 +12,15 @@ from mnemic.adapters.indexes.columns import NEVER, Columns
 _VIEWS = 8  # readers whose views are kept: an agent more costs one pass over the columns
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some of the visible rows with a vector: `slots (n,)`, `vectors (n, dims)`, drawn when there were `of` of them."""
+
+    slots: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+    of: int
+
+
 @dataclass(slots=True)
 class View:
     """The visible rows of one kind of reader at any time within `since <= now < until`.
@@ -27,6 +36,7 @@ class View:
     items: int
     total_length: float
     vectors: int
+    sample: Sample | None = None
 
     def take(self, slot: int, columns: Columns) -> None:
         """Count a new row in, when it is visible."""
