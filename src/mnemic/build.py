@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemic.adapters.clocks.system import SystemClock
+from mnemic.adapters.indexes.graphs import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.config import Config
@@ -61,14 +62,21 @@ def _postgres(url: str, config: Config) -> Store:
 
 
 def _index(config: Config) -> Index:
-    """All in memory; a store in a file has room beside it for the words of very large partitions."""
-    scan, path = ScanIndex(budget_bytes=config.index_budget_bytes), config.sqlite_path
-    if path is None:
+    """All in memory; a store in a file has room beside it for what large partitions need."""
+    path, settings = config.sqlite_path, config.settings
+    folder = None if path is None else path.with_name(f"{path.name}.index")
+    scan = ScanIndex(
+        budget_bytes=config.index_budget_bytes,
+        exact_rows=settings.exact_partition_rows,
+        keyword_rows=settings.keyword_candidates,
+        graphs=GraphKeeper(None if folder is None else folder / "graphs"),
+    )
+    if folder is None:
         return scan
     from mnemic.adapters.indexes.fts5 import Fts5Index
     from mnemic.adapters.indexes.tiered import TieredIndex
 
-    words = Fts5Index(path.with_name(f"{path.name}.index") / "fts5.db", analyser=Analyser().name)
+    words = Fts5Index(folder / "fts5.db", analyser=Analyser().name)
     return TieredIndex(scan, words, threshold_rows=config.settings.large_partition_rows)
 
 
