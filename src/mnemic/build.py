@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import cast
+
 from mnemic.adapters.clocks.system import SystemClock
 from mnemic.adapters.indexes.graphs import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
@@ -14,18 +19,22 @@ from mnemic.ports.index import Index
 from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
+from mnemic.text.writing import Writing
 
 
 def build(config: Config) -> Parts:
     """The parts that `config` asks for. Raises `ConfigError` when it asks for something that is not there."""
-    embedder = _embedder(config)
+    embedders = _embedders(config)
+    main, *further = embedders.values() or [None]
     return Parts(
         store=_store(config),
-        index=_index(config),
-        embedder=embedder,
+        index=_spaces(config, len(further)),
+        embedder=main,
         clock=SystemClock(),
         observer=CounterObserver(),
         reranker=_reranker(config),
+        further_embedders=tuple(embedder for embedder in further if embedder is not None),
+        writings=_writings(config, embedders),
         settings=config.settings,
     )
 
@@ -61,6 +70,17 @@ def _postgres(url: str, config: Config) -> Store:
     return PostgresStore(url, lock_wait_s=config.lock_wait_s)
 
 
+def _spaces(config: Config, further: int) -> Index:
+    """The index of the first space, and beside it one for each further space, within one budget."""
+    share = config.index_budget_bytes // (further + 1)
+    main = _index(replace(config, index_budget_bytes=share))
+    if not further:
+        return main
+    from mnemic.adapters.indexes.spaces import SpacesIndex
+
+    return SpacesIndex(main, [ScanIndex(budget_bytes=share) for _ in range(further)])
+
+
 def _index(config: Config) -> Index:
     """All in memory; a store in a file has room beside it for what large partitions need."""
     path, settings = config.sqlite_path, config.settings
@@ -80,15 +100,53 @@ def _index(config: Config) -> Index:
     return TieredIndex(scan, words, threshold_rows=config.settings.large_partition_rows)
 
 
-def _embedder(config: Config) -> Embedder | None:
-    """The embedder, None for "none". Its space is asked for here: a server that must tell its dims, and is down, is an
-    error of opening, and of nothing later.
+def _embedders(config: Config) -> dict[str, Embedder]:
+    """The embedders by name, the main one first. Raises `ConfigError` when two of them fill one space."""
+    names = config.embedders
+    unknown = [name for name in config.embedder_writings if name not in names]
+    if unknown:
+        raise ConfigError(
+            f"embedder.writings names {unknown[0]!r}, which is no embedder of {', '.join(names) or 'none'}"
+        )
+    with ExitStack() as opened:
+        embedders: dict[str, Embedder] = {}
+        for name in names:
+            embedder = embedders[name] = _embedder(config, name, _options(config, name))
+            opened.callback(embedder.close)
+        if len({embedder.space.id for embedder in embedders.values()}) < len(names):
+            raise ConfigError(f"two of the embedders {', '.join(names)} fill the same space; name each model once")
+        opened.pop_all()
+    return embedders
+
+
+def _options(config: Config, name: str) -> Mapping[str, object]:
+    """The options of one embedder; of several, they stand under their names."""
+    if len(config.embedders) == 1:
+        return config.embedder_options
+    for key, options in config.embedder_options.items():
+        if key not in config.embedders or not isinstance(options, Mapping):
+            raise ConfigError(f"with several embedders, embedder.options holds a table for each name, not {key!r}")
+    return cast("Mapping[str, object]", config.embedder_options.get(name, {}))
+
+
+def _writings(config: Config, embedders: Mapping[str, Embedder]) -> dict[str, frozenset[Writing]]:
+    """By space, the writings that its embedder is given."""
+    try:
+        return {
+            embedders[name].space.id: frozenset(Writing(each) for each in writings)
+            for name, writings in config.embedder_writings.items()
+        }
+    except ValueError as error:
+        raise ConfigError(f"embedder.writings holds {', '.join(Writing)} ({error})") from error
+
+
+def _embedder(config: Config, name: str, options: Mapping[str, object]) -> Embedder:
+    """One embedder. Its space is asked for here: a server that must tell its dims, and is down, is an error of opening,
+    and of nothing later.
     """
-    if config.embedder == "none":
-        return None
     from mnemic.adapters.embedders.registry import open_embedder
 
-    embedder = open_embedder(config.embedder, config.embedder_options)
+    embedder = open_embedder(name, options)
     try:
         dims = embedder.space.dims
     except BackendError as error:
@@ -96,5 +154,5 @@ def _embedder(config: Config) -> Embedder | None:
         raise ConfigError(f"{error}; to open without it, declare the embedder's option dims") from error
     if config.embedder_dims not in (None, dims):
         embedder.close()
-        raise ConfigError(f"{config.embedder} makes vectors of {dims} dims, not {config.embedder_dims}")
+        raise ConfigError(f"{name} makes vectors of {dims} dims, not {config.embedder_dims}")
     return embedder

@@ -43,6 +43,7 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.recall import recall
 from mnemic.engine.remember import remember
 from mnemic.engine.restore_export import is_export, restore_export
+from mnemic.engine.vectors import adopt_spaces
 from mnemic.engine.why_not import WhyNot, why_not
 from mnemic.errors import InvalidInputError
 from mnemic.model.clocktime import as_utc
@@ -70,6 +71,7 @@ class Mnemic(AbstractContextManager["Mnemic"]):
     def __init__(self, parts: Parts, *, actor: str = DEFAULT_ACTOR) -> None:
         self._parts = parts
         self._actor = actor
+        self._is_adopted = False
 
     @classmethod
     def open(cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR) -> Mnemic:
@@ -245,7 +247,13 @@ class Mnemic(AbstractContextManager["Mnemic"]):
         return JobVerbs(self._parts)
 
     def work(self, *, until_idle: bool = True) -> WorkReport:
-        """Run the jobs that are due, such as vectors that must still be made: all of them, or one."""
+        """Run the jobs that are due, such as vectors that must still be made: all of them, or one.
+
+        The first call also looks for items that lack vectors because an embedder was added or changed.
+        """
+        if not self._is_adopted:
+            adopt_spaces(self._parts)
+            self._is_adopted = True
         return work(self._parts, worker=f"{self._actor}-{uuid.uuid4()}", until_idle=until_idle)
 
     def close(self) -> None:
@@ -254,9 +262,10 @@ class Mnemic(AbstractContextManager["Mnemic"]):
         self._parts.pool.shutdown(cancel_futures=True)
         self._parts.store.close()
         self._parts.index.close()
-        for model in (self._parts.embedder, self._parts.reranker):
-            if model is not None:
-                model.close()
+        for embedder in self._parts.embedders:
+            embedder.close()
+        if self._parts.reranker is not None:
+            self._parts.reranker.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

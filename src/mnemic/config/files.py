@@ -71,6 +71,7 @@ def first_file() -> str:
 _EXAMPLES = {
     "store": '"~/memory.db"',
     "embedder.options": "{ threads = 2 }",
+    "embedder.writings": '{ minilm = ["latin"] }',
     "reranker.options": "{ threads = 2 }",
     "memory.embedding.dimensions": "384",
     "memory.embedding.model": '"bge-small-en-v1.5-q"',

@@ -30,6 +30,15 @@ def free_text(value: object) -> str:
     return value
 
 
+def names(value: object) -> str:
+    """A name, or several: a list of texts becomes one text with commas between."""
+    several = cast("list[object]", value) if isinstance(value, list) else [value]
+    try:
+        return ",".join(text(each) for each in several) or text(None)
+    except ValueError as error:
+        raise ValueError("a name, or a list of names") from error
+
+
 def whole(value: object) -> int:
     """A whole number from 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -102,8 +111,15 @@ LEVEL_LIMIT = "context.level-limits."
 
 KEYS: tuple[Key, ...] = (
     Key("store", text, "a path, sqlite:///path, postgresql://user:password@host/database or memory://"),
-    Key("embedder.name", text, "what turns texts into vectors, or none", "minilm", ("MNEMIC_EMBEDDER",)),
-    Key("embedder.options", table, "its own options, such as base_url"),
+    Key(
+        "embedder.name",
+        names,
+        "what turns texts into vectors, or a list of these, or none",
+        "minilm",
+        ("MNEMIC_EMBEDDER",),
+    ),
+    Key("embedder.options", table, "its own options, such as base_url; of several, a table for each name"),
+    Key("embedder.writings", table, "which embedder is given only latin or only other letters"),
     Key(
         "reranker.name",
         text,

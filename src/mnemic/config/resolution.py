@@ -181,12 +181,22 @@ def _config(values: Mapping[str, Value]) -> Config:
         embedder=embedder,
         embedder_options=options,
         embedder_dims=dims,
+        embedder_writings=_writings(of("embedder.writings")),
         reranker=of("reranker.name"),
         reranker_options=dict(cast("Mapping[str, object]", of("reranker.options") or {})),
         index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
         lock_wait_s=of("memory.storage.lock-wait-s"),
         settings=_settings(values),
     )
+
+
+def _writings(table: Mapping[str, object] | None) -> dict[str, tuple[str, ...]]:
+    """The writings of each embedder; one may stand without a list around it."""
+    given: dict[str, tuple[str, ...]] = {}
+    for name, writings in (table or {}).items():
+        several = cast("list[object]", writings) if isinstance(writings, list) else [writings]
+        given[name] = tuple(str(each) for each in several)
+    return given
 
 
 def _settings(values: Mapping[str, Value]) -> Settings:

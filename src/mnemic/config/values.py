@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -43,22 +43,32 @@ def with_login(url: str, user: str | None, password: str | None) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """How to open a Mnemic. `store` is a path, `sqlite:///path`, `postgresql://user:password@host:5432/database` or
-    `memory://`; `embedder` is a name, or "none".
+    `memory://`; `embedder` is a name, "none", or several names (a sequence, or one text with commas between): then
+    every item has a vector of each, and a question is asked in every space.
 
-    `embedder_options` are the keyword arguments of the embedder's class: `base_url`, `api_key`, `dims`, `folder`, …
-    `embedder_dims`, where it is said, must be the dims of the embedder's vectors. `reranker` is a name, or "none": it
+    `embedder_options` are the keyword arguments of the embedder's class: `base_url`, `api_key`, `dims`, `folder`, …; of
+    several embedders, a mapping of these for each name. `embedder_dims`, where it is said, must be the dims of the
+    vectors of each. `embedder_writings`: for each name that is not given every text, "latin" or "other" letters or
+    both. `reranker` is a name, or "none": it
     judges the best hits of every recall that does not say otherwise; `reranker_options` are those of its class.
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
-    embedder: str = "minilm"
+    embedder: str | Sequence[str] = "minilm"
     embedder_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     embedder_dims: int | None = None
+    embedder_writings: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     reranker: str = "none"
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     index_budget_bytes: int = 1 << 30
     lock_wait_s: float = 10.0
     settings: Settings = field(default_factory=Settings)
+
+    @property
+    def embedders(self) -> tuple[str, ...]:
+        """The names of the embedders, the main one first; none for "none"."""
+        names = self.embedder.split(",") if isinstance(self.embedder, str) else self.embedder
+        return tuple(name.strip() for name in names if name.strip() not in ("", "none"))
 
     @property
     def postgres_url(self) -> str | None:

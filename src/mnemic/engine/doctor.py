@@ -6,9 +6,12 @@ import time
 from collections.abc import Sequence
 
 from mnemic.engine.parts import Parts
+from mnemic.engine.vectors import missing_texts
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.model.job import Job, JobState
+from mnemic.ports.embedder import Embedder
+from mnemic.ports.store import UnitOfWork
 
 _MISSING_SHOWN = 1000
 _JOBS_SHOWN = 1000
@@ -26,16 +29,20 @@ def health(parts: Parts) -> Diagnosis:
 
 def doctor(parts: Parts) -> Diagnosis:
     """The thorough look at store, disk, embedder, vectors and jobs. Reads every partition; takes its time."""
-    findings = [*parts.store.diagnose(), _embedder(parts)]
+    findings = [*parts.store.diagnose(), *_embedders(parts)]
     if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
         findings += [*_vectors(parts), *_jobs(parts)]
     return Diagnosis(tuple(findings))
 
 
-def _embedder(parts: Parts) -> Finding:
-    embedder = parts.embedder
-    if embedder is None:
-        return Finding("embedder", Condition.DEGRADED, "none: memories are found by keyword alone", "name an embedder")
+def _embedders(parts: Parts) -> list[Finding]:
+    if not parts.embedders:
+        message = "none: memories are found by keyword alone"
+        return [Finding("embedder", Condition.DEGRADED, message, "name an embedder")]
+    return [_embedder(embedder) for embedder in parts.embedders]
+
+
+def _embedder(embedder: Embedder) -> Finding:
     try:
         embedder.embed_queries(["warm up"])
         start = time.perf_counter()
@@ -48,22 +55,28 @@ def _embedder(parts: Parts) -> Finding:
 
 
 def _vectors(parts: Parts) -> list[Finding]:
-    if parts.embedder is None:
+    """How far each space lags behind the rows, and whether vectors of others lie there."""
+    if not parts.embedders:
         return []
-    space = parts.embedder.space.id
+    spaces = {embedder.space.id for embedder in parts.embedders}
     with parts.store.read() as work:
-        missing = sum(len(work.vectors.missing(p, space, _MISSING_SHOWN)) for p in work.partitions.all())
-        others = {name: count for name, count in work.vectors.spaces().items() if name != space}
-    findings: list[Finding] = []
-    if missing:
-        message = f"{missing} messages or memories have no vector yet; they are found by keyword alone"
-        findings.append(Finding("vectors", Condition.DEGRADED, message, "run `mnemic work`"))
-    else:
-        findings.append(Finding("vectors", Condition.OK, "everything has its vector"))
+        findings = [_lag(parts, work, embedder) for embedder in parts.embedders]
+        others = sum(count for name, count in work.vectors.spaces().items() if name not in spaces)
     if others:
-        message = f"{sum(others.values())} vectors are of other embedding models and are not searched"
+        message = f"{others} vectors are of other embedding models and are not searched"
         findings.append(Finding("spaces", Condition.OK, message))
     return findings
+
+
+def _lag(parts: Parts, work: UnitOfWork, embedder: Embedder) -> Finding:
+    places = work.partitions.all()
+    missing = sum(len(missing_texts(parts, work, embedder, place, _MISSING_SHOWN)) for place in places)
+    of_model = "" if len(parts.embedders) == 1 else f" of {embedder.space.model}"
+    if not missing:
+        return Finding("vectors", Condition.OK, f"everything has its vector{of_model}")
+    message = f"{missing} messages or memories have no vector{of_model} yet; "
+    message += "without it they are found by other ways only" if of_model else "they are found by keyword alone"
+    return Finding("vectors", Condition.DEGRADED, message, "run `mnemic work`")
 
 
 def _jobs(parts: Parts) -> list[Finding]:

@@ -9,10 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mnemic.engine.embedding import document_vectors, put_vectors
+from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.fields import differences, with_fields
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.remember import indexed_text
@@ -201,7 +198,7 @@ class _Ready:
     """Vectors made before the transaction, so that no lock is held meanwhile, and the text they are of."""
 
     text: str
-    vectors: Sequence[NDArray[np.float32]] | None
+    vectors: Sequence[ItemVectors] | None
 
     @classmethod
     def of(cls, parts: Parts, scope: Scope, memory_id: str, change: Callable[[UnitOfWork, Memory], Memory]) -> _Ready:

@@ -1,4 +1,4 @@
-"""Turns texts into vectors without ever letting a failing model stop a write or a question."""
+"""Turns texts into vectors, in every space, without ever letting a failing model stop a write or a question."""
 
 from __future__ import annotations
 
@@ -10,64 +10,120 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.question import Watch
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.job import Job
 from mnemic.model.scope import Partition
+from mnemic.ports.embedder import Embedder, Vectors
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork, VectorRow
 
 EMBED_JOB = "embed"
+ItemVectors = tuple[NDArray[np.float32] | None, ...]
+"""The vectors of one text, one per embedder: None where it must follow by a job, all zero where the text has none."""
+
 _log = logging.getLogger("mnemic.embedding")
+_questions = logging.getLogger("mnemic.recall")
 
 
-def document_vectors(parts: Parts, texts: Sequence[str]) -> list[NDArray[np.float32]] | None:
-    """Vectors of texts about to be written, or None when they must follow by a job: the embedder is not local, or
-    failed (logged as an error and counted). Without an embedder there are none to follow, and the answer is empty.
+def document_vectors(parts: Parts, texts: Sequence[str]) -> list[ItemVectors] | None:
+    """Vectors of texts about to be written, or None when all must follow by a job: no embedder is local, or they failed
+    (logged as an error and counted). Without an embedder there are none to follow, and the answer is empty.
     """
-    embedder = parts.embedder
-    if embedder is None:
+    if not parts.embedders:
         return []
-    if not embedder.capabilities.is_local:
+    columns = [_column(parts, embedder, texts) for embedder in parts.embedders]
+    if all(column is None for column in columns):
         return None
+    return [tuple(None if column is None else column[row] for column in columns) for row in range(len(texts))]
+
+
+def _column(parts: Parts, embedder: Embedder, texts: Sequence[str]) -> Vectors | None:
+    """The vectors in one space, zero rows for texts that its embedder is not given; None: they must follow."""
+    places = [place for place, text in enumerate(texts) if parts.reads(embedder, text)]
     try:
-        return list(embedder.embed_documents(texts))
+        if places and not embedder.capabilities.is_local:
+            return None
+        rows = np.zeros((len(texts), embedder.space.dims), dtype=np.float32)
+        if places:
+            rows[places] = embedder.embed_documents([texts[place] for place in places])
+        return rows
     except (BackendError, ConfigError) as error:
         _log.error("embedding %d texts failed (%s); vectors will follow", len(texts), type(error).__name__)
         parts.observer.count("mnemic.embedding.failure", operation="write")
         return None
 
 
-def query_vector(parts: Parts, text: str) -> NDArray[np.float32] | None:
-    """The vector of a question; None for a blank one (no model call) and without an embedder.
+def question_vectors(parts: Parts, text: str, watch: Watch) -> tuple[ItemVectors, tuple[str, ...]]:
+    """The vectors of a question, one per embedder, None where there is none to be had, and what failed or was late.
 
-    Raises `BackendError` when the embedder fails, so that the caller can say so in its answer.
+    A blank question costs no model call. With a deadline all embedders are asked at once.
     """
-    embedder = parts.embedder
-    if embedder is None or not text.strip():
+    asking = [_Asking(parts, embedder, text, watch) for embedder in parts.embedders]
+    vectors = tuple(each.answer() for each in asking)
+    return vectors, tuple(each.failure for each in asking if each.failure)
+
+
+class _Asking:
+    """One embedder, asked for the vector of a question."""
+
+    def __init__(self, parts: Parts, embedder: Embedder, text: str, watch: Watch) -> None:
+        self.failure = ""
+        self._parts, self._embedder, self._text, self._watch = parts, embedder, text, watch
+        is_asked = bool(text.strip()) and watch.deadline_ms is not None
+        self._waiting = parts.pool.submit(self._vector) if is_asked else None
+
+    def answer(self) -> NDArray[np.float32] | None:
+        """The vector; None, and why in `failure`, when it fails or is late."""
+        name = "the embedder" if len(self._parts.embedders) == 1 else self._embedder.space.model
+        try:
+            return self._vector() if self._waiting is None else self._waiting.result(self._watch.left_s())
+        except (BackendError, ConfigError) as error:
+            kind = type(error).__name__
+            _questions.error("embedding a question failed (%s); answering by keyword alone", kind)
+            self._parts.observer.count("mnemic.embedding.failure", operation="read")
+            self.failure = f"dense: {name} failed ({kind})"
+        except TimeoutError:
+            self._parts.observer.count("mnemic.recall.late", source="dense")
+            late = "" if len(self._parts.embedders) == 1 else f"{name} "
+            self.failure = f"dense: {late}not within the deadline of {self._watch.deadline_ms:g} ms"
         return None
-    vector = parts.queries.get(embedder.space.id, text)
-    if vector is None:
-        vector = embedder.embed_queries([text])[0]
-        parts.queries.put(embedder.space.id, text, vector)
-    return vector
+
+    def _vector(self) -> NDArray[np.float32] | None:
+        parts, embedder, text = self._parts, self._embedder, self._text
+        if not text.strip() or not parts.reads(embedder, text):
+            return None
+        vector = parts.queries.get(embedder.space.id, text)
+        if vector is None:
+            vector = embedder.embed_queries([text])[0]
+            parts.queries.put(embedder.space.id, text, vector)
+        return vector
 
 
 def put_vectors(
     parts: Parts,
     work: UnitOfWork,
     items: Sequence[tuple[Partition, str]],
-    vectors: Sequence[NDArray[np.float32]] | None,
+    vectors: Sequence[ItemVectors] | None,
     at: datetime,
 ) -> None:
-    """Store the vectors of items written in this unit of work, or leave the job that will."""
-    if parts.embedder is None:
+    """Store the vectors of items written in this unit of work, and leave the job that will make those that lack."""
+    if not parts.embedders:
         return
+    ready = [(None,)] * len(items) if vectors is None else vectors
     for partition in dict.fromkeys(partition for partition, _ in items):
-        if vectors is None:
-            job_id = new_id(at)
-            job = Job(id=job_id, partition=partition, kind=EMBED_JOB, key=EMBED_JOB, created_at=at, run_at=at)
-            work.jobs.add([job])
-        else:
-            space = parts.embedder.space.id
-            pairs = zip(items, vectors, strict=True)
-            rows = [VectorRow(i, MAIN_VIEW, space, v) for (p, i), v in pairs if p == partition and v.any()]
-            work.vectors.put(partition, rows, at)
+        mine = [(i, v) for (p, i), v in zip(items, ready, strict=True) if p == partition]
+        if any(vector is None for _, of_item in mine for vector in of_item):
+            add_embed_job(work, partition, at)
+        rows = [
+            VectorRow(item_id, MAIN_VIEW, embedder.space.id, vector)
+            for item_id, of_item in mine
+            for embedder, vector in zip(parts.embedders, of_item, strict=False)
+            if vector is not None and vector.any()
+        ]
+        work.vectors.put(partition, rows, at)
+
+
+def add_embed_job(work: UnitOfWork, partition: Partition, at: datetime) -> None:
+    """Leave the job that makes missing vectors of a partition, unless it waits already."""
+    job = Job(id=new_id(at), partition=partition, kind=EMBED_JOB, key=EMBED_JOB, created_at=at, run_at=at)
+    work.jobs.add([job])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mnemic.engine.parts import Parts
@@ -10,7 +10,7 @@ from mnemic.errors import UnavailableError
 from mnemic.model.candidates import Candidates, IndexQuery
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
-from mnemic.ports.store import StaleTerms
+from mnemic.ports.store import StaleTerms, UnitOfWork
 
 _ATTEMPTS = 5
 
@@ -38,9 +38,27 @@ def catch_up(parts: Parts, partitions: Sequence[Partition]) -> dict[Partition, i
             with parts.catching_up.of(partition):
                 since = parts.index.version(partition)
                 if since < version:
-                    changes = work.partitions.changes(partition, since, parts.reading)
-                    parts.index.apply(partition, [_fresh(parts, change) for change in changes], version)
+                    changes = [_fresh(parts, change) for change in _changes(parts, work, partition, since)]
+                    parts.index.apply(partition, changes, version)
     return versions
+
+
+def _changes(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> Iterator[Change | StaleTerms]:
+    """What changed, with its vectors of every space; all readings of one unit of work tell the same rows in order."""
+    main, *further = (work.partitions.changes(partition, since, reading) for reading in parts.readings)
+    if not further:
+        yield from main
+        return
+    for change, *others in zip(main, *further, strict=True):
+        vectors = tuple(_change(other).vector for other in others)
+        if isinstance(change, StaleTerms):
+            yield replace(change, change=replace(change.change, further=vectors))
+        else:
+            yield replace(change, further=vectors)
+
+
+def _change(read: Change | StaleTerms) -> Change:
+    return read if isinstance(read, Change) else read.change
 
 
 def _fresh(parts: Parts, change: Change | StaleTerms) -> Change:

@@ -12,8 +12,7 @@ from mnemic.engine.parts import Parts
 
 def is_waiting(parts: Parts) -> bool:
     """True when a part waits for a server, so that sources are worth running side by side."""
-    embedder = parts.embedder
-    return parts.store.capabilities.is_blocking or (embedder is not None and embedder.capabilities.is_blocking)
+    return parts.store.capabilities.is_blocking or any(each.capabilities.is_blocking for each in parts.embedders)
 
 
 def gather(parts: Parts, sources: Mapping[str, Callable[[], None]]) -> dict[str, float]:

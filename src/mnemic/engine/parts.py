@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +24,7 @@ from mnemic.ports.observer import Observer
 from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Reading, Store, Terms
 from mnemic.text.analyser import Analyser
+from mnemic.text.writing import Writing, writing_of
 
 POOL_THREADS = 8
 """Threads for what waits: enough for every source of a few contexts at once. They start on first use."""
@@ -66,7 +68,8 @@ class PartitionLocks:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone. `reranker`: used by every
-    recall that does not say otherwise.
+    recall that does not say otherwise. `further_embedders` fill spaces of their own beside that of `embedder`.
+    `writings`: to which embedder, by the id of its space, only texts of some writings are given.
     """
 
     store: Store
@@ -75,6 +78,8 @@ class Parts:
     clock: Clock
     observer: Observer
     reranker: Reranker | None = None
+    further_embedders: tuple[Embedder, ...] = ()
+    writings: Mapping[str, frozenset[Writing]] = field(default_factory=dict[str, frozenset[Writing]])
     analyser: Analyser = field(default_factory=Analyser)
     settings: Settings = field(default_factory=Settings)
     queries: QueryCache = field(default_factory=QueryCache)
@@ -83,9 +88,20 @@ class Parts:
     pool: Executor = field(default_factory=lambda: ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="mnemic-wait"))
 
     @property
-    def reading(self) -> Reading:
-        """How the index wants changes read."""
-        return Reading(self.embedder.space.id if self.embedder else None, self.analyser.name)
+    def embedders(self) -> tuple[Embedder, ...]:
+        """One per space, the main one first."""
+        return () if self.embedder is None else (self.embedder, *self.further_embedders)
+
+    def reads(self, embedder: Embedder, text: str) -> bool:
+        """True when a text is given to this embedder; one without letters is given to all."""
+        wanted = self.writings.get(embedder.space.id) if self.writings else None
+        return wanted is None or writing_of(text) in (None, *wanted)
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """How the index wants changes read: once for each space, the main one first."""
+        spaces = [embedder.space.id for embedder in self.embedders] or [None]
+        return tuple(Reading(space, self.analyser.name) for space in spaces)
 
     def terms(self, *texts: str | None) -> Terms:
         """The analysed form of some texts together."""

@@ -8,15 +8,13 @@ from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mnemic.engine.embedding import query_vector
+from mnemic.engine.embedding import ItemVectors, question_vectors
 from mnemic.engine.freshness import search
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.refine import chosen_reranker, refined, rows_of
 from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity
-from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import MESSAGE, IndexQuery
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.filter import EVERYTHING
@@ -42,11 +40,11 @@ def answer(parts: Parts, scope: Scope, question: Question) -> Recall:
     watch = Watch(question.deadline_ms)
     chosen_reranker(parts, question)  # refuses before anything is done
     visible = scope.visibility.at(*question.levels)
-    vector, degraded = _embedded(parts, question.text, watch)
+    vectors, degraded = question_vectors(parts, question.text, watch)
     watch.lap("embed")
     hits: tuple[Hit, ...] = ()
     if question.text.strip() and visible.partitions:
-        scored = ranked(parts, visible, question, vector)
+        scored = ranked(parts, visible, question, vectors)
         watch.lap("search")
         scored, missing = refined(parts, visible, question, scored, watch)
         degraded += missing
@@ -57,27 +55,8 @@ def answer(parts: Parts, scope: Scope, question: Question) -> Recall:
     return Recall(question.text, hits, degraded, watch.laps)
 
 
-def embedded(parts: Parts, text: str) -> NDArray[np.float32] | None:
-    """The vector of a question, None when there is none to be had."""
-    return _embedded(parts, text, Watch(None))[0]
-
-
-def _embedded(parts: Parts, text: str, watch: Watch) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
-    try:
-        if watch.deadline_ms is None or not text.strip():
-            return query_vector(parts, text), ()
-        return parts.pool.submit(query_vector, parts, text).result(watch.left_s()), ()
-    except (BackendError, ConfigError) as error:
-        _log.error("embedding a question failed (%s); answering by keyword alone", type(error).__name__)
-        parts.observer.count("mnemic.embedding.failure", operation="read")
-        return None, (f"dense: the embedder failed ({type(error).__name__})",)
-    except TimeoutError:
-        parts.observer.count("mnemic.recall.late", source="dense")
-        return None, (f"dense: not within the deadline of {watch.deadline_ms:g} ms",)
-
-
-def ranked(parts: Parts, visible: Visibility, question: Question, vector: NDArray[np.float32] | None) -> Scored:
-    """Every candidate of a question, scored and in order."""
+def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors) -> Scored:
+    """Every candidate of a question, scored and in order; `vectors` are the question's, one per embedder."""
     now = parts.clock.now()
     allowed = _allowed(parts, visible, question, now) if question.is_conditional else None
     is_similarity = question.min_similarity is not None
@@ -87,7 +66,8 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vector: NDArra
         agent=visible.agent,
         now=to_microseconds(now),
         terms=terms,
-        vector=vector,
+        vector=vectors[0] if vectors else None,
+        further=vectors[1:],
         dense_limit=max(parts.settings.dense_candidates, question.limit or 0),
         kinds=question.kinds,
         allowed=allowed,
@@ -132,7 +112,7 @@ def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored)
 
 
 def _hit(item: Item, scored: Scored, place: int) -> Hit:
-    cosine = float(scored.candidates.cosines[place])
+    cosine = float(scored.candidates.similarities[place])
     contributions = scored.contributions(place)
     score = sum(contribution.points for contribution in contributions)
     return Hit(item, score, None if np.isnan(cosine) else cosine, contributions)

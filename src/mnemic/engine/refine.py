@@ -141,14 +141,18 @@ def _varied(look: _Look) -> Scored:
 
 
 def _vectors(look: _Look) -> NDArray[np.float32]:
-    """The stored vectors of the best, `(n, dims)`; a zero row, which is like nothing, for an item without one."""
-    embedder = look.parts.embedder
-    rows = np.zeros((len(look.items), embedder.space.dims if embedder else 1), dtype=np.float32)
-    if embedder is None:
-        return rows
+    """The stored vectors of the best, those of several spaces side by side, `(n, dims of all)`.
+
+    So each space is compared with itself alone; an item without vectors has a zero row, which is like nothing.
+    """
+    spaces = [np.zeros((len(look.items), 1), dtype=np.float32)]
     with look.parts.store.read() as work:
-        for partition in dict.fromkeys(item.partition for item in look.items):
-            mine = {item.id: row for row, item in enumerate(look.items) if item.partition == partition}
-            for item_id, vector in work.vectors.get(partition, list(mine), MAIN_VIEW, embedder.space.id).items():
-                rows[mine[item_id]] = vector
-    return rows
+        for embedder in look.parts.embedders:
+            rows = np.zeros((len(look.items), embedder.space.dims), dtype=np.float32)
+            for partition in dict.fromkeys(item.partition for item in look.items):
+                mine = {item.id: row for row, item in enumerate(look.items) if item.partition == partition}
+                found = work.vectors.get(partition, list(mine), MAIN_VIEW, embedder.space.id)
+                for item_id, vector in found.items():
+                    rows[mine[item_id]] = vector
+            spaces.append(rows)
+    return np.concatenate(spaces, axis=1)

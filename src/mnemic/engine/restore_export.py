@@ -8,11 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mnemic.engine.capture import indexed_text as message_text
-from mnemic.engine.embedding import document_vectors, put_vectors
+from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.export import FORMAT, VERSION
 from mnemic.engine.export_records import Record, RecordReader
 from mnemic.engine.import_logs import ImportReport, Progress
@@ -181,7 +178,7 @@ class _Restoring:
         self,
         batch: _Batch,
         history: Mapping[str, list[HistoryEntry]],
-        vectors: Mapping[str, NDArray[np.float32]],
+        vectors: Mapping[str, ItemVectors],
         *,
         is_appended: bool = False,
     ) -> None:
@@ -228,7 +225,7 @@ class _Restoring:
         self._taken[key].add(place)
         return place
 
-    def _put_vector(self, work: UnitOfWork, item: Item, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+    def _put_vector(self, work: UnitOfWork, item: Item, vectors: Mapping[str, ItemVectors]) -> None:
         """The vector of a new row, which keeps the time of its last change; by a job where there is none."""
         at = item.updated_at if isinstance(item, Memory) else item.created_at
         ready = [vectors[item.id]] if item.id in vectors else None

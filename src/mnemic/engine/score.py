@@ -3,7 +3,8 @@
 Features, each normalised over the rows that the question may see:
     keyword     BM25, as standard deviations above the mean, times the share of the question that a row answers: a rare
                 word shared by chance stands out, but says little of a question of six words
-    dense       cosine to the question, as standard deviations above the mean; 0 for a row without a vector
+    dense       cosine to the question, as standard deviations above the mean, the best over the embedding spaces; 0 for
+                a row without a vector
     importance  as stored, around 0.5
     rerank      of what a reranker judged: standard deviations above the lowest it gave (see `engine.refine`)
 
@@ -129,13 +130,16 @@ def _best_of_session(values: Floats, sessions: NDArray[np.int64]) -> Floats:
 
 
 def by_similarity(candidates: Candidates, min_similarity: float) -> Scored:
-    """Scores from the cosine alone: rows without a vector, or below the (inclusive) threshold, are left out."""
-    scored = _scored(candidates, {"similarity": np.nan_to_num(candidates.cosines, nan=-np.inf)}, {"similarity": 1.0})
+    """Scores from the cosine alone, in the first space with anything to compare: rows without a vector there, or below
+    the (inclusive) threshold, are left out.
+    """
+    similarities = candidates.similarities
+    scored = _scored(candidates, {"similarity": np.nan_to_num(similarities, nan=-np.inf)}, {"similarity": 1.0})
     threshold = np.float32(min_similarity) - np.float32(1e-6)  # float32 rounding must not push an exact match below
     return Scored(
         scored.candidates,
         scored.scores,
-        scored.order[candidates.cosines[scored.order] >= threshold],
+        scored.order[similarities[scored.order] >= threshold],
         scored.features,
         scored.weights,
     )
@@ -166,5 +170,9 @@ def _keyword(candidates: Candidates) -> Floats:
 
 
 def _dense(candidates: Candidates) -> Floats:
-    population = Population(candidates.vectors, candidates.cosine_mean, candidates.cosine_deviation)
-    return np.nan_to_num(zscores(candidates.cosines, population), nan=0.0)
+    """The best of the standard scores over the spaces in which a row has a vector; 0 where it has none."""
+    best = np.full(candidates.ids.shape, -np.inf, dtype=np.float32)
+    for near in candidates.nearness:
+        standard = zscores(near.cosines, Population(near.vectors, near.mean, near.deviation))
+        best = np.fmax(best, np.where(np.isnan(near.cosines), -np.inf, standard))
+    return np.where(np.isneginf(best), np.float32(0), best).astype(np.float32)

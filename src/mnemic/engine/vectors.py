@@ -1,14 +1,16 @@
-"""Gives items the vectors they lack in the embedder's space: after an outage, a slow embedder, or a change of model."""
+"""Gives items the vectors they lack in a space: after an outage, a slow embedder, or a new model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from mnemic.engine import capture, remember
+from mnemic.engine.embedding import EMBED_JOB, add_embed_job
 from mnemic.engine.parts import Parts
-from mnemic.errors import BadReplyError
+from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError
 from mnemic.model.item import Message
+from mnemic.model.job import JobState
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork, VectorRow
@@ -17,46 +19,100 @@ MOST_REFUSED = 8
 """When more texts are refused one by one and none was answered, the embedder itself is broken: its error rises."""
 
 FILL_LIMIT = 1024
+_JOBS_LOOKED_AT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class FillReport:
-    """`filled`: vectors stored. `refused`: ids of items whose text the embedder cannot answer. `empty`: ids of items
-    that say nothing to it (the zero vector), which need none. `is_complete`: nothing else was missing when it ended.
+    """`filled`: vectors stored. `refused`: ids of items whose text an embedder cannot answer. `empty`: ids of items
+    that say nothing to one (the zero vector), which need none. `passed_over`: (space, id) of both, which would have no
+    vector after another try at once. `is_complete`: nothing else was missing when it ended.
     """
 
     filled: int
     refused: tuple[str, ...]
     empty: tuple[str, ...]
+    passed_over: frozenset[tuple[str, str]]
     is_complete: bool
-
-    @property
-    def passed_over(self) -> frozenset[str]:
-        """Ids that still have no vector and would have none after another try at once."""
-        return frozenset({*self.refused, *self.empty})
 
 
 def fill_vectors(parts: Parts, partition: Partition | None, *, limit: int = FILL_LIMIT) -> FillReport:
-    """Embed at most `limit` items that have no vector, of one partition, or of all when None (for maintenance only).
+    """Embed at most `limit` texts that have no vector in a space, of one partition, or of all when None (for
+    maintenance only).
 
     Embedding happens outside the writing transaction; each batch is one durable commit, so that an interrupted run
     loses at most one batch of work, and running it again repeats nothing else. Raises `BackendError` or `ConfigError`
-    when the embedder or the store fails; what was filled until then stays.
+    when an embedder or the store fails, after the other embedders had their turn; what was filled until then stays.
     """
-    if parts.embedder is None:
-        return FillReport(0, (), (), is_complete=True)
-    run = _Run(parts, parts.embedder, limit)
-    for place in _places(parts, partition):
-        run.fill(place)
-    return FillReport(run.filled, tuple(run.refused), tuple(run.empty), run.is_complete)
+    runs: list[_Run] = []
+    failures: list[MnemicError] = []
+    for embedder in parts.embedders:
+        run = _Run(parts, embedder, limit - sum(run.asked for run in runs))
+        runs.append(run)
+        try:
+            for place in _places(parts, partition):
+                run.fill(place)
+        except (BackendError, ConfigError) as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return FillReport(
+        sum(run.filled for run in runs),
+        tuple(item_id for run in runs for item_id in run.refused),
+        tuple(item_id for run in runs for item_id in run.empty),
+        frozenset((run.space, item_id) for run in runs for item_id in (*run.refused, *run.empty)),
+        all(run.is_complete for run in runs),
+    )
 
 
-def lacks_vectors(parts: Parts, work: UnitOfWork, partition: Partition, passed_over: frozenset[str]) -> bool:
-    """True when an item of the partition, not among `passed_over`, has no vector in the embedder's space."""
-    if parts.embedder is None:
-        return False
-    missing = work.vectors.missing(partition, parts.embedder.space.id, len(passed_over) + 1)
-    return any(item_id not in passed_over for item_id, _ in missing)
+def lacks_vectors(
+    parts: Parts, work: UnitOfWork, partition: Partition, passed_over: frozenset[tuple[str, str]] = frozenset()
+) -> bool:
+    """True when an item of the partition, not among `passed_over`, lacks a vector in a space that should have one."""
+    for embedder in parts.embedders:
+        known = {item_id for space, item_id in passed_over if space == embedder.space.id}
+        if missing_texts(parts, work, embedder, partition, 1, known):
+            return True
+    return False
+
+
+def missing_texts(
+    parts: Parts,
+    work: UnitOfWork,
+    embedder: Embedder,
+    partition: Partition,
+    count: int,
+    passed_over: Collection[str] = frozenset(),
+) -> dict[str, str]:
+    """At most `count` items that should have a vector of this embedder and have none, by id, with the text as it is
+    indexed; those of `passed_over` are left out.
+    """
+    wanted = count + len(passed_over)
+    while True:
+        missing = work.vectors.missing(partition, embedder.space.id, wanted)
+        texts = {item_id: text for item_id, text in missing if item_id not in passed_over}
+        texts |= _indexed(work, partition, list(texts))
+        read = [(item_id, text) for item_id, text in texts.items() if parts.reads(embedder, text)]
+        if len(read) >= count or len(missing) < wanted:
+            return dict(read[:count])
+        wanted *= 2  # the rest were texts that this embedder is not given, and stay without its vector for ever
+
+
+def adopt_spaces(parts: Parts) -> int:
+    """Leave a job for every partition that lacks vectors and has none, as all do after an embedder was added or
+    changed; returns how many. One whose job gave up is left alone until that is retried.
+    """
+    now, lacking = parts.clock.now(), list[Partition]()
+    with parts.store.read() as work:
+        for partition in work.partitions.all():
+            jobs = work.jobs.list([partition], (JobState.PENDING, JobState.RUNNING, JobState.DEAD), _JOBS_LOOKED_AT)
+            if all(job.kind != EMBED_JOB for job in jobs) and lacks_vectors(parts, work, partition):
+                lacking.append(partition)
+    if lacking:
+        with parts.store.write() as work:
+            for partition in lacking:
+                add_embed_job(work, partition, now)
+    return len(lacking)
 
 
 def _places(parts: Parts, partition: Partition | None) -> Sequence[Partition]:
@@ -71,33 +127,34 @@ class _Run:
 
     def __init__(self, parts: Parts, embedder: Embedder, limit: int) -> None:
         self.filled = 0
+        self.asked = 0
         self.refused: list[str] = []
         self.empty: list[str] = []
         self.is_complete = True
+        self.space = embedder.space.id
         self._parts = parts
         self._embedder = embedder
-        self._left = limit
+        self._limit = limit
 
     def fill(self, partition: Partition) -> None:
         """All items of a partition, as far as the limit allows."""
         size = self._embedder.capabilities.batch_size
-        while batch := self._missing(partition, min(size, self._left + 1)):
-            if self._left <= 0:
+        while batch := self._missing(partition, min(size, self._limit - self.asked + 1)):
+            left = self._limit - self.asked
+            if left <= 0:
                 self.is_complete = False
                 return
-            batch = batch[: self._left]
-            self._left -= len(batch)
+            batch = batch[:left]
+            self.asked += len(batch)
             rows = list(self._rows(batch))
             with self._parts.store.write() as work:
                 self.filled += work.vectors.put(partition, rows, self._parts.clock.now())
 
     def _missing(self, partition: Partition, count: int) -> list[tuple[str, str]]:
         """(id, text as it is indexed) of items that have no vector and were not passed over."""
-        passed_over = {*self.refused, *self.empty}
         with self._parts.store.read() as work:
-            missing = work.vectors.missing(partition, self._embedder.space.id, count + len(passed_over))
-            texts = {item_id: text for item_id, text in missing if item_id not in passed_over}
-            return list((texts | _indexed(work, partition, list(texts))).items())[:count]
+            passed_over = {*self.refused, *self.empty}
+            return list(missing_texts(self._parts, work, self._embedder, partition, count, passed_over).items())
 
     def _rows(self, batch: Sequence[tuple[str, str]]) -> Iterator[VectorRow]:
         """The rows of a batch; one that is refused is halved, until the texts are found that cannot be answered."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mnemic.engine.embedding import question_vectors
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Selection, Watch
-from mnemic.engine.recall import embedded, ranked
+from mnemic.engine.recall import ranked
 from mnemic.engine.refine import refined
 from mnemic.errors import NotFoundError
 from mnemic.model.item import Item, Message, State
 from mnemic.model.query import MemoryQuery
 from mnemic.model.recall import Contribution
 from mnemic.model.scope import Scope, Visibility
+from mnemic.ports.store import MAIN_VIEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ def _before_scoring(
 
 def _scored(parts: Parts, visible: Visibility, item: Item, question: Question) -> WhyNot:
     asked = visible.at(*question.levels)
-    scored = ranked(parts, asked, question, embedded(parts, question.text))
-    scored, _ = refined(parts, asked, question, scored, Watch(question.deadline_ms))
+    vectors, _ = question_vectors(parts, question.text, Watch(None))
+    scored, _ = refined(parts, asked, question, ranked(parts, asked, question, vectors), Watch(question.deadline_ms))
     total = len(scored.order)
     places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
     if not places:
@@ -85,10 +87,9 @@ def _scored(parts: Parts, visible: Visibility, item: Item, question: Question) -
 
 
 def _has_vector(parts: Parts, item: Item) -> bool:
-    if parts.embedder is None:
-        return False
+    spaces = [embedder.space.id for embedder in parts.embedders]
     with parts.store.read() as work:
-        return bool(work.vectors.get(item.partition, [item.id], "item", parts.embedder.space.id))
+        return any(work.vectors.get(item.partition, [item.id], MAIN_VIEW, space) for space in spaces)
 
 
 def _names(states: tuple[State, ...]) -> str:

@@ -127,7 +127,8 @@ def _opened(options: RetrievalOptions) -> Generator[Mnemic]:
         store = stores.get(options.store, options.store)
         parts = build(Config(store=store, embedder=options.embedder, reranker=options.reranker))
         if parts.embedder is not None:
-            parts = replace(parts, embedder=CachingEmbedder(parts.embedder))
+            main, *further = (CachingEmbedder(embedder) for embedder in parts.embedders)
+            parts = replace(parts, embedder=main, further_embedders=tuple(further))
         with Mnemic(parts) as mnemic:
             _check_empty(parts)
             yield mnemic

@@ -64,7 +64,8 @@ class IndexQuery:
     `terms` are distinct. `vector` is `(dims,) float32`, L2-normalised, or None. `kinds` empty means every kind.
     `allowed`, when given, names the only ids that may be answered. `words` are those of the question, folded, to
     know named authors by. `neighbours`: so many messages before and after each candidate come in too. `dense_limit`
-    bounds the rows that come in by vector alone.
+    bounds the rows that come in by vector alone. `further`: the question's vectors in further embedding spaces, in the
+    order of these, None where it has none.
     """
 
     partitions: tuple[Partition, ...]
@@ -79,6 +80,19 @@ class IndexQuery:
     include_inactive: bool = False
     words: frozenset[str] = frozenset()
     neighbours: int = 0
+    further: tuple[Floats | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearness:
+    """How near `n` rows are to a question in one space: `cosines (n,) float32`, NaN without a vector there; and of all
+    visible rows with one: how many `vectors`, the `mean` of their cosines and the standard `deviation`.
+    """
+
+    cosines: Floats
+    vectors: int
+    mean: float
+    deviation: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +105,7 @@ class Candidates:
     vector, `vectors`, `cosine_mean`, `cosine_deviation`. `versions`: of each partition of the query, at the search.
     `surroundings` None: the index knows of none. `keyword_sums`, where only the best of the rows that share a term are
     among the n: over all of them that the query admits the sum of their BM25 and that of the squares; None: all are.
+    `further`: the same rows in further embedding spaces.
     """
 
     ids: NDArray[np.object_]
@@ -108,3 +123,20 @@ class Candidates:
     versions: tuple[int, ...]
     surroundings: Surroundings | None = None
     keyword_sums: tuple[float, float] | None = None
+    further: tuple[Nearness, ...] = ()
+
+    @property
+    def nearness(self) -> tuple[Nearness, ...]:
+        """In every space, the first one first."""
+        first = Nearness(
+            cosines=self.cosines, vectors=self.vectors, mean=self.cosine_mean, deviation=self.cosine_deviation
+        )
+        return (first, *self.further)
+
+    @property
+    def similarities(self) -> Floats:
+        """The cosines in the first space in which there is anything to compare, `(n,) float32`, NaN without a vector.
+
+        Always of one space: cosines of two models are on different scales.
+        """
+        return next((each.cosines for each in self.nearness if each.vectors), self.cosines)

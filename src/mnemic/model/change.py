@@ -13,7 +13,8 @@ class Change:
     """The present searchable form of one item; `is_gone` means: forget it, the other fields say nothing.
 
     `kind` is the memory's kind, or "message". `terms` are blank-separated and made by the analyser. Times are
-    microseconds since 1970-01-01 UTC. `vector` is `(dims,) float32`, L2-normalised, of the space asked for, or None.
+    microseconds since 1970-01-01 UTC. `vector` is `(dims,) float32`, L2-normalised, of the space asked for, or None;
+    `further`: those of further spaces, in their order.
     `session`, `position`, `author` (the name, "" for none) and `role` are set for messages; `is_question` says that the
     text of a message ends with a question mark.
     """
@@ -33,3 +34,4 @@ class Change:
     author: str = ""
     role: str = ""
     is_question: bool = False
+    further: tuple[NDArray[np.float32] | None, ...] = ()

@@ -174,7 +174,7 @@ def test_the_offline_reranker_judges_real_texts(parts: Parts):
         for part in hit.contributions
         if part.feature == "rerank"
     }
-    assert points == {"She relocated to Porto last autumn.": pytest.approx(1.0), "She salts the soup.": 0.0}
+    assert points == {"She relocated to Porto last autumn.": pytest.approx(0.5), "She salts the soup.": 0.0}
 
 
 ALIKE = ["the red car is fast", "the red car is very fast", "the red car is so fast", "a blue boat and a car"]
@@ -182,8 +182,8 @@ ALIKE = ["the red car is fast", "the red car is very fast", "the red car is so f
 
 def test_diversity_puts_what_is_like_a_better_hit_behind(mnemic: Mnemic):
     mnemic.remember_many(ANNA, ALIKE)
-    by_score = mnemic.recall(ANNA, "a red car", limit=2)
-    varied = mnemic.recall(ANNA, "a red car", limit=2, diversity=0.9)
+    by_score = mnemic.recall(ANNA, "red car", limit=2)
+    varied = mnemic.recall(ANNA, "red car", limit=2, diversity=0.9)
     assert texts(by_score)[0] == texts(varied)[0]
     assert "a blue boat and a car" not in texts(by_score)
     assert texts(varied)[1] == "a blue boat and a car"
@@ -193,13 +193,13 @@ def test_diversity_puts_what_is_like_a_better_hit_behind(mnemic: Mnemic):
 
 def test_without_diversity_the_order_is_that_of_the_score(mnemic: Mnemic):
     mnemic.remember_many(ANNA, ALIKE)
-    plain, zero = mnemic.recall(ANNA, "a red car"), mnemic.recall(ANNA, "a red car", diversity=0)
+    plain, zero = mnemic.recall(ANNA, "red car"), mnemic.recall(ANNA, "red car", diversity=0)
     assert texts(plain) == texts(zero)
 
 
 def test_diversity_keeps_every_hit(mnemic: Mnemic):
     mnemic.remember_many(ANNA, ALIKE)
-    assert sorted(texts(mnemic.recall(ANNA, "a red car", limit=None, diversity=1))) == sorted(ALIKE)
+    assert sorted(texts(mnemic.recall(ANNA, "red car", limit=None, diversity=1))) == sorted(ALIKE)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, "much"])
@@ -212,4 +212,4 @@ def test_diversity_without_vectors_leaves_the_order(mnemic: Mnemic, embedder: Wo
     embedder.is_broken = True
     mnemic.remember_many(ANNA, ALIKE)
     embedder.is_broken = False
-    assert texts(mnemic.recall(ANNA, "a red car", diversity=0.9)) == texts(mnemic.recall(ANNA, "a red car"))
+    assert texts(mnemic.recall(ANNA, "red car", diversity=0.9)) == texts(mnemic.recall(ANNA, "red car"))
