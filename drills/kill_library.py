@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from drills.kit.memory import NEARLY_ONE, file_problems, opened
+from drills.kit.memory import file_problems, is_found_by_vector, is_found_by_word, opened
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
 from drills.kit.outcome import Outcome
 from mnemic.api import Mnemic
@@ -235,10 +235,9 @@ class Judge:
         active = [text for state, text in fresh if state == "active"]
         problems: list[str] = []
         for text in self.random.sample(active, min(LOOKED_FOR, len(active))):
-            word = text.split()[-1]
-            if text not in {hit.text for hit in mnemic.recall(SCOPE, word, limit=3)}:
+            if not is_found_by_word(mnemic, SCOPE, text):
                 problems.append(f"not found by its word: {text}")
-            if text not in {hit.text for hit in mnemic.recall(SCOPE, text, min_similarity=NEARLY_ONE)}:
+            if not is_found_by_vector(mnemic, SCOPE, text):
                 problems.append(f"not found by its vector: {text}")
             self.found += 1
         return problems

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from drills.kit.memory import NEARLY_ONE, file_problems, opened
+from drills.kit.memory import file_problems, is_found_by_vector, is_found_by_word, opened
 from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
 from mnemic.errors import ConflictError
@@ -116,9 +116,7 @@ def remember_one(path: Path, text: str) -> None:
 
 def sees(path: Path, text: str) -> bool:
     """True when both the last word and the vector of a text find it."""
-    by_word = _open(path).recall(SCOPE, text.rsplit(maxsplit=1)[-1], limit=3)
-    by_vector = _open(path).recall(SCOPE, text, limit=3, min_similarity=NEARLY_ONE)
-    return text in {hit.text for hit in by_word} and text in {hit.text for hit in by_vector}
+    return is_found_by_word(_open(path), SCOPE, text) and is_found_by_vector(_open(path), SCOPE, text)
 
 
 def change(path: Path, memory_id: str, name: str, number: int) -> tuple[list[str], int]:

@@ -14,6 +14,7 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.evaluation.embedders import SyntheticEmbedder
+from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
 from mnemic.ports.clock import Clock
 
@@ -26,6 +27,19 @@ def opened(store: Path | str, *, lock_wait_s: float = 60.0, clock: Clock | None 
     settings = Settings(large_partition_rows=LARGE_ROWS)
     parts = build(Config(store=str(store), embedder="none", lock_wait_s=lock_wait_s, settings=settings))
     return Mnemic(replace(parts, embedder=SyntheticEmbedder(), clock=clock or parts.clock), actor="drill")
+
+
+def is_found_by_word(mnemic: Mnemic, scope: Scope, text: str) -> bool:
+    """True when the last word of `text` finds it as a word, at whatever rank: vectors without meaning move the ranks."""
+    hits = mnemic.recall(scope, text.rsplit(maxsplit=1)[-1], limit=None)
+    return any(
+        hit.text == text and any(c.feature == "keyword" and c.points > 0 for c in hit.contributions) for hit in hits
+    )
+
+
+def is_found_by_vector(mnemic: Mnemic, scope: Scope, text: str) -> bool:
+    """True when the vector of `text` finds it."""
+    return text in {hit.text for hit in mnemic.recall(scope, text, min_similarity=NEARLY_ONE)}
 
 
 def file_problems(path: Path) -> list[str]:
