@@ -30,7 +30,7 @@ def opened(store: Path | str, *, lock_wait_s: float = 60.0, clock: Clock | None 
 
 
 def is_found_by_word(mnemic: Mnemic, scope: Scope, text: str) -> bool:
-    """True when the last word of `text` finds it as a word, at whatever rank: vectors without meaning move the ranks."""
+    """True when the last word of `text` finds it as a word, at whatever rank, since these vectors mean nothing."""
     hits = mnemic.recall(scope, text.rsplit(maxsplit=1)[-1], limit=None)
     return any(
         hit.text == text and any(c.feature == "keyword" and c.points > 0 for c in hit.contributions) for hit in hits
