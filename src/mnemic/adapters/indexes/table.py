@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from mnemic.ranking.bm25 import Bm25, CollectionStatistics
 _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with tracemalloc
 _POSTING_BYTES = 8
 _SPARSE_ROWS = 1024
+_BATCH_ROWS = 20_000  # taken in at once, so that a partition that loads needs little more memory than it will hold
 _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 _NO_POSTING = Postings()
 
@@ -100,14 +100,43 @@ class Table:
         """Take in changes, in order."""
         batch = list({change.item_id: change for change in changes}.values())
         columns = self._make_room(batch)
-        for change in batch:
+        for start in range(0, len(batch), _BATCH_ROWS):
+            first = self._rows
+            words = self._take(batch[start : start + _BATCH_ROWS], columns)
+            if self.holds_terms:
+                self._post(words, first)
+
+    def _take(self, changes: Sequence[Change], columns: Columns) -> list[list[str]]:
+        """Write rows, all but their postings; the terms of each new row, in order."""
+        words: list[list[str]] = []
+        for change in changes:
             dead = self._slots.pop(change.item_id, None)
             if dead is not None:
                 columns.alive[dead] = False
                 self._views.lose(dead, columns)
             if not change.is_gone:
-                self._append(change, columns)
+                words.append(change.terms.split())
+                self._append(change, columns, len(words[-1]))
                 self._views.take(self._rows - 1, columns)
+        return words
+
+    def _post(self, words: Sequence[Sequence[str]], first: int) -> None:
+        """Add the terms of the rows from slot `first` on to the postings: of many rows at once, since a loop over terms
+        would be most of the time that a partition takes to load.
+        """
+        codes: dict[str, int] = {}
+        flat = np.array([codes.setdefault(term, len(codes)) for terms in words for term in terms], dtype=np.int64)
+        places = np.repeat(np.arange(len(words)), [len(terms) for terms in words])
+        keys, counts = np.unique(flat * len(words) + places, return_counts=True)
+        slots = (keys % max(len(words), 1) + first).astype(np.int32)
+        ends = np.searchsorted(keys, np.arange(1, len(codes) + 1) * len(words)).tolist()
+        start = 0
+        for term, end in zip(codes, ends, strict=True):
+            posting = self._terms.get(term) or self._terms.setdefault(term, Postings())
+            posting.slots.frombytes(slots[start:end].tobytes())
+            posting.counts.frombytes(counts[start:end].astype(np.int32).tobytes())
+            start = end
+        self.postings_held += len(keys)
 
     def counted(self, query: IndexQuery) -> Counted:
         """How often the query's terms occur, and the statistics of the rows that it may see."""
@@ -192,22 +221,14 @@ class Table:
         self._columns.ensure(self._rows + len(batch))
         return self._columns
 
-    def _append(self, change: Change, columns: Columns) -> None:
+    def _append(self, change: Change, columns: Columns, length: int) -> None:
         slot = self._rows
         self._rows += 1
         columns.ids[slot] = change.item_id
         self._slots[change.item_id] = slot
-        terms = change.terms.split()
-        for term, count in Counter(terms if self.holds_terms else ()).items():
-            posting = self._terms.get(term)
-            if posting is None:
-                posting = self._terms[term] = Postings()
-            posting.slots.append(slot)
-            posting.counts.append(count)
-            self.postings_held += 1
         columns.alive[slot] = True
         columns.active[slot] = change.is_active
-        columns.lengths[slot] = len(terms)
+        columns.lengths[slot] = length
         columns.importances[slot] = change.importance
         columns.observed[slot] = change.observed_at
         columns.expires[slot] = NEVER if change.expires_at is None else change.expires_at
