@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 VERSIONS = Path(__file__).with_name("versions.txt")
 OWN = "mnemic"
 EMBEDDER = "embedder"
+COMMIT = "commit"
 _LISTED = """
 import importlib.metadata as m, json, pathlib, platform
 found = {d.metadata["Name"]: d for d in m.distributions() if d.metadata["Name"].lower() not in ("pip", "setuptools")}
@@ -45,13 +46,17 @@ def requirements() -> dict[str, tuple[str, ...]]:
 
 
 def built_wheel(folder: Path) -> Path:
-    """The wheel of this repository's last commit, built into the folder."""
+    """The wheel of this repository's last commit, built into the folder, with the commit's name in a file beside it."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     with TemporaryDirectory() as source:
         packed = Path(source) / "source.tar"
-        subprocess.run(["git", "archive", "--output", str(packed), "HEAD"], cwd=ROOT, check=True)
+        subprocess.run(["git", "archive", "--output", str(packed), commit.stdout.strip()], cwd=ROOT, check=True)
         shutil.unpack_archive(packed, source, filter="data")
         packed.unlink()
         _pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), source)
+    (folder / COMMIT).write_text(commit.stdout.strip(), encoding="utf-8")
     return max(folder.glob("mnemic-*.whl"), key=lambda path: path.stat().st_mtime)
 
 

@@ -13,6 +13,8 @@ from benchmarks.peers.embedder import SharedEmbedder
 from benchmarks.peers.protocol import Peer
 
 DIMS = 384
+FIELDS = ["text"]
+"""Said with every `put`: left to its configuration, the SQLite store embeds the whole value as JSON."""
 
 
 class LangGraphPeer:
@@ -24,11 +26,13 @@ class LangGraphPeer:
 
     def add(self, user: str, text: str) -> None:
         """`put`."""
-        self._store.put(("memories", user), str(uuid.uuid4()), {"text": text})
+        self._store.put(("memories", user), str(uuid.uuid4()), {"text": text}, index=FIELDS)
 
     def add_many(self, user: str, texts: Sequence[str]) -> None:
         """`batch` of `PutOp`."""
-        self._store.batch([self._put(("memories", user), str(uuid.uuid4()), {"text": text}) for text in texts])
+        self._store.batch(
+            [self._put(("memories", user), str(uuid.uuid4()), {"text": text}, index=FIELDS) for text in texts]
+        )
 
     def search(self, user: str, query: str, k: int) -> list[str]:
         """`search` in the namespace of the user."""
@@ -45,7 +49,7 @@ def index_of(embedder: SharedEmbedder) -> dict[str, Any]:
     def embed(texts: Sequence[str]) -> list[list[float]]:
         return embedder.embed_documents(list(texts)).tolist()
 
-    return {"dims": DIMS, "embed": embed, "fields": ["text"]}
+    return {"dims": DIMS, "embed": embed, "fields": FIELDS}
 
 
 def open_peer(folder: Path, embedder: SharedEmbedder) -> Peer:

@@ -35,7 +35,8 @@ class MemPalacePeer:
         shared: object = ours(preferred_providers=["CPUExecutionProvider"])
         embedding.get_embedding_function = given
         self._palace = str(folder)
-        self._collection: Any = importlib.import_module("mempalace.palace").get_collection(self._palace)
+        self._get_collection: Any = importlib.import_module("mempalace.palace").get_collection
+        self._get_collection(self._palace)
         self._search: Any = importlib.import_module("mempalace.searcher").search_memories
 
     def add(self, user: str, text: str) -> None:
@@ -48,7 +49,8 @@ class MemPalacePeer:
         about = {"wing": user, "room": "memories", "added_by": "benchmark", "chunk_index": 0}
         filed_at = datetime.now(UTC).isoformat()
         metadatas = [{**about, "source_file": name, "filed_at": filed_at} for name in ids]
-        self._collection.upsert(ids=ids, documents=list(texts), metadatas=metadatas)
+        collection = self._get_collection(self._palace)  # anew each time: a search may close the client of an older one
+        collection.upsert(ids=ids, documents=list(texts), metadatas=metadatas)
 
     def search(self, user: str, query: str, k: int) -> list[str]:
         """`search_memories` with its default candidates."""

@@ -88,5 +88,8 @@ class Running:
     def _why(self) -> str:
         self._process.wait()
         self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        said = self._errors.read().decode("utf-8", "replace")
+        lines = (
+            said.partition("Exception ignored in")[0].strip().splitlines()
+        )  # what follows is of the interpreter's end
         return lines[-1].strip() if lines else f"exit code {self._process.returncode}"

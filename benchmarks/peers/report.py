@@ -30,7 +30,7 @@ text of the other.
 
 The machine was shared with other work while this ran (the load is in the tables), so elapsed times are long and
 uneven. `cpu` is the processor's time in the peer's process, in all its threads and without the embedder's: it depends
-much less on the load, and ratios are made of it. Disk waits are not in it."""
+less on the load, and ratios are made of it. Waiting for the disk is not in it, which flatters who waits most."""
 SETTINGS = """## How each was set, and why
 
 Defaults, unless said otherwise; every answer has ten hits; nothing is inferred by a language model.
@@ -51,7 +51,8 @@ Defaults, unless said otherwise; every answer has ten hits; nothing is inferred 
   own, `search_memories` with its default candidates.
 
 Single adds embed with the model; bulk adds take their vectors from a table made before, so that the model does not
-hide the memory. `RSS` is a new process that opened the store and answered once, model included where there is one.
+hide the memory. `ratio` is the peer's number over Mnemic's. `RSS` is a new process that opened the store and answered
+once, model included where there is one.
 Kill: SIGKILL at a random moment of a single add, after 3 to 25 others, 20 times on one store; every acknowledged text
 is then asked for by its own words. Two writers: two processes open one store and add 100 texts each at the same time; a
 third process looks for what was acknowledged."""
@@ -94,30 +95,42 @@ def _speed(every: dict[str, dict[str, Numbers]], sizes: list[int]) -> list[str]:
     for size in sizes:
         found = {name: numbers[f"speed-{size}"] for name, numbers in every.items() if f"speed-{size}" in numbers}
         own = found.get(OWN)
-        head = ["peer", "search ms p50 / p95", "without embedding", "cpu", "ratio", "add ms p50 / p95"]
-        head += ["without embedding", "cpu", "ratio", "bulk rows/s", "per cpu s", "open ms", "RSS MB", "disk MB"]
-        head += ["hits, two users", "foreign", "load"]
-        parts += [f"## {size:,} texts", table(head, [_speed_row(NAMES[n], s, own) for n, s in found.items()])]
+        times = ["peer", "search ms p50 / p95", "without embedding", "cpu p50", "ratio"]
+        times += ["add ms p50 / p95", "without embedding", "cpu p50", "ratio", "load"]
+        costs = ["peer", "bulk rows/s", "per cpu second", "ratio", "open ms", "RSS MB", "disk MB"]
+        costs += ["hits of ten, the two users", "foreign texts"]
+        parts += [f"## {size:,} texts", table(times, [_times(NAMES[n], s, own) for n, s in found.items()])]
+        parts.append(table(costs, [_costs(NAMES[n], s, own) for n, s in found.items()]))
     return parts
 
 
-def _speed_row(name: str, speed: Numbers, own: Numbers | None) -> list[str]:
-    if "failed" in speed or "too_slow" in speed:
-        return [name, f"could not run: {speed.get('failed', 'ingest was not done after 15 minutes')}", *[""] * 15]
-    rows = speed["rows"]
+def _times(name: str, speed: Numbers, own: Numbers | None) -> list[str]:
+    if "rows" not in speed:
+        return [name, f"could not run: {speed.get('failed', 'ingest was not done after 15 minutes')}", *[""] * 8]
     cells = [name]
     for what in ("search", "add"):
         cells += [_pair(speed[what]["ms"]), _pair(speed[what]["own_ms"]), f"{speed[what]['own_cpu_ms'][0]:.2f}"]
         cells.append(_ratio(speed, own, lambda numbers, what=what: numbers[what]["own_cpu_ms"][0]))
-    cells += [f"{rows / speed['ingest_s']:,.0f}", f"{rows / max(speed['ingest_cpu_s'], 1e-9):,.0f}"]
+    return [*cells, f"{speed['load']:.0f}"]
+
+
+def _costs(name: str, speed: Numbers, own: Numbers | None) -> list[str]:
+    if "rows" not in speed:
+        return [name, "could not run", *[""] * 7]
+    rows = speed["rows"]
+    cells = [name, f"{rows / speed['ingest_s']:,.0f}", f"{_per_cpu_s(speed):,.0f}", _ratio(speed, own, _per_cpu_s)]
     cells += [f"{speed['open_ms']:,.0f}", f"{speed['rss'] / 1e6:,.0f}", f"{speed['disk'] / 1e6:,.1f}"]
-    cells += [" + ".join(f"{hits:.1f}" for hits in speed["hits"]), str(speed["leaks"]), f"{speed['load']:.0f}"]
-    return cells
+    return [*cells, " + ".join(f"{hits:.1f}" for hits in speed["hits"]), str(speed["leaks"])]
+
+
+def _per_cpu_s(speed: Numbers) -> float:
+    """Rows kept in bulk per second of the processor."""
+    return speed["rows"] / max(speed["ingest_cpu_s"], 1e-9)
 
 
 def _ratio(speed: Numbers, own: Numbers | None, pick: Callable[[Numbers], float]) -> str:
     """How many times Mnemic's."""
-    return f"{pick(speed) / pick(own):.1f}" if own and "failed" not in own else "–"
+    return f"{pick(speed) / pick(own):.2f}" if own and "rows" in own else "–"
 
 
 def _pair(times: list[float]) -> str:
@@ -136,7 +149,7 @@ def _retrieval(every: dict[str, dict[str, Numbers]]) -> str:
                 rows.append([NAMES[name] + label, str(scores["n"]), *cells])
     about = (
         "Every row is one text, `speaker: text`, for all alike. The second row of Mnemic is its verb for conversations,"
-        " which is told author, session and time; the others have no place for these in what is searched."
+        " which is told author, session and time, and searches with them."
     )
     return f"{about}\n\n{table(['peer', 'n', 'R@10', 'any@10', 'nDCG@10', 'MRR@10'], rows)}"
 

@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks.machine import keep, provenance
 from benchmarks.peers import measures
 from benchmarks.peers.embedder import COMPLETE, precompute
-from benchmarks.peers.installing import EMBEDDER, OWN, InstallError, built_wheel, installed, requirements
+from benchmarks.peers.installing import COMMIT, EMBEDDER, OWN, InstallError, built_wheel, installed, requirements
 from benchmarks.peers.process import DiedError
 from benchmarks.peers.report import report
 from mnemic.evaluation.dataset import Dataset, load_dataset
@@ -77,7 +77,9 @@ def _measure(chosen: argparse.Namespace, folder: Path) -> None:
                 shutil.rmtree(mine.scratch, ignore_errors=True)
                 _write(kept / f"{what}.json", _tried(measure, mine))
                 shutil.rmtree(mine.scratch, ignore_errors=True)
-    keep("peers.md", report(folder / "numbers", provenance("python -m benchmarks.peers.run")))
+    made = provenance("python -m benchmarks.peers.run")
+    measured = (folder / COMMIT).read_text("utf-8")
+    keep("peers.md", report(folder / "numbers", f"{made} Mnemic was measured as of commit {measured}."))
 
 
 def _measurements(
