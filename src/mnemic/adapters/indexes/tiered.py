@@ -106,7 +106,7 @@ class TieredIndex:
                 self._whole.add(partition)
                 self._large.discard(partition)
                 self._told.pop(partition, None)
-            self._scan.drop(partition)
+            self._scan.forget(partition)
             return otherwise
 
     def _mark_large(self, partition: Partition) -> None:
