@@ -1,6 +1,6 @@
 """Ingest and recall by size, with the offline model and with synthetic vectors; writes results/speed.md.
 
-python benchmarks/speed.py [--sizes 1000,10000] [--synthetic-sizes 100000]
+python benchmarks/speed.py [--sizes 1000,10000] [--synthetic-sizes 100000,1000000] [--users 1000]
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.machine import keep, provenance, table
+from mnemic.evaluation.crowd import CrowdOptions, CrowdResult, run_crowd
 from mnemic.evaluation.speed import SYNTHETIC, SpeedOptions, SpeedResult, Spread, run_speed
 
 ABOUT = """# Speed
@@ -29,13 +30,26 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--sizes", default="1000,10000")
     arguments.add_argument("--synthetic-sizes", default="100000")
+    arguments.add_argument("--users", type=int, default=100, help="users of 1,000 memories each; 0: leave them out")
     chosen = arguments.parse_args()
     results = [*_results(chosen.sizes, "minilm"), *_results(chosen.synthetic_sizes, SYNTHETIC)]
     head = ["", *(f"{result.memories:,} {result.embedder}" for result in results)]
     columns = [_cells(result) for result in results]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
-    keep("speed.md", f"{ABOUT}\n{provenance('make bench')}\n\n{table(head, rows)}\n")
+    crowd = _crowd(run_crowd(CrowdOptions(users=chosen.users))) if chosen.users else ""
+    keep("speed.md", f"{ABOUT}\n{provenance('make bench')}\n\n{table(head, rows)}\n{crowd}")
     return 0
+
+
+def _crowd(result: CrowdResult) -> str:
+    rows = [
+        ["one such user alone", _spread(result.alone)],
+        ["any of 100 active users", _spread(result.among)],
+        ["the first recall of a user", _spread(result.first)],
+        [f"2 readers beside a writer of {result.written_per_s:,.0f} rows/s", _spread(result.beside)],
+    ]
+    head = [f"recall with {result.users:,} users of {result.memories:,} synthetic memories, ms", "p50 / p95"]
+    return f"\n{table(head, rows)}\n"
 
 
 def _results(sizes: str, embedder: str) -> Iterator[SpeedResult]:

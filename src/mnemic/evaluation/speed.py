@@ -101,7 +101,7 @@ def run_speed(options: SpeedOptions | None = None, progress: Progress | None = N
     options = options or SpeedOptions()
     for size in sorted(options.sizes):
         with TemporaryDirectory(prefix="mnemic-speed-") as folder:
-            yield _Run(options, size, Path(folder), progress or _silent).result()
+            yield _Run(options, size, Path(folder), progress or silent).result()
 
 
 def opened(store: str, embedder: str) -> tuple[Mnemic, TimedEmbedder]:
@@ -163,7 +163,7 @@ class _Run:
     def _remember(self, mnemic: Mnemic) -> Spread:
         """The durations of single memories; they are removed from what is measured next by being few."""
         return Spread.of(
-            [_timed_ms(lambda t=t: mnemic.remember(self._scope, t)) for t in self._texts.texts(self._options.singles)]
+            [timed_ms(lambda t=t: mnemic.remember(self._scope, t)) for t in self._texts.texts(self._options.singles)]
         )
 
     def _recall(self, mnemic: Mnemic, embedder: TimedEmbedder) -> tuple[Spread, Spread, Spread]:
@@ -173,7 +173,7 @@ class _Run:
         questions = list(dict.fromkeys(self._texts.questions(self._options.recalls)))
         times: list[float] = []
         for done, question in enumerate(questions, start=1):
-            times.append(_timed_ms(lambda q=question: mnemic.recall(self._scope, q)))
+            times.append(timed_ms(lambda q=question: mnemic.recall(self._scope, q)))
             self._progress(f"recall in {self._size:,}", done, len(questions))
         alone = list(embedder.query_ms)
         return (
@@ -197,15 +197,16 @@ class _Run:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         hits = min(_PROBE_HITS, self._size - 1)
         return Spread.of(
-            [_timed_ms(lambda i=i: np.argpartition(-(vectors @ vectors[i % self._size]), hits)) for i in range(100)]
+            [timed_ms(lambda i=i: np.argpartition(-(vectors @ vectors[i % self._size]), hits)) for i in range(100)]
         )
 
 
-def _timed_ms(call: Callable[[], object]) -> float:
+def timed_ms(call: Callable[[], object]) -> float:
+    """How long a call took, in milliseconds."""
     start = time.perf_counter()
     call()
     return (time.perf_counter() - start) * 1e3
 
 
-def _silent(what: str, done: int, total: int) -> None:
+def silent(what: str, done: int, total: int) -> None:
     """Tells nobody."""

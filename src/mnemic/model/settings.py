@@ -60,6 +60,6 @@ class Settings:
     max_session_memories: int = 100
     bulk_batch: int = 256
     weights: Weights = field(default_factory=Weights)
-    exact_partition_rows: int = 20_000
+    exact_partition_rows: int = 50_000
     keyword_candidates: int = 1_000
     large_partition_rows: int = 1_000_000
