@@ -40,8 +40,8 @@ class CrowdOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrowdResult:
     """Durations of a recall, embedding included. `alone`: the store holds one such user; `among`: any of the active
-    ones among all users, asked before; `first`: the first recall of a user in the process. `beside`: as `among`, by several
-    threads while another thread writes for the same users; `written_per_s`: single durable memories meanwhile.
+    ones among all users, asked before; `first`: the first recall of a user in the process. `beside`: as `among`, by
+    several threads while another writes for the same users; `written_per_s`: single durable memories meanwhile.
     """
 
     users: int
