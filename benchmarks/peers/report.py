@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,13 @@ Defaults, unless said otherwise; every answer has ten hits; nothing is inferred 
 - **MemPalace**: a wing per user, `upsert` on the palace's collection as its miner does it, each text a source of its
   own, `search_memories` with its default candidates.
 
-Single adds embed with the model; bulk adds take their vectors from a table made before, so that the model does not
-hide the memory. `ratio` is the peer's number over Mnemic's. `RSS` is a new process that opened the store and answered
-once, model included where there is one.
+With embedding, the model runs; without, vectors come from a table made before and the model is not loaded, so that
+neither its time nor its threads are counted as the memory's. `ratio` is the peer's number over Mnemic's. `RSS` is a new
+process that opened the store and answered once, model included where there is one.
 Kill: SIGKILL at a random moment of a single add, after 3 to 25 others, 20 times on one store; every acknowledged text
 is then asked for by its own words. Two writers: two processes open one store and add 100 texts each at the same time; a
 third process looks for what was acknowledged."""
+REASON_CHARS = 140
 Numbers = dict[str, Any]
 
 
@@ -79,7 +81,7 @@ def _installing(every: dict[str, dict[str, Numbers]]) -> str:
     for name, numbers in every.items():
         install, start = numbers["install"], numbers.get("import")
         if "failed" in install:
-            rows.append([NAMES[name], f"could not be installed: {install['failed']}", "", "", "", ""])
+            rows.append([NAMES[name], f"could not be installed: {_told(install['failed'])}", "", "", "", ""])
             continue
         asked = "this commit" if name == OWN else ", ".join(requirements()[name]) or "in Python"
         times = f"{start['ms']:,.0f} / {start['cpu_ms']:,.0f}" if start else "not measured"
@@ -106,10 +108,10 @@ def _speed(every: dict[str, dict[str, Numbers]], sizes: list[int]) -> list[str]:
 
 def _times(name: str, speed: Numbers, own: Numbers | None) -> list[str]:
     if "rows" not in speed:
-        return [name, f"could not run: {speed.get('failed', 'ingest was not done after 15 minutes')}", *[""] * 8]
+        return [name, f"could not run: {_told(speed.get('failed', 'ingest was not done after 15 minutes'))}", *[""] * 8]
     cells = [name]
     for what in ("search", "add"):
-        cells += [_pair(speed[what]["ms"]), _pair(speed[what]["own_ms"]), f"{speed[what]['own_cpu_ms'][0]:.2f}"]
+        cells += [_pair(speed[what]["whole"]), _pair(speed[what]["ms"]), f"{speed[what]['own_cpu_ms'][0]:.2f}"]
         cells.append(_ratio(speed, own, lambda numbers, what=what: numbers[what]["own_cpu_ms"][0]))
     return [*cells, f"{speed['load']:.0f}"]
 
@@ -143,7 +145,7 @@ def _retrieval(every: dict[str, dict[str, Numbers]]) -> str:
         for what, label in (("retrieval", ""), ("retrieval-captured", ", as captured messages")):
             scores = numbers.get(what)
             if scores and "failed" in scores:
-                rows.append([NAMES[name], f"could not run: {scores['failed']}", *[""] * 4])
+                rows.append([NAMES[name], f"could not run: {_told(scores['failed'])}", *[""] * 4])
             elif scores:
                 cells = [f"{scores[metric]:.3f}" for metric in ("R@10", "any@10", "nDCG@10", "MRR@10")]
                 rows.append([NAMES[name] + label, str(scores["n"]), *cells])
@@ -159,10 +161,10 @@ def _features(every: dict[str, dict[str, Numbers]]) -> str:
     for name, numbers in every.items():
         facts = numbers.get("features", {})
         if "failed" in facts:
-            rows.append([NAMES[name], f"could not run: {facts['failed']}", ""])
+            rows.append([NAMES[name], f"could not run: {_told(facts['failed'])}", ""])
         elif facts:
             rank = facts["rare_word_rank"]
-            rows.append([NAMES[name], f"rank {rank}" if rank else "not in ten", facts["same_text"]])
+            rows.append([NAMES[name], f"rank {rank}" if rank else "not in ten", _told(facts["same_text"])])
     asked = f"asked for `{RARE_WORD}` alone: the one text of 1,001 that has it"
     return table(["peer", asked, "the same text from a second user"], rows)
 
@@ -180,7 +182,7 @@ def _killed(killed: Numbers | None) -> str:
     if killed is None:
         return "not measured"
     if "failed" in killed:
-        return f"could not run: {killed['failed']}"
+        return f"could not run: {_told(killed['failed'])}"
     unopened = "; then it could not be opened" if killed["unopened"] else ""
     return f"{killed['acknowledged'] - killed['lost']:,} of {killed['acknowledged']:,}{unopened}"
 
@@ -189,7 +191,7 @@ def _writers(writers: Numbers | None) -> str:
     if writers is None:
         return "not measured"
     if "failed" in writers:
-        return f"could not run: {writers['failed']}"
+        return f"could not run: {_told(writers['failed'])}"
     kept = writers["acknowledged"] - writers["missing"]
     said = f"; refused: {writers['refusals'][0][:120]}" if writers["refusals"] else ""
     return f"{writers['acknowledged']} of {writers['wanted']} acknowledged, {kept} of these there{said}".replace(
