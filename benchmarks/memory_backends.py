@@ -1,6 +1,6 @@
 """How well and how fast each memory backend finds things.
 
-    MNEMIC_DATA=path/to/data python -m benchmarks.memory_backends [--sets locomo,cranfield] [--keep]
+    MNEMIC_DATA=path/to/data python -m benchmarks.memory_backends [--sets locomo,cranfield] [--backends faiss] [--keep]
 
 Each group of a set is one backend; what is stored is speaker, title and text in one line, what is asked is the
 question. R@10 = mean share of the gold documents among the first ten; times are of `store` and `retrieve` in this
@@ -44,12 +44,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--keep", action="store_true", help="write the result file")
+    parser.add_argument("--backends", default="", help="only those whose name holds one of these, by comma")
     arguments = parser.parse_args()
+    wanted: list[str] = arguments.backends.split(",")
     names: list[str] = arguments.sets.split(",")
     folders = [Path(os.environ["MNEMIC_DATA"]) / name for name in names]
     sets = [load_dataset(folder / "corpus.jsonl.gz", folder / "queries.jsonl.gz") for folder in folders]
     rows: list[list[str]] = []
     for name, make in BACKENDS.items():
+        if not any(part in name for part in wanted):
+            continue
         measured = [measure(make, each) for each in sets]
         shares = [f"{statistics.mean(share for share, _ in each[1]):.3f}" for each in measured]
         stored = [duration for each in measured for duration in each[0]]

@@ -18,7 +18,7 @@ class BackendFacts:
 
     `extra` is the name in `pip install 'mnemic[extra]'`, empty when nothing is needed; `packages` are what it brings.
     `can_use_gpu`: a GPU may make it faster, none is needed. `is_durable`: the data survives the process by itself.
-    `quality` and `speed` are words for what was measured (docs/how-to/use-a-memory-backend.md holds the numbers).
+    `quality` and `speed` are words for what was measured (benchmarks/results/memory-backends.md holds the numbers).
     """
 
     extra: str = ""
@@ -35,16 +35,16 @@ class BackendFacts:
 
 
 FACTS: dict[str, BackendFacts] = {
-    "sqlite": BackendFacts(is_durable=True, quality="good", speed="fast"),
-    "bm25": BackendFacts(quality="good", speed="fast"),
+    "sqlite": BackendFacts(is_durable=True, quality="very good", speed="fast"),
+    "bm25": BackendFacts(quality="fair", speed="fast"),
     "faiss": BackendFacts(
-        extra="memory-faiss", packages=("faiss-cpu",), can_use_gpu=True, quality="very good", speed="fast"
+        extra="memory-faiss", packages=("faiss-cpu",), can_use_gpu=True, quality="good", speed="moderate"
     ),
     "colbert": BackendFacts(
         extra="memory-colbert",
         packages=("torch", "transformers"),
         can_use_gpu=True,
-        quality="excellent",
+        quality="very good",
         speed="slower",
     ),
 }
@@ -59,7 +59,7 @@ def joined(sparse: BackendFacts, dense: BackendFacts) -> BackendFacts:
         packages=tuple(dict.fromkeys(sparse.packages + dense.packages)),
         can_use_gpu=sparse.can_use_gpu or dense.can_use_gpu,
         is_durable=sparse.is_durable and dense.is_durable,
-        quality="best",
+        quality="very good",
         speed="moderate",
     )
 

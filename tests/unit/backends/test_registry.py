@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mnemic.backends import FACTS, MemoryBackend, MemoryRegistry, RetrievalResult
-from mnemic.backends.extras import BackendFacts, import_extra
+from mnemic.backends.extras import BackendFacts, import_extra, joined
 from mnemic.backends.hybrid import HybridBackend
 from mnemic.backends.sqlite import SqliteBackend
 from mnemic.errors import ConfigError, UnsupportedError
@@ -187,7 +187,14 @@ def test_a_package_that_lacks_a_part_of_its_own_is_no_missing_extra(tmp_path: Pa
 @pytest.mark.requirement("O-59")
 def test_the_comparison_of_the_backends_is_data():
     assert {name for name, facts in FACTS.items() if facts.can_use_gpu} == {"faiss", "colbert"}
-    assert all(facts.quality and facts.speed for facts in FACTS.values())
+    assert {name: (facts.quality, facts.speed) for name, facts in FACTS.items()} == {
+        "sqlite": ("very good", "fast"),
+        "bm25": ("fair", "fast"),
+        "faiss": ("good", "moderate"),
+        "colbert": ("very good", "slower"),
+    }
+    hybrid = joined(FACTS["sqlite"], FACTS["faiss"])
+    assert (hybrid.quality, hybrid.speed) == ("very good", "moderate")
     assert set(FACTS) | {"hybrid"} == FIVE
 
 
