@@ -182,6 +182,40 @@ def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_graph(tmp_pa
         assert graph_rows(index) == ROWS
 
 
+def test_without_the_package_the_scan_finds_all(keeper: GraphKeeper, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("mnemic.adapters.indexes.graphs.is_available", lambda: False)
+    index = fed(keeper)
+    assert graph_rows(index) == 0
+    assert "0" in near(index, changes(0, 1)[0])
+
+
+def test_a_process_killed_while_it_writes_leaves_what_the_next_one_needs(tmp_path: Path):
+    script = (
+        "import sys, pathlib\n"
+        "from mnemic.adapters.indexes.graph import Graph\n"
+        "from mnemic.adapters.indexes.graphs import GraphKeeper\n"
+        "from mnemic.testing.index_samples import HERS, a_change\n"
+        "from mnemic.adapters.indexes.scan import ScanIndex\n"
+        "from mnemic.testing.samples import unit\n"
+        "def half(self, file, source):\n"
+        "    file.write(b'half'); file.flush(); print('writing', flush=True); sys.stdin.read()\n"
+        "Graph.write = half\n"
+        "keeper = GraphKeeper(pathlib.Path(sys.argv[1]))\n"
+        "index = ScanIndex(exact_rows=1, graphs=keeper)\n"
+        "index.apply(HERS, [a_change(str(n), vector=unit(1.0, n)) for n in range(50)], 1)\n"
+        "keeper.wait()\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "graphs")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "writing\n"
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait()
+    with closing(GraphKeeper(tmp_path / "graphs")) as keeper:
+        assert graph_rows(fed(keeper)) == ROWS
+    assert read(file_of(tmp_path / "graphs"), source(changes(0, ROWS))) is not None
+
+
 def test_closing_does_not_wait_for_a_graph(keeper: GraphKeeper):
     stopped = threading.Event()
     stopped.set()
