@@ -193,7 +193,10 @@ def _writers(writers: Numbers | None) -> str:
     if "failed" in writers:
         return f"could not run: {_told(writers['failed'])}"
     kept = writers["acknowledged"] - writers["missing"]
-    said = f"; refused: {writers['refusals'][0][:120]}" if writers["refusals"] else ""
-    return f"{writers['acknowledged']} of {writers['wanted']} acknowledged, {kept} of these there{said}".replace(
-        "|", "/"
-    )
+    said = f"; refused: {_told(writers['refusals'][0])}" if writers["refusals"] else ""
+    return f"{writers['acknowledged']} of {writers['wanted']} acknowledged, {kept} of these there{said}"
+
+
+def _told(reason: str) -> str:
+    """The beginning of a peer's error, without the paths of this machine."""
+    return re.sub(r"(/[\w.-]+){2,}", "…", reason).replace("|", "/")[:REASON_CHARS]
