@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ from mnemic.testing.index_contract import Fed, IndexContract, replay
 from mnemic.testing.index_samples import NOW
 from mnemic.testing.index_strategies import Use, uses
 from tests.conformance import broken_indexes as broken
+
+
+@pytest.fixture(autouse=True)
+def without_faiss(monkeypatch: pytest.MonkeyPatch):
+    """Tests of backends may have loaded faiss into this process, and beside it no graph is made."""
+    monkeypatch.delitem(sys.modules, "faiss", raising=False)
 
 
 class TestScanIndex(IndexContract):
