@@ -160,4 +160,7 @@ def _usearch() -> Any:
             "usearch and faiss crash when they are used in one process, and faiss is loaded: "
             "use the MemoryBackend `faiss` in another process, or run `pip uninstall usearch`"
         )
+    importlib.import_module(
+        "onnxruntime"
+    )  # first: the process dies when it is loaded after usearch (2.26.6 and 1.31.1)
     return importlib.import_module("usearch.index")

@@ -253,3 +253,9 @@ def test_the_lease_is_held_by_one_and_freed_by_the_death_of_its_process(tmp_path
         other.wait()
     with lease(tmp_path / "lock", NEVER) as held:
         assert held
+
+
+def test_a_model_can_be_loaded_after_a_graph_was_made():
+    program = "from mnemic.adapters.indexes.graph import _usearch; _usearch(); import onnxruntime; print('alive')"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.strip()) == (0, "alive"), ended.stderr
