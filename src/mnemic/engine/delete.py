@@ -53,8 +53,6 @@ def _deleted(partition: Partition, item_id: str, actor: str, reason: str, now: d
         item_id=item_id,
         action=Action.DELETED,
         actor=actor,
-        reason=reason,
         at=now,
-        before={},
-        after={},
+        reason=reason,
     )

@@ -43,8 +43,9 @@ class Editor:
         self.now = parts.clock.now()
 
     def get(self, memory_id: str) -> Memory:
-        """The memory in any state but erased. Raises `NotFoundError`."""
-        found = self._work.memories.get(self._scope.visibility, [memory_id])
+        """The memory in any state but erased, as long as it has not expired. Raises `NotFoundError`."""
+        known = self._work.memories.get(self._scope.visibility, [memory_id])
+        found = [memory for memory in known if memory.expires_at is None or memory.expires_at > self.now]
         if not found:
             raise NotFoundError(f"there is no memory {memory_id!r} in this scope")
         return found[0]

@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from mnemic.engine.embedding import document_vectors, put_vectors
+from mnemic.engine.fields import differences
 from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import InvalidInputError
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Memory, State
-from mnemic.model.scope import Level, Scope
+from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 
@@ -22,42 +24,68 @@ _TICK = timedelta(microseconds=1)
 def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor: str) -> list[Memory]:
     """Store each draft in one durable transaction; the answer holds, in order, the new memory or the one that already
     says the same in the same place. `actor` is written into its history. Each is created a microsecond after the one
-    before, so that their order stays known.
+    before, so that their order stays known. A session that then has more live memories than it may keep archives the
+    least important of them, the new ones included.
     """
     now = parts.clock.now()
     memories = [_memory(parts, scope, draft, now + place * _TICK) for place, draft in enumerate(drafts)]
     vectors = document_vectors(parts, [indexed_text(memory) for memory in memories])
     with parts.store.write() as work:
         parts.accesses.drain(work)
-        is_new = _add(parts, work, memories, now)
+        is_new = _add(parts, work, memories, actor, now)
         added = [memory for memory, new in zip(memories, is_new, strict=True) if new]
         ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
         put_vectors(parts, work, [(memory.partition, memory.id) for memory in added], ready, now)
-        work.history.add([_created(memory, actor, now) for memory in added])
+        work.history.add([_entry(memory, Action.CREATED, actor, now) for memory in added])
+        for partition in dict.fromkeys(m.partition for m in added if m.level is Level.SESSION):
+            _keep_small(parts, work, Visibility((partition,), scope.agent), actor, now)
         kept = [m if new else _known(work, m) for m, new in zip(memories, is_new, strict=True)]
     parts.observer.count("mnemic.remember.added", len(added))
     parts.observer.count("mnemic.remember.duplicates", len(memories) - len(added))
     return kept
 
 
-def _add(parts: Parts, work: UnitOfWork, memories: Sequence[Memory], now: datetime) -> list[bool]:
+def _add(parts: Parts, work: UnitOfWork, memories: Sequence[Memory], actor: str, now: datetime) -> list[bool]:
     """True where a memory is new. One that has expired must not keep its like from being remembered: it is archived."""
     rows = [(memory, parts.terms(indexed_text(memory))) for memory in memories]
     is_new = work.memories.add(rows)
-    freed = [place for place, new in enumerate(is_new) if not new and _is_freed(parts, work, memories[place], now)]
+    taken = [place for place, new in enumerate(is_new) if not new]
+    freed = [place for place in taken if _is_freed(parts, work, memories[place], actor, now)]
     if freed:
         for place, new in zip(freed, work.memories.add([rows[place] for place in freed]), strict=True):
             is_new[place] = new
     return is_new
 
 
-def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, now: datetime) -> bool:
+def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, actor: str, now: datetime) -> bool:
     """True when the dedup key of `memory` is free by now, because its holder has expired."""
     holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
     if holder is None or holder.expires_at is None or holder.expires_at > now:
         return holder is None
-    archived = replace(holder, state=State.ARCHIVED, updated_at=now)
-    return work.memories.replace(archived, parts.terms(indexed_text(holder)), holder.updated_at)
+    return _archive(parts, work, holder, actor, "it had expired")
+
+
+def _keep_small(parts: Parts, work: UnitOfWork, session: Visibility, actor: str, now: datetime) -> None:
+    """Archive what a session holds beyond its most: the least important, then the oldest; never what is pinned."""
+    most = parts.settings.max_session_memories
+    if len(work.memories.ids(session, MemoryQuery(now=now))) <= most:
+        return
+    ranked = work.memories.list(session, MemoryQuery(now=now, order=Order.IMPORTANCE))
+    for memory in sorted(ranked, key=lambda memory: not memory.is_pinned)[most:]:
+        if not memory.is_pinned:
+            _archive(parts, work, memory, actor, f"the session keeps {most} at most")
+
+
+def _archive(parts: Parts, work: UnitOfWork, memory: Memory, actor: str, reason: str) -> bool:
+    """Take a memory out of recall, with an entry in its history; False when somebody else changed it meanwhile."""
+    now = parts.clock.now()
+    archived = replace(memory, state=State.ARCHIVED, retired_at=now, updated_at=max(now, memory.updated_at + _TICK))
+    if not work.memories.replace(archived, parts.terms(indexed_text(memory)), memory.updated_at):
+        return False
+    before, after = differences(memory, archived)
+    entry = _entry(memory, Action.ARCHIVED, actor, now)
+    work.history.add([replace(entry, reason=reason, before=before, after=after)])
+    return True
 
 
 def indexed_text(memory: Memory) -> str:
@@ -99,17 +127,9 @@ def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Me
     )
 
 
-def _created(memory: Memory, actor: str, now: datetime) -> HistoryEntry:
+def _entry(memory: Memory, action: Action, actor: str, now: datetime) -> HistoryEntry:
     return HistoryEntry(
-        id=new_id(now),
-        partition=memory.partition,
-        item_id=memory.id,
-        action=Action.CREATED,
-        actor=actor,
-        reason="",
-        at=now,
-        before={},
-        after={},
+        id=new_id(now), partition=memory.partition, item_id=memory.id, action=action, actor=actor, at=now
     )
 
 

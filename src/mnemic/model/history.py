@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -36,10 +36,10 @@ class HistoryEntry:
     item_id: str
     action: Action
     actor: str
-    reason: str
     at: datetime
-    before: Mapping[str, object]
-    after: Mapping[str, object]
+    reason: str = ""
+    before: Mapping[str, object] = field(default_factory=dict[str, object])
+    after: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 from mnemic.aio import AsyncMnemic
 from mnemic.api import Mnemic
-from mnemic.errors import InvalidInputError
+from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.item import Kind, Memory
 from mnemic.model.scope import Level, Scope
 from tests.unit.engine.kit import Clock, WordEmbedder
@@ -132,3 +132,32 @@ def test_meaning_and_structure_are_searched_apart_and_together(mnemic: Mnemic):
     together = mnemic.recall(ANNA, "tea", filter={"metadata.team": "core"}).hits
     assert [memory.id for memory in by_structure] == [hit.id for hit in together] == [tea.id]
     assert len(by_meaning) == 2
+
+
+@pytest.mark.requirement("R-03")
+def test_a_session_keeps_a_hundred_memories_and_archives_the_least_important(mnemic: Mnemic):
+    dear = mnemic.remember(ANNA, "wants a quiet room", level="session", importance=0.9)
+    dull = mnemic.remember(ANNA, "said hm", level="session", importance=0.1)
+    pinned = mnemic.remember(ANNA, "has a cold", level="session", importance=0.1, is_pinned=True)
+    drafts = [{"text": f"note {n}", "level": "session", "importance": 0.5} for n in range(98)]
+    mnemic.remember_many(ANNA, drafts)
+    live = {memory.id for memory in mnemic.list(ANNA, levels=["session"], limit=1000).memories}
+    assert len(live) == 100
+    assert dull.id not in live
+    assert {dear.id, pinned.id} <= live
+    entry = mnemic.history(ANNA, dull.id)[-1]
+    assert (entry.action.value, entry.actor, entry.reason) == ("archived", "tester", "the session keeps 100 at most")
+    mnemic.remember_many(ANNA, [{"text": f"fact {n}"} for n in range(120)])
+    assert len(mnemic.list(ANNA, levels=["user"], limit=1000).memories) == 120
+
+
+def test_what_has_expired_is_not_found_by_any_verb_and_its_archiving_is_told(mnemic: Mnemic, clock: Clock):
+    first = mnemic.remember(ANNA, "window seat", level="session")
+    clock.turn(hours=2)
+    with pytest.raises(NotFoundError):
+        mnemic.get(ANNA, first.id)
+    with pytest.raises(NotFoundError):
+        mnemic.update(ANNA, first.id, text="aisle seat")
+    again = mnemic.remember(ANNA, "window seat", level="session")
+    assert again.id != first.id
+    assert mnemic.history(ANNA, first.id)[-1].reason == "it had expired"

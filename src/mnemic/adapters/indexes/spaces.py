@@ -22,7 +22,8 @@ class SpacesIndex:
     """The `Index` port over `main` and one scan per entry of `IndexQuery.further` and `Change.further`.
 
     The scans hold every row without its words, so that what is found by a further vector alone is known with its
-    length, its time and its neighbours. A partition whose parts are not at one version is forgotten by all.
+    length, its time and its neighbours. A partition is as far as the part that is furthest behind; what the others have
+    already is taken in by them once more, which is harmless.
     """
 
     def __init__(self, main: Index, further: Sequence[ScanIndex]) -> None:
@@ -33,11 +34,7 @@ class SpacesIndex:
         self._further = tuple(further)
 
     def version(self, partition: Partition) -> int:
-        held = {index.version(partition) for index in (self._main, *self._further)}
-        if len(held) > 1:
-            self.drop(partition)
-            return 0
-        return held.pop()
+        return min(index.version(partition) for index in (self._main, *self._further))
 
     def apply(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
         self._main.apply(partition, changes, version)
