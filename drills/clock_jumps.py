@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from drills.kit.memory import file_problems, opened
 from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
+from mnemic.errors import NotFoundError
 from mnemic.model.item import Memory
 from mnemic.model.scope import Scope
 
@@ -102,15 +103,16 @@ class ClockDrill:
 
     def update(self) -> None:
         """Another text."""
-        if memory_id := self._one():
-            text = self._text()
-            self.mnemic.update(SCOPE, memory_id, text=text)
+        text = self._text()
+        memory_id = self._edited(lambda memory_id: self.mnemic.update(SCOPE, memory_id, text=text))
+        if memory_id:
             self.memories[memory_id] = (text, self.memories[memory_id][1])
 
     def merge_and_undo(self) -> None:
         """Two become one, and two again."""
-        if len(self.memories) > 2:  # noqa: PLR2004 -- two are merged
-            first, second = self.random.sample(sorted(self.memories), 2)
+        lasting = sorted(i for i, (_, expires_at) in self.memories.items() if expires_at is None)
+        if len(lasting) > 2:  # noqa: PLR2004 -- two are merged
+            first, second = self.random.sample(lasting, 2)
             self.mnemic.merge(SCOPE, [first, second], text=self._text())
             self.clock.move()
             self.mnemic.undo(SCOPE, first)
@@ -136,8 +138,7 @@ class ClockDrill:
 
     def feedback(self) -> None:
         """A use that counts."""
-        if memory_id := self._one():
-            self.mnemic.feedback(SCOPE, memory_id, "relevant")
+        self._edited(lambda memory_id: self.mnemic.feedback(SCOPE, memory_id, "relevant"))
 
     def check_list(self) -> None:
         """Pages of a listing in each order."""
@@ -166,6 +167,21 @@ class ClockDrill:
         messages = sorted((r["position"], r["id"], r["text"]) for r in records if r["type"] == "message")
         if [tuple(message[1:]) for message in messages] != self.said:
             self.problems.append("the conversation lost its order, or messages")
+
+    def _edited(self, edit: Callable[[str], object]) -> str | None:
+        """Edit one of the memories, and name it; one that has expired by the clock must refuse and stay as it is."""
+        memory_id = self._one()
+        if memory_id is None:
+            return None
+        try:
+            edit(memory_id)
+        except NotFoundError:
+            if self._is_alive(self.memories[memory_id][1]):
+                raise
+            return None
+        if not self._is_alive(self.memories[memory_id][1]):
+            self.problems.append(f"at {self.clock.at}: {memory_id} has expired, and was edited")
+        return memory_id
 
     def _new(self, memory: Memory) -> None:
         self._unique(memory.id)

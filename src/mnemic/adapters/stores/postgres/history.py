@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mnemic.adapters.stores.postgres.rows import history_columns, to_history_entry
+from mnemic.adapters.stores.postgres.rows import history_columns
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.rows import to_history_entry
 from mnemic.errors import ConflictError
 from mnemic.model.history import HistoryEntry
 from mnemic.model.scope import Partition, Visibility

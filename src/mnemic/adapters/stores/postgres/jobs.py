@@ -6,9 +6,10 @@ import builtins
 from collections.abc import Sequence
 from datetime import datetime
 
-from mnemic.adapters.stores.postgres.rows import job_columns, micros, to_job
+from mnemic.adapters.stores.postgres.rows import job_columns
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.rows import micros, to_job
 from mnemic.errors import ConflictError
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.job import Job, JobState

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from mnemic.adapters.stores.postgres.filters import FilterCompiler
-from mnemic.adapters.stores.postgres.rows import memory_columns, micros, to_memory
+from mnemic.adapters.stores.postgres.rows import memory_columns, to_memory
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.rows import micros
 from mnemic.errors import ConflictError
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.item import Memory, State

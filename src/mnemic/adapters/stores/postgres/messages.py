@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from mnemic.adapters.stores.postgres.rows import message_columns, to_message
+from mnemic.adapters.stores.postgres.rows import message_columns
 from mnemic.adapters.stores.postgres.session import Parameters, Session
 from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.rows import to_message
 from mnemic.errors import ConflictError
 from mnemic.model.clocktime import from_microseconds, to_microseconds
 from mnemic.model.conversation import Conversation

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mnemic.adapters.stores.postgres.rows import to_change
-from mnemic.adapters.stores.postgres.session import Session, partition_of
+from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.rows import partition_of
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.store import Reading, StaleTerms

@@ -14,8 +14,9 @@ from psycopg import Connection, Cursor, ServerCursor
 from mnemic.adapters.stores.postgres.connections import Row, query
 from mnemic.adapters.stores.postgres.failures import translated_errors
 from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.rows import partition_of
 from mnemic.errors import UnsupportedError
-from mnemic.model.scope import Level, Partition
+from mnemic.model.scope import Partition
 
 Parameters = Mapping[str, object]
 _STREAMED_ROWS = 1000
@@ -139,8 +140,3 @@ class Session:
 
 def _key(partition: Partition) -> Parameters:
     return {"org": partition.org, "level": partition.level.value, "owner": partition.owner}
-
-
-def partition_of(org: str, level: str, owner: str) -> Partition:
-    """A partition from its columns."""
-    return Partition(org, Level(level), owner)

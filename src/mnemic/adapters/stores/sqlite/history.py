@@ -5,11 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from mnemic.adapters.stores.sqlite.rows import dumps, to_history_entry
+from mnemic.adapters.stores.rows import dumps, history_columns, to_history_entry
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.history import HistoryEntry
 from mnemic.model.scope import Partition, Visibility
 
@@ -23,17 +22,7 @@ class SqliteHistory:
 
     def add(self, entries: Sequence[HistoryEntry]) -> None:
         for entry in entries:
-            columns = {
-                "pid": self._session.writable_pid(entry.partition),
-                "id": entry.id,
-                "item_id": entry.item_id,
-                "action": entry.action.value,
-                "actor": entry.actor,
-                "reason": entry.reason,
-                "at": to_microseconds(entry.at),
-                "before": dumps(dict(entry.before)),
-                "after": dumps(dict(entry.after)),
-            }
+            columns = history_columns(entry, self._session.writable_pid(entry.partition))
             try:
                 self._session.write(self._sql["insert"], columns)
             except sqlite3.IntegrityError as error:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
-from mnemic.adapters.stores.sqlite.rows import dumps, job_columns, micros, to_job
+from mnemic.adapters.stores.rows import dumps, job_columns, micros, to_job
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError

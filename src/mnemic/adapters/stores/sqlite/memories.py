@@ -7,8 +7,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from mnemic.adapters.stores.rows import dumps, micros
 from mnemic.adapters.stores.sqlite.filters import FilterCompiler
-from mnemic.adapters.stores.sqlite.rows import dumps, memory_columns, micros, to_memory
+from mnemic.adapters.stores.sqlite.rows import memory_columns, to_memory
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from mnemic.adapters.stores.sqlite.rows import dumps, message_columns, to_message
+from mnemic.adapters.stores.rows import dumps, message_columns, to_message
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError

@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 
-from mnemic.adapters.stores.sqlite.rows import Row, to_change
-from mnemic.adapters.stores.sqlite.session import Session, partition_of
+from mnemic.adapters.stores.rows import Row, partition_of
+from mnemic.adapters.stores.sqlite.rows import to_change
+from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition

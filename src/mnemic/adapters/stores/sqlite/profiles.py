@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mnemic.adapters.stores.sqlite.rows import dumps
+from mnemic.adapters.stores.rows import dumps
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.model.clocktime import from_microseconds, to_microseconds

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import BackendError, UnavailableError, UnsupportedError
-from mnemic.model.scope import Level, Partition
+from mnemic.model.scope import Partition
 
 Parameters = Mapping[str, object]
 
@@ -110,8 +110,3 @@ class Session:
 
 def _key(partition: Partition) -> Parameters:
     return {"org": partition.org, "level": partition.level.value, "owner": partition.owner}
-
-
-def partition_of(org: str, level: str, owner: str) -> Partition:
-    """A partition from its columns."""
-    return Partition(org, Level(level), owner)

@@ -8,7 +8,8 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.stores.sqlite.rows import dumps, to_blob, to_vector
+from mnemic.adapters.stores.rows import dumps
+from mnemic.adapters.stores.sqlite.rows import to_blob, to_vector
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import InvalidInputError
