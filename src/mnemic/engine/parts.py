@@ -20,9 +20,11 @@ from mnemic.model.settings import Settings
 from mnemic.ports.clock import Clock
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
+from mnemic.ports.llm import Llm
 from mnemic.ports.observer import Observer
 from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Reading, Store, Terms
+from mnemic.ports.window import Window
 from mnemic.text.analyser import Analyser
 from mnemic.text.writing import Writing, writing_of
 
@@ -68,7 +70,8 @@ class PartitionLocks:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone. `reranker`: used by every
-    recall that does not say otherwise. `further_embedders` fill spaces of their own beside that of `embedder`.
+    recall that does not say otherwise. `llm` None: summaries and their like are made by rules. `window` None: that of the
+    store. `further_embedders` fill spaces of their own beside that of `embedder`.
     `writings`: to which embedder, by the id of its space, only texts of some writings are given.
     """
 
@@ -78,6 +81,8 @@ class Parts:
     clock: Clock
     observer: Observer
     reranker: Reranker | None = None
+    llm: Llm | None = None
+    window: Window | None = None
     further_embedders: tuple[Embedder, ...] = ()
     writings: Mapping[str, frozenset[Writing]] = field(default_factory=dict[str, frozenset[Writing]])
     analyser: Analyser = field(default_factory=Analyser)

@@ -120,7 +120,8 @@ class Memory:
     `importance` and `confidence` are 0..1. `agent` noted it; when `private_agent` is set, only that agent sees it.
     It is true in the world from `valid_from` until before `valid_to` (None: open), was known to us from `created_at`
     until before `retired_at`, and is gone at `expires_at`. `other_id` names what superseded or disputes it.
-    `dedup_key` is unique per partition and private agent among active and quarantined memories.
+    `dedup_key` is unique per partition and private agent among active and quarantined memories. `faded` is what upkeep
+    last found its importance to have faded to; None since it was accessed.
     """
 
     id: str
@@ -145,12 +146,18 @@ class Memory:
     expires_at: datetime | None = None
     last_accessed_at: datetime | None = None
     access_count: int = 0
+    faded: float | None = None
     is_pinned: bool = False
     state: State = State.ACTIVE
     other_id: str | None = None
     trust: Trust = Trust.USER
     provenance: tuple[Provenance, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def present_importance(self) -> float:
+        """Its importance as it has faded."""
+        return self.importance if self.faded is None else self.faded
 
     @property
     def level(self) -> Level:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from mnemic.model.llm import Usage
 from mnemic.model.scope import Partition
 
 
@@ -24,6 +25,7 @@ class Job:
     """One piece of work. `key` makes it idempotent: one pending or running job per (partition, kind, key).
 
     Runnable from `run_at`; while running it is leased to `worker` until `leased_until`, then anybody may take it.
+    `usage` adds up what all its tries cost of a language model.
     """
 
     id: str
@@ -38,3 +40,4 @@ class Job:
     worker: str | None = None
     leased_until: datetime | None = None
     error: str = ""
+    usage: Usage = field(default_factory=Usage)

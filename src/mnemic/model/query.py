@@ -24,7 +24,7 @@ class MemoryQuery:
 
     `states` and `kinds`: any of these (empty: every one, but erased tombstones only when named). `as_of`: true in the
     world at that time; `known_at`: known to us then. `after` is the id of the last memory of the page before.
-    IMPORTANCE orders by importance, then access count, then newest.
+    IMPORTANCE orders by importance as it has faded, then access count, then newest.
     """
 
     now: datetime

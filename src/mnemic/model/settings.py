@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Level
 
 
@@ -63,3 +64,4 @@ class Settings:
     exact_partition_rows: int = 50_000
     keyword_candidates: int = 1_000
     large_partition_rows: int = 1_000_000
+    life: LifeSettings = field(default_factory=LifeSettings)

@@ -131,6 +131,54 @@ class Messages(Protocol):
         ...
 
 
+class Conversations(Protocol):
+    """How far each use case has come in a conversation: named cursors over its messages, or counters."""
+
+    def get(self, partition: Partition, session: str) -> Conversation | None:
+        """The conversation, None when nothing was ever said in it. Locks nothing."""
+        ...
+
+    def messages(self, partition: Partition, session: str, after: int, limit: int) -> list[Message]:
+        """The first `limit` messages behind the position `after` that are not erased, in order."""
+        ...
+
+    def cursor(self, partition: Partition, session: str, name: str) -> int:
+        """Where the cursor stands; 0 when it was never moved."""
+        ...
+
+    def move(self, partition: Partition, session: str, name: str, was: int, to: int) -> bool:
+        """Compare and set: move the cursor if it still stands at `was`; False when not. Moves no version."""
+        ...
+
+
+class Upkeep(Protocol):
+    """What only the worker does, over all partitions at once."""
+
+    def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
+        """Conversations last heard of before `since` whose cursor of that name stands before their last message; the
+        one that waits longest first.
+        """
+        ...
+
+    def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
+        """Set what the importance of memories has faded to; this is no change of the memory and moves no version."""
+        ...
+
+    def last_run(self, schedule: str) -> datetime | None:
+        """The time for which a schedule ran last; None when it never did."""
+        ...
+
+    def start_run(self, schedule: str, was: datetime | None, at: datetime) -> bool:
+        """Compare and set: note that a schedule runs for `at` if it last ran for `was`; False when not, so that of
+        several workers one runs it.
+        """
+        ...
+
+    def forget_jobs(self, before: datetime) -> int:
+        """Remove jobs that are done and were created before; returns how many."""
+        ...
+
+
 class Memories(Protocol):
     """What is worth keeping."""
 
@@ -164,8 +212,8 @@ class Memories(Protocol):
         ...
 
     def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
-        """Add to access counts and set the time of last access; this is no change of the memory and moves no
-        version.
+        """Add to access counts, set the time of last access and undo fading; this is no change of the memory and moves
+        no version.
         """
         ...
 
@@ -214,11 +262,11 @@ class Jobs(Protocol):
         ...
 
     def finish(self, job: Job) -> bool:
-        """Mark it done if the lease of `job.worker` still holds; False when somebody else has it."""
+        """Mark it done, with `job.usage`, if the lease of `job.worker` still holds; False when somebody else has it."""
         ...
 
     def fail(self, job: Job, error: str, retry_at: datetime | None) -> bool:
-        """Back to pending at `retry_at`, or dead when None; False when somebody else has it."""
+        """Back to pending at `retry_at`, or dead when None, with `job.usage`; False when somebody else has it."""
         ...
 
     def list(self, partitions: Sequence[Partition] | None, states: Sequence[JobState], limit: int) -> list[Job]:
@@ -275,6 +323,16 @@ class UnitOfWork(Protocol):
     @property
     def messages(self) -> Messages:
         """What was said."""
+        ...
+
+    @property
+    def conversations(self) -> Conversations:
+        """How far each conversation was worked on."""
+        ...
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """What the worker alone does."""
         ...
 
     @property

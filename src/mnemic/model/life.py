@@ -1,0 +1,51 @@
+"""The numbers of a memory's life: window, summaries, reflection, fading, eviction, schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mnemic.model.item import Kind
+
+
+def _half_lives() -> dict[Kind, float]:
+    return {Kind.EVENT: 14.0, Kind.CONTEXT: 14.0, Kind.STATE: 7.0, Kind.SCRATCHPAD: 2.0}
+
+
+@dataclass(frozen=True, slots=True)
+class LifeSettings:
+    """Defaults of upkeep; units are in the names, limits are inclusive.
+
+    Window: the last `Settings.window_messages` of a session are its window, for `window_ttl_s` after the last of them.
+    What falls out is pending; `summary_batch` pending messages become a summary, and so does everything not yet
+    summarised when the session ends or nothing was said for `idle_flush_s`. `reflection_threshold` summaries of a
+    session cause a reflection, made of as many; with fewer than half of them (rounded up) it is skipped.
+
+    Fading: importance halves every `half_life_days` (of its kind, where named) since the last access, down to
+    `faded_floor`. Eviction archives what has faded below `evict_below`, is older than `evict_after_days` and was stored
+    with less than `kept_importance`; what is archived is deleted after `archive_days`.
+
+    Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. `llm_tries`: after so many
+    failures of the language model a step does its work without it.
+    """
+
+    window_messages: int = 20
+    window_ttl_s: float = 7200.0
+    summary_batch: int = 5
+    idle_flush_s: float = 1800.0
+    reflection_threshold: int = 10
+    summary_importance: float = 0.5
+    raw_importance: float = 0.3
+    reflection_importance: float = 0.9
+    half_life_days: float = 30.0
+    half_lives: Mapping[Kind, float] = field(default_factory=_half_lives)
+    faded_floor: float = 0.05
+    evict_below: float = 0.1
+    evict_after_days: float = 180.0
+    kept_importance: float = 0.6
+    archive_days: float = 30.0
+    done_jobs_days: float = 14.0
+    curate_cron: str = "30 2 * * *"
+    evict_cron: str = "0 0 3 * * ?"
+    time_zone: str = "UTC"
+    llm_tries: int = 3

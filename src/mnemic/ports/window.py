@@ -1,0 +1,34 @@
+"""The port of the session window: the last messages of a conversation, close at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from mnemic.model.item import Message
+from mnemic.model.scope import Partition
+
+
+class Window(Protocol):
+    """Gives the last messages of a session. The rows of the store stay the truth; an adapter may keep a copy of them,
+    which it rebuilds when it is lost, so no call of this port loses a message, and none raises because a copy is away.
+    """
+
+    def push(self, messages: Sequence[Message]) -> None:
+        """Told after the commit that these messages, of one session and in order, were added to it."""
+        ...
+
+    def latest(self, partition: Partition, session: str, limit: int, now: datetime) -> list[Message]:
+        """The last `limit` messages of a session, oldest first; none when the last of them was said longer ago than the
+        window's time to live, or the session is unknown. Raises `BackendError` when neither copy nor store answers.
+        """
+        ...
+
+    def clear(self, partition: Partition, session: str) -> None:
+        """Let go of a copy of the session; the rows stay as they are."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections; closing twice is harmless."""
+        ...
