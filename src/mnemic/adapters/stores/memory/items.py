@@ -162,7 +162,8 @@ class MemoryMemories:
             row = rows.get((partition, item_id))
             if row is not None and row.item.state != State.ERASED:
                 seen = max(row.item.last_accessed_at or at, at)
-                item = replace(row.item, access_count=row.item.access_count + count, last_accessed_at=seen)
+                total = row.item.access_count + count
+                item = replace(row.item, access_count=total, last_accessed_at=seen, faded=None)
                 rows[(partition, item_id)] = replace(row, item=item)
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
@@ -208,7 +209,7 @@ class MemoryMemories:
 
 def _rank(order: Order) -> Callable[[Memory], tuple[float, int, datetime, str]]:
     if order == Order.IMPORTANCE:
-        return lambda memory: (memory.importance, memory.access_count, memory.created_at, memory.id)
+        return lambda memory: (memory.present_importance, memory.access_count, memory.created_at, memory.id)
     return lambda memory: (0.0, 0, memory.created_at, memory.id)
 
 

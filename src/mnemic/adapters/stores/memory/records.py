@@ -193,7 +193,8 @@ class MemoryJobs:
         held = self._transaction.writable.jobs.get((job.partition, job.id))
         if held is None or (held.state, held.worker, held.attempts) != (JobState.RUNNING, job.worker, job.attempts):
             return False
-        self._store(replace(held, state=state, run_at=retry_at or held.run_at, leased_until=None, error=error))
+        released = replace(held, state=state, leased_until=None, error=error, usage=job.usage)
+        self._store(replace(released, run_at=retry_at or held.run_at))
         return True
 
 

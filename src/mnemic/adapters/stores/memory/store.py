@@ -6,6 +6,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from mnemic.adapters.stores.memory.conversations import MemoryConversations, MemoryUpkeep
 from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
 from mnemic.adapters.stores.memory.profiles import MemoryProfiles
 from mnemic.adapters.stores.memory.records import MemoryHistory, MemoryJobs, MemoryPartitions, MemoryVectors
@@ -22,6 +23,8 @@ class MemoryUnitOfWork:
     def __init__(self, transaction: Transaction) -> None:
         self.partitions = MemoryPartitions(transaction)
         self.messages = MemoryMessages(transaction)
+        self.conversations = MemoryConversations(transaction)
+        self.upkeep = MemoryUpkeep(transaction)
         self.memories = MemoryMemories(transaction)
         self.vectors = MemoryVectors(transaction)
         self.jobs = MemoryJobs(transaction)

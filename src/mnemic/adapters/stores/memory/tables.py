@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -45,6 +46,8 @@ class Tables:
     jobs: dict[Key, Job] = field(default_factory=dict[Key, Job])
     history: dict[Key, HistoryEntry] = field(default_factory=dict[Key, HistoryEntry])
     profiles: dict[Key, ProfileEntry] = field(default_factory=dict[Key, ProfileEntry])
+    cursors: dict[tuple[Partition, str, str], int] = field(default_factory=dict[tuple[Partition, str, str], int])
+    schedules: dict[str, datetime] = field(default_factory=dict[str, datetime])
 
     def copy(self) -> Tables:
         """A copy whose tables may be changed without changing these."""
@@ -58,4 +61,6 @@ class Tables:
             self.jobs.copy(),
             self.history.copy(),
             self.profiles.copy(),
+            self.cursors.copy(),
+            self.schedules.copy(),
         )

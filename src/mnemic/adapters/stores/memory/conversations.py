@@ -1,0 +1,80 @@
+"""Cursors over conversations, and upkeep, of the reference store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from mnemic.adapters.stores.memory.transaction import Transaction
+from mnemic.model.conversation import Conversation
+from mnemic.model.item import Message, State
+from mnemic.model.job import JobState
+from mnemic.model.scope import Partition
+
+
+class MemoryConversations:
+    """The `Conversations` port."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def get(self, partition: Partition, session: str) -> Conversation | None:
+        return self._transaction.tables.conversations.get((partition, session))
+
+    def messages(self, partition: Partition, session: str, after: int, limit: int) -> list[Message]:
+        items = [row.item for row in self._transaction.tables.messages.values()]
+        found = [m for m in items if (m.partition, m.session) == (partition, session) and m.position > after]
+        kept = [message for message in found if message.state != State.ERASED]
+        return sorted(kept, key=lambda message: message.position)[:limit]
+
+    def cursor(self, partition: Partition, session: str, name: str) -> int:
+        return self._transaction.tables.cursors.get((partition, session, name), 0)
+
+    def move(self, partition: Partition, session: str, name: str, was: int, to: int) -> bool:
+        tables = self._transaction.writable
+        if self.cursor(partition, session, name) != was:
+            return False
+        tables.versions.setdefault(partition, 0)
+        tables.cursors[partition, session, name] = to
+        return True
+
+
+class MemoryUpkeep:
+    """The `Upkeep` port."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
+        tables = self._transaction.tables
+        found = [
+            talk
+            for (partition, session), talk in tables.conversations.items()
+            if talk.last_at < since and tables.cursors.get((partition, session, cursor), 0) < talk.messages
+        ]
+        return sorted(found, key=lambda talk: (talk.last_at, talk.partition, talk.session))[:limit]
+
+    def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
+        rows = self._transaction.writable.memories
+        for item_id, faded in values.items():
+            row = rows.get((partition, item_id))
+            if row is not None and row.item.state != State.ERASED:
+                rows[partition, item_id] = replace(row, item=replace(row.item, faded=faded))
+
+    def last_run(self, schedule: str) -> datetime | None:
+        return self._transaction.tables.schedules.get(schedule)
+
+    def start_run(self, schedule: str, was: datetime | None, at: datetime) -> bool:
+        schedules = self._transaction.writable.schedules
+        if schedules.get(schedule) != was:
+            return False
+        schedules[schedule] = at
+        return True
+
+    def forget_jobs(self, before: datetime) -> int:
+        jobs = self._transaction.writable.jobs
+        old = [key for key, job in jobs.items() if job.state == JobState.DONE and job.created_at < before]
+        for key in old:
+            del jobs[key]
+        return len(old)
