@@ -19,6 +19,7 @@ from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
+from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import list_jobs, retry_jobs, work
 from mnemic.engine.parts import Parts
 from mnemic.model.job import JobState
@@ -104,12 +105,12 @@ def test_a_server_that_is_down_delays_vectors_but_no_write_and_no_answer(
     assert [hit.id for hit in found][:1] == [kept.id]
     assert "dense" in found.degraded[0]
     assert [record.levelname for record in caplog.records] == ["ERROR"]
-    assert work(parts, worker="w").retried == 1
+    assert work(parts, HANDLERS, worker="w").retried == 1
     assert "UnavailableError" in list_jobs(parts, SCOPE)[0].error
 
     clock.pass_s(5)
     with serve(port):
-        assert work(parts, worker="w").done == 1
+        assert work(parts, HANDLERS, worker="w").done == 1
         found = memory.recall(SCOPE, "which pet fears storms?")
         assert found.degraded == ()
         assert found.hits[0].text == "My cat is afraid of thunder."
@@ -128,20 +129,20 @@ def test_a_server_that_answers_no_rows_delays_vectors_and_leaves_recall_by_keywo
         found = memory.recall(SCOPE, "Lisbon flat")
         assert [hit.id for hit in found] == [kept.id]
         assert found.degraded == ("dense: the embedder failed (BadReplyError)",)
-        assert work(parts, worker="w").retried == 1
+        assert work(parts, HANDLERS, worker="w").retried == 1
 
 
 def test_a_job_waits_longer_after_each_failure_and_gives_up_with_the_reason(parts: Parts, clock: SteppedClock):
     Mnemic(parts).remember(SCOPE, "Anna likes tea")
     waits: list[float] = []
     for _ in range(7):
-        assert work(parts, worker="w").retried == 1
+        assert work(parts, HANDLERS, worker="w").retried == 1
         (job,) = list_jobs(parts, SCOPE)
         waits.append((job.run_at - clock.now()).total_seconds())
-        assert work(parts, worker="w").retried == 0
+        assert work(parts, HANDLERS, worker="w").retried == 0
         clock.pass_s(waits[-1])
     assert waits == [5, 10, 20, 40, 80, 160, 320]
-    assert work(parts, worker="w").dead == 1
+    assert work(parts, HANDLERS, worker="w").dead == 1
     (job,) = list_jobs(parts, SCOPE)
     assert (job.state, job.attempts) == (JobState.DEAD, 8)
     assert "cannot be reached" in job.error
@@ -151,13 +152,13 @@ def test_a_job_that_gave_up_can_be_tried_again(
     parts: Parts, clock: SteppedClock, port: int, serve: Callable[[int], EmbeddingServer]
 ):
     Mnemic(parts).remember(SCOPE, "Anna likes tea")
-    while not work(parts, worker="w").dead:
+    while not work(parts, HANDLERS, worker="w").dead:
         clock.pass_s(3600)
     (job,) = list_jobs(parts, SCOPE)
     assert retry_jobs(parts, Scope(user="bert"), [job.id]) == 0
     assert retry_jobs(parts, SCOPE, [job.id]) == 1
     with serve(port):
-        assert work(parts, worker="w").done == 1
+        assert work(parts, HANDLERS, worker="w").done == 1
 
 
 def test_a_server_that_asks_for_time_gets_it(
@@ -166,11 +167,11 @@ def test_a_server_that_asks_for_time_gets_it(
     Mnemic(parts).remember(SCOPE, "Anna likes tea")
     with serve(port) as server:
         server.scripted.append(Reply(429, headers={"Retry-After": "90"}))
-        assert work(parts, worker="w").retried == 1
+        assert work(parts, HANDLERS, worker="w").retried == 1
         (job,) = list_jobs(parts, SCOPE)
         assert (job.run_at - clock.now()).total_seconds() == 90
         clock.pass_s(90)
-        assert work(parts, worker="w").done == 1
+        assert work(parts, HANDLERS, worker="w").done == 1
 
 
 WORKER = """
@@ -178,10 +179,12 @@ import sys
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
+from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import work
 
 options = {"base_url": sys.argv[2], "timeout_s": 100.0}
-work(build(Config(store=sys.argv[1], embedder="ollama:all-minilm", embedder_options=options)), worker="killed")
+config = Config(store=sys.argv[1], embedder="ollama:all-minilm", embedder_options=options)
+work(build(config), HANDLERS, worker="killed")
 """
 
 
@@ -209,9 +212,9 @@ def test_a_worker_that_is_killed_loses_at_most_one_batch_and_the_next_one_ends_i
         server.stalls.clear()
         seen = len(server.requests)
         clock.time = datetime.now(UTC)
-        assert work(parts, worker="next").done == 0
+        assert work(parts, HANDLERS, worker="next").done == 0
         clock.pass_s(3600)
-        assert work(parts, worker="next").done == 1
+        assert work(parts, HANDLERS, worker="next").done == 1
         assert sorted(text for request in server.inputs[seen:] for text in request) == sorted(server.inputs[1])
     with store.read() as unit:
         assert unit.partitions.count([HERS])["vectors"] == len(texts)

@@ -36,6 +36,7 @@ from mnemic.engine.delete import clear, delete
 from mnemic.engine.doctor import doctor, health
 from mnemic.engine.export import FORMAT as EXPORT_FORMAT
 from mnemic.engine.export import OWN_LEVELS, export
+from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.import_logs import ImportReport, import_logs
 from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
 from mnemic.engine.jobs import WorkReport, work
@@ -254,7 +255,7 @@ class Mnemic(AbstractContextManager["Mnemic"]):
         if not self._is_adopted:
             adopt_spaces(self._parts)
             self._is_adopted = True
-        return work(self._parts, worker=f"{self._actor}-{uuid.uuid4()}", until_idle=until_idle)
+        return work(self._parts, HANDLERS, worker=f"{self._actor}-{uuid.uuid4()}", until_idle=until_idle)
 
     def close(self) -> None:
         """Let go of the store, the index and the model; closing twice is harmless."""

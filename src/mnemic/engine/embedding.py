@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.engine.kinds import EMBED
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.question import Watch
 from mnemic.errors import BackendError, ConfigError
@@ -17,7 +18,6 @@ from mnemic.model.scope import Partition
 from mnemic.ports.embedder import Embedder, Vectors
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork, VectorRow
 
-EMBED_JOB = "embed"
 ItemVectors = tuple[NDArray[np.float32] | None, ...]
 """The vectors of one text, one per embedder: None where it must follow by a job, all zero where the text has none."""
 
@@ -125,5 +125,5 @@ def put_vectors(
 
 def add_embed_job(work: UnitOfWork, partition: Partition, at: datetime) -> None:
     """Leave the job that makes missing vectors of a partition, unless it waits already."""
-    job = Job(id=new_id(at), partition=partition, kind=EMBED_JOB, key=EMBED_JOB, created_at=at, run_at=at)
+    job = Job(id=new_id(at), partition=partition, kind=EMBED, key=EMBED, created_at=at, run_at=at)
     work.jobs.add([job])

@@ -13,11 +13,10 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from mnemic.engine.embedding import EMBED_JOB
 from mnemic.engine.parts import Parts, new_id
-from mnemic.engine.vectors import fill_vectors, lacks_vectors
-from mnemic.errors import BadReplyError, MnemicError, RateLimitedError
+from mnemic.errors import MnemicError, RateLimitedError
 from mnemic.model.job import Job, JobState
+from mnemic.model.llm import Usage
 from mnemic.model.scope import Scope
 from mnemic.ports.store import UnitOfWork
 
@@ -47,20 +46,18 @@ class WorkReport:
     dead: int = 0
 
 
-def work(
-    parts: Parts, *, worker: str, until_idle: bool = True, handlers: Mapping[str, Handler] | None = None
-) -> WorkReport:
+def work(parts: Parts, handlers: Mapping[str, Handler], *, worker: str, until_idle: bool = True) -> WorkReport:
     """Run the jobs that are due, oldest first, until none is left (or one, with `until_idle=False`).
 
-    `worker` names the holder of the leases and differs between workers. A job that fails with an error of Mnemic waits
-    for its next try, from 5 s, twice as long each time, at most an hour, or as long as the server asked for; after 8
-    tries it is dead, with the reason. Any other exception counts as a failure of the job too, and is raised.
+    `handlers` do them by kind; jobs of other kinds are left alone. `worker` names the holder of the leases and differs
+    between workers. A job that fails with an error of Mnemic waits for its next try, from 5 s, twice as long each time,
+    at most an hour, or as long as the server asked for; after 8 tries it is dead, with the reason. Any other exception
+    counts as a failure of the job too, and is raised.
     """
-    known = HANDLERS if handlers is None else handlers
     report = WorkReport()
-    while job := _claim(parts, known, worker):
+    while job := _claim(parts, handlers, worker):
         with _Lease(parts, job) as lease:
-            lease.follow_up = known[job.kind](parts, job)
+            lease.follow_up = handlers[job.kind](parts, job)
         report = lease.counted(report)
         if not until_idle:
             break
@@ -82,6 +79,12 @@ def retry_jobs(parts: Parts, scope: Scope | None, ids: Sequence[str]) -> int:
     """Give dead jobs another eight tries, from now; returns how many. Scope None: of every partition."""
     with parts.store.write() as unit:
         return unit.jobs.retry(None if scope is None else scope.visibility.partitions, ids, parts.clock.now())
+
+
+def anew(job: Job, now: datetime) -> Job:
+    """The same work as a job that nobody has tried."""
+    job = replace(job, id=new_id(now), created_at=now, run_at=now, attempts=0, error="")
+    return replace(job, state=JobState.PENDING, worker=None, leased_until=None, usage=Usage())
 
 
 class _Lease:
@@ -149,30 +152,3 @@ def _claim(parts: Parts, handlers: Mapping[str, Handler], worker: str) -> Job | 
 def _wait_s(job: Job, error: BaseException) -> float:
     wish = error.retry_after_s if isinstance(error, RateLimitedError) else None
     return min(LONGEST_RETRY_S, max(wish or 0.0, FIRST_RETRY_S * 2 ** (job.attempts - 1)))
-
-
-def _embed(parts: Parts, job: Job) -> FollowUp:
-    """Fill the vectors of the job's partition. An item written while this ran found the job still running and left none
-    of its own; it is seen when the job is finished.
-    """
-    report = fill_vectors(parts, job.partition)
-    if report.refused and report.is_complete:
-        raise BadReplyError(f"the embedder refuses {len(report.refused)} texts, the first of item {report.refused[0]}")
-
-    def follow_up(unit: UnitOfWork) -> Sequence[Job]:
-        if not lacks_vectors(parts, unit, job.partition, report.passed_over):
-            return []
-        now = parts.clock.now()
-        return [_anew(job, now)]
-
-    return follow_up
-
-
-def _anew(job: Job, now: datetime) -> Job:
-    """The same work as a job that nobody has tried."""
-    job = replace(job, id=new_id(now), created_at=now, run_at=now, attempts=0, error="")
-    return replace(job, state=JobState.PENDING, worker=None, leased_until=None)
-
-
-HANDLERS: Mapping[str, Handler] = {EMBED_JOB: _embed}
-"""Who does which kind of job."""

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from mnemic.engine import capture, remember
-from mnemic.engine.embedding import EMBED_JOB, add_embed_job
+from mnemic.engine.embedding import add_embed_job
+from mnemic.engine.kinds import EMBED
 from mnemic.engine.parts import Parts
 from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError
 from mnemic.model.item import Message
@@ -106,7 +107,7 @@ def adopt_spaces(parts: Parts) -> int:
     with parts.store.read() as work:
         for partition in work.partitions.all():
             jobs = work.jobs.list([partition], (JobState.PENDING, JobState.RUNNING, JobState.DEAD), _JOBS_LOOKED_AT)
-            if all(job.kind != EMBED_JOB for job in jobs) and lacks_vectors(parts, work, partition):
+            if all(job.kind != EMBED for job in jobs) and lacks_vectors(parts, work, partition):
                 lacking.append(partition)
     if lacking:
         with parts.store.write() as work:

@@ -17,8 +17,9 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.engine.embedding import EMBED_JOB
+from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import FollowUp, list_jobs, work
+from mnemic.engine.kinds import EMBED
 from mnemic.engine.parts import Parts
 from mnemic.engine.vectors import MOST_REFUSED, fill_vectors
 from mnemic.errors import BackendError, BadReplyError, UnavailableError
@@ -115,7 +116,7 @@ def test_two_workers_do_no_job_twice(parts: Parts, store: Store):
 
     def run(name: str) -> int:
         ready.wait()
-        return work(parts, worker=name, handlers={COUNTED: count}).done
+        return work(parts, {COUNTED: count}, worker=name).done
 
     with ThreadPoolExecutor(2) as pool:
         assert sum(pool.map(run, ["first", "second"])) == 40
@@ -125,12 +126,12 @@ def test_two_workers_do_no_job_twice(parts: Parts, store: Store):
 
 def test_one_job_at_a_time_can_be_asked_for(parts: Parts, store: Store):
     add_jobs(store, a_job(key="day-1"), a_job(key="day-2"))
-    assert work(parts, worker="w", until_idle=False, handlers={COUNTED: nothing_left}).done == 1
+    assert work(parts, {COUNTED: nothing_left}, worker="w", until_idle=False).done == 1
 
 
 def test_jobs_of_other_kinds_wait_for_who_knows_them(parts: Parts, store: Store):
     add_jobs(store, a_job())
-    assert work(parts, worker="w").done == 0
+    assert work(parts, HANDLERS, worker="w").done == 0
     assert [job.state for job in list_jobs(parts, ANNA)] == [JobState.PENDING]
 
 
@@ -146,7 +147,7 @@ def test_an_exception_that_is_no_error_of_mnemic_is_raised_and_counts_as_a_failu
 
     add_jobs(store, a_job())
     with pytest.raises(ZeroDivisionError):
-        work(parts, worker="w", handlers={COUNTED: breaks})
+        work(parts, {COUNTED: breaks}, worker="w")
     (job,) = list_jobs(parts, ANNA)
     assert (job.state, job.error) == (JobState.PENDING, "ZeroDivisionError")
 
@@ -157,7 +158,7 @@ def test_a_job_whose_workers_vanish_every_time_is_given_up(parts: Parts, store: 
         with store.write() as unit:
             assert unit.jobs.claim([COUNTED], "vanished", clock.now(), clock.now() + MINUTE)
         clock.time += MINUTE
-    assert work(parts, worker="w", handlers={COUNTED: nothing_left}).done == 0
+    assert work(parts, {COUNTED: nothing_left}, worker="w").done == 0
     (job,) = list_jobs(parts, ANNA)
     assert job.state == JobState.DEAD
     assert "vanished 8 times" in job.error
@@ -171,7 +172,7 @@ def test_a_worker_that_lost_its_lease_finishes_nothing(parts: Parts, store: Stor
         return lambda _unit: [a_job(key="never added")]
 
     add_jobs(store, a_job())
-    report = work(parts, worker="slow", until_idle=False, handlers={COUNTED: outlives})
+    report = work(parts, {COUNTED: outlives}, worker="slow", until_idle=False)
     assert (report.done, report.retried, report.dead) == (0, 0, 0)
     (job,) = list_jobs(parts, ANNA)
     assert (job.state, job.worker) == (JobState.RUNNING, "other")
@@ -179,7 +180,7 @@ def test_a_worker_that_lost_its_lease_finishes_nothing(parts: Parts, store: Stor
 
 def test_an_item_written_while_the_job_ends_gets_its_vector_too(parts: Parts, store: Store, embedder: CountingEmbedder):
     add_memories(store, a_memory("first"))
-    job = a_job(kind=EMBED_JOB, key=EMBED_JOB)
+    job = a_job(kind=EMBED, key=EMBED)
     add_jobs(store, job)
     late = a_memory("late")
 
@@ -187,10 +188,10 @@ def test_an_item_written_while_the_job_ends_gets_its_vector_too(parts: Parts, st
         embedder.before = lambda: None
         add_memories(store, late)
         with store.write() as unit:
-            assert unit.jobs.add([a_job(kind=EMBED_JOB, key=EMBED_JOB)]) == [False]
+            assert unit.jobs.add([a_job(kind=EMBED, key=EMBED)]) == [False]
 
     embedder.before = write_late
-    work(parts, worker="w")
+    work(parts, HANDLERS, worker="w")
     assert sorted(embedder.texts) == ["first", "late"]
     assert vectors_of(store) == 2
     assert list_jobs(parts, ANNA) == []
@@ -246,8 +247,8 @@ def test_what_was_filled_before_a_failure_stays(parts: Parts, store: Store, embe
 def test_a_refused_text_fails_the_job_with_its_item_and_not_its_words(parts: Parts, store: Store):
     poison = a_memory("my secret poison")
     add_memories(store, poison, a_memory("tea"))
-    add_jobs(store, a_job(kind=EMBED_JOB, key=EMBED_JOB))
-    assert work(parts, worker="w").retried == 1
+    add_jobs(store, a_job(kind=EMBED, key=EMBED))
+    assert work(parts, HANDLERS, worker="w").retried == 1
     (job,) = list_jobs(parts, ANNA)
     assert poison.id in job.error
     assert "secret" not in job.error
@@ -257,9 +258,9 @@ def test_a_refused_text_fails_the_job_with_its_item_and_not_its_words(parts: Par
 def test_without_an_embedder_there_is_nothing_to_fill(store: Store, clock: FixedClock):
     parts = Parts(store, ScanIndex(budget_bytes=1 << 20), None, clock, CounterObserver())
     add_memories(store, a_memory("tea"))
-    add_jobs(store, a_job(kind=EMBED_JOB, key=EMBED_JOB))
+    add_jobs(store, a_job(kind=EMBED, key=EMBED))
     assert fill_vectors(parts, None).filled == 0
-    assert work(parts, worker="w").done == 1
+    assert work(parts, HANDLERS, worker="w").done == 1
 
 
 @pytest.mark.requirement("R-04")

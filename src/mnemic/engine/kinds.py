@@ -1,0 +1,11 @@
+"""The kinds of jobs, by the names under which they are stored."""
+
+from __future__ import annotations
+
+EMBED = "embed"
+EXTRACT = "extract"
+SUMMARISE = "summarise"
+CURATE = "curate"
+REFLECT = "reflect"
+DECAY = "decay"
+EVICT = "evict"
