@@ -26,6 +26,7 @@ from mnemic.api.arguments import (
     question_of,
 )
 from mnemic.api.jobs import JobVerbs
+from mnemic.api.life import LifeVerbs
 from mnemic.api.profile import ProfileVerbs
 from mnemic.build import build
 from mnemic.config import Config, load_config
@@ -62,7 +63,7 @@ DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
 
 
-class Mnemic(AbstractContextManager["Mnemic"]):
+class Mnemic(LifeVerbs, AbstractContextManager["Mnemic"]):
     """An open memory. Safe to use from several threads; close it, or use it in a `with` block.
 
     Errors are those of `mnemic.errors`: InvalidInputError for an argument, NotFoundError for what is not in the scope,
