@@ -16,7 +16,19 @@ from psycopg import sql
 
 from mnemic.adapters.stores.postgres import PostgresStore
 
-TABLES = ("vectors", "spaces", "messages", "memories", "conversations", "jobs", "history", "profiles", "partitions")
+TABLES = (
+    "vectors",
+    "spaces",
+    "messages",
+    "memories",
+    "conversations",
+    "jobs",
+    "history",
+    "profiles",
+    "cursors",
+    "schedules",
+    "partitions",
+)
 MakePostgres = Callable[..., PostgresStore]
 
 

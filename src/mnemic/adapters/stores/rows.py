@@ -13,9 +13,11 @@ from datetime import datetime
 from typing import Any
 
 from mnemic.model.clocktime import from_microseconds, to_microseconds
+from mnemic.model.conversation import Conversation
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Kind, Memory, Message, Provenance, Role, State, Trust
 from mnemic.model.job import Job, JobState
+from mnemic.model.llm import Usage
 from mnemic.model.scope import Level, Partition
 from mnemic.ports.store import Terms
 
@@ -40,6 +42,18 @@ def micros(value: datetime | None) -> int | None:
 def moment(value: int | None) -> datetime | None:
     """The inverse of `micros`."""
     return None if value is None else from_microseconds(value)
+
+
+def to_conversation(row: Row) -> Conversation:
+    """The conversation of a row selected by `conversations.sql`."""
+    return Conversation(
+        partition=partition_of(*row[:3]),
+        session=row[3],
+        turns=row[4],
+        messages=row[5],
+        started_at=from_microseconds(row[6]),
+        last_at=from_microseconds(row[7]),
+    )
 
 
 def message_columns(message: Message, terms: Terms, pid: int, changed: int) -> Mapping[str, object]:
@@ -121,6 +135,7 @@ def memory_columns(memory: Memory, terms: Terms, pid: int, changed: int) -> Mapp
         "trust": memory.trust.value,
         "provenance": dumps([asdict(entry) for entry in memory.provenance]),
         "metadata": dumps(dict(memory.metadata)),
+        "faded": memory.faded,
         "analyser": terms.analyser,
         "terms": terms.terms,
     }
@@ -157,6 +172,7 @@ def to_memory(row: Row, categories: Sequence[str]) -> Memory:
         trust=Trust(row[27]),
         provenance=tuple(Provenance(**entry) for entry in json.loads(row[28])),
         metadata=json.loads(row[29]),
+        faded=row[30],
     )
 
 
@@ -175,6 +191,7 @@ def job_columns(job: Job, pid: int) -> Mapping[str, object]:
         "worker": job.worker,
         "leased_until": micros(job.leased_until),
         "error": job.error,
+        "usage": dumps(asdict(job.usage)),
     }
 
 
@@ -193,6 +210,7 @@ def to_job(row: Row) -> Job:
         worker=row[11],
         leased_until=moment(row[12]),
         error=row[13],
+        usage=Usage(**json.loads(row[14])),
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 from mnemic.adapters.stores.postgres.rows import job_columns
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
-from mnemic.adapters.stores.rows import micros, to_job
+from mnemic.adapters.stores.rows import dumps, micros, to_job
 from mnemic.errors import ConflictError
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.job import Job, JobState
@@ -76,5 +77,5 @@ class PostgresJobs:
 
     def _lease(self, job: Job) -> dict[str, object]:
         self._session.check_writing()
-        pid = self._session.pid(job.partition)
-        return {"pid": pid, "id": job.id, "worker": job.worker, "attempts": job.attempts}
+        pid, usage = self._session.pid(job.partition), dumps(asdict(job.usage))
+        return {"pid": pid, "id": job.id, "worker": job.worker, "attempts": job.attempts, "usage": usage}

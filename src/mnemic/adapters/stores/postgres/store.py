@@ -15,6 +15,7 @@ from psycopg import Connection
 from psycopg.pq import TransactionStatus
 
 from mnemic.adapters.stores.postgres.connections import Connections, Row, Target, query
+from mnemic.adapters.stores.postgres.conversations import PostgresConversations
 from mnemic.adapters.stores.postgres.failures import translated_errors
 from mnemic.adapters.stores.postgres.history import PostgresHistory
 from mnemic.adapters.stores.postgres.jobs import PostgresJobs
@@ -25,6 +26,7 @@ from mnemic.adapters.stores.postgres.partitions import PostgresPartitions
 from mnemic.adapters.stores.postgres.profiles import PostgresProfiles
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.postgres.upkeep import PostgresUpkeep
 from mnemic.adapters.stores.postgres.vectors import PostgresVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.health import Condition, Finding
@@ -37,6 +39,8 @@ class PostgresUnitOfWork:
     def __init__(self, session: Session) -> None:
         self.partitions = PostgresPartitions(session)
         self.messages = PostgresMessages(session)
+        self.conversations = PostgresConversations(session)
+        self.upkeep = PostgresUpkeep(session)
         self.memories = PostgresMemories(session)
         self.vectors = PostgresVectors(session)
         self.jobs = PostgresJobs(session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 from mnemic.adapters.stores.rows import dumps, job_columns, micros, to_job
@@ -74,5 +75,5 @@ class SqliteJobs:
             raise ConflictError(f"job {job.id} cannot be stored: {error}") from error
 
     def _lease(self, job: Job) -> dict[str, object]:
-        pid = self._session.pid(job.partition)
-        return {"pid": pid, "id": job.id, "worker": job.worker, "attempts": job.attempts}
+        pid, usage = self._session.pid(job.partition), dumps(asdict(job.usage))
+        return {"pid": pid, "id": job.id, "worker": job.worker, "attempts": job.attempts, "usage": usage}

@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from mnemic.adapters.stores.sqlite.conversations import SqliteConversations
 from mnemic.adapters.stores.sqlite.history import SqliteHistory
 from mnemic.adapters.stores.sqlite.jobs import SqliteJobs
 from mnemic.adapters.stores.sqlite.memories import SqliteMemories
@@ -18,6 +19,7 @@ from mnemic.adapters.stores.sqlite.partitions import SqlitePartitions
 from mnemic.adapters.stores.sqlite.profiles import SqliteProfiles
 from mnemic.adapters.stores.sqlite.session import Session, translated_errors
 from mnemic.adapters.stores.sqlite.statements import migrations, statements
+from mnemic.adapters.stores.sqlite.upkeep import SqliteUpkeep
 from mnemic.adapters.stores.sqlite.vectors import SqliteVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
@@ -34,6 +36,8 @@ class SqliteUnitOfWork:
     def __init__(self, session: Session) -> None:
         self.partitions = SqlitePartitions(session)
         self.messages = SqliteMessages(session)
+        self.conversations = SqliteConversations(session)
+        self.upkeep = SqliteUpkeep(session)
         self.memories = SqliteMemories(session)
         self.vectors = SqliteVectors(session)
         self.jobs = SqliteJobs(session)

@@ -1,7 +1,8 @@
 -- name: insert
-INSERT INTO jobs (pid, org, id, kind, key, payload, state, attempts, created_at, run_at, worker, leased_until, error)
+INSERT INTO jobs (pid, org, id, kind, key, payload, state, attempts, created_at, run_at, worker, leased_until, error,
+    usage)
 VALUES (%(pid)s, %(org)s, %(id)s, %(kind)s, %(key)s, %(payload)s, %(state)s, %(attempts)s, %(created_at)s,
-    %(run_at)s, %(worker)s, %(leased_until)s, %(error)s)
+    %(run_at)s, %(worker)s, %(leased_until)s, %(error)s, %(usage)s)
 ON CONFLICT DO NOTHING RETURNING 1;
 -- name: is_open
 SELECT 1 FROM jobs
@@ -19,7 +20,7 @@ WHERE seq = (
 RETURNING seq;
 -- name: select
 SELECT p.org, p.level, p.owner, j.id, j.kind, j.key, j.payload, j.state, j.attempts, j.created_at, j.run_at, j.worker,
-    j.leased_until, j.error
+    j.leased_until, j.error, j.usage
 FROM jobs AS j JOIN partitions AS p USING (pid)
 -- name: where_seq
 WHERE j.seq = %(seq)s
@@ -27,11 +28,11 @@ WHERE j.seq = %(seq)s
 WHERE (%(pids)s::bigint[] IS NULL OR j.pid = ANY(%(pids)s::bigint[])) AND j.state = ANY(%(states)s::text[])
 ORDER BY j.seq LIMIT greatest(%(limit)s, 0)
 -- name: finish
-UPDATE jobs SET state = 'done', leased_until = NULL, error = ''
+UPDATE jobs SET state = 'done', leased_until = NULL, error = '', usage = %(usage)s
 WHERE pid = %(pid)s AND id = %(id)s AND state = 'running' AND worker = %(worker)s AND attempts = %(attempts)s;
 -- name: fail
 UPDATE jobs SET state = %(state)s, run_at = coalesce(%(retry_at)s::bigint, run_at), leased_until = NULL,
-    error = %(error)s
+    error = %(error)s, usage = %(usage)s
 WHERE pid = %(pid)s AND id = %(id)s AND state = 'running' AND worker = %(worker)s AND attempts = %(attempts)s;
 -- name: retry
 UPDATE jobs SET state = 'pending', attempts = 0, run_at = %(now)s, worker = NULL

@@ -2,12 +2,12 @@
 INSERT INTO memories (pid, org, id, changed, private_agent, dedup_key, text, kind, importance, confidence, categories,
     context, snippet, source, agent, observed_at, created_at, updated_at, valid_from, valid_to, retired_at, expires_at,
     last_accessed_at, access_count, is_pinned, state, other_id, trust, provenance, metadata, filterable,
-    analyser, terms)
+    faded, analyser, terms)
 VALUES (%(pid)s, %(org)s, %(id)s, %(changed)s, %(private_agent)s, %(dedup_key)s, %(text)s, %(kind)s, %(importance)s,
     %(confidence)s, %(categories)s::text[], %(context)s, %(snippet)s, %(source)s, %(agent)s, %(observed_at)s,
     %(created_at)s, %(updated_at)s, %(valid_from)s, %(valid_to)s, %(retired_at)s, %(expires_at)s,
     %(last_accessed_at)s, %(access_count)s, %(is_pinned)s, %(state)s, %(other_id)s, %(trust)s, %(provenance)s,
-    %(metadata)s, %(filterable)s::jsonb, %(analyser)s, %(terms)s)
+    %(metadata)s, %(filterable)s::jsonb, %(faded)s, %(analyser)s, %(terms)s)
 ON CONFLICT DO NOTHING RETURNING 1;
 -- name: taken_ids
 SELECT id FROM memories WHERE pid = ANY(%(pids)s::bigint[]) AND id = ANY(%(ids)s::text[]);
@@ -15,7 +15,7 @@ SELECT id FROM memories WHERE pid = ANY(%(pids)s::bigint[]) AND id = ANY(%(ids)s
 SELECT p.org, p.level, p.owner, m.id, m.text, m.kind, m.dedup_key, m.created_at, m.updated_at, m.observed_at,
     m.importance, m.confidence, m.categories, m.context, m.snippet, m.source, m.agent, m.private_agent, m.valid_from,
     m.valid_to, m.retired_at, m.expires_at, m.last_accessed_at, m.access_count, m.is_pinned, m.state, m.other_id,
-    m.trust, m.provenance, m.metadata
+    m.trust, m.provenance, m.metadata, m.faded
 FROM memories AS m JOIN partitions AS p USING (pid)
 -- name: select_ids
 SELECT m.id FROM memories AS m JOIN partitions AS p USING (pid)
@@ -45,8 +45,8 @@ AND (m.created_at, m.id) > (
     WHERE id = %(after)s AND pid = ANY(%(pids)s::bigint[]) AND private_agent IN ('', %(agent)s) LIMIT 1
 )
 -- name: after_importance
-AND (m.importance, m.access_count, m.created_at, m.id) < (
-    SELECT importance, access_count, created_at, id FROM memories
+AND (coalesce(m.faded, m.importance), m.access_count, m.created_at, m.id) < (
+    SELECT coalesce(faded, importance), access_count, created_at, id FROM memories
     WHERE id = %(after)s AND pid = ANY(%(pids)s::bigint[]) AND private_agent IN ('', %(agent)s) LIMIT 1
 )
 -- name: order_newest
@@ -54,7 +54,7 @@ ORDER BY m.created_at DESC, m.id DESC
 -- name: order_oldest
 ORDER BY m.created_at, m.id
 -- name: order_importance
-ORDER BY m.importance DESC, m.access_count DESC, m.created_at DESC, m.id DESC
+ORDER BY coalesce(m.faded, m.importance) DESC, m.access_count DESC, m.created_at DESC, m.id DESC
 -- name: limit
 LIMIT %(limit)s
 -- name: present
@@ -68,10 +68,11 @@ UPDATE memories SET changed = %(changed)s, private_agent = %(private_agent)s, de
     valid_from = %(valid_from)s, valid_to = %(valid_to)s, retired_at = %(retired_at)s, expires_at = %(expires_at)s,
     last_accessed_at = %(last_accessed_at)s, access_count = %(access_count)s, is_pinned = %(is_pinned)s,
     state = %(state)s, other_id = %(other_id)s, trust = %(trust)s, provenance = %(provenance)s,
-    metadata = %(metadata)s, filterable = %(filterable)s::jsonb, analyser = %(analyser)s, terms = %(terms)s
+    metadata = %(metadata)s, filterable = %(filterable)s::jsonb, faded = %(faded)s, analyser = %(analyser)s,
+    terms = %(terms)s
 WHERE pid = %(pid)s AND id = %(id)s;
 -- name: touch
-UPDATE memories SET access_count = access_count + %(count)s,
+UPDATE memories SET access_count = access_count + %(count)s, faded = NULL,
     last_accessed_at = greatest(coalesce(last_accessed_at, %(at)s), %(at)s)
 WHERE pid = %(pid)s AND id = %(id)s AND state != 'erased'
 RETURNING 1;

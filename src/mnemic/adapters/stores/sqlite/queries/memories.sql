@@ -1,17 +1,17 @@
 -- name: insert
 INSERT INTO memories (pid, id, changed, private_agent, dedup_key, text, kind, importance, confidence, categories,
     context, snippet, source, agent, observed_at, created_at, updated_at, valid_from, valid_to, retired_at, expires_at,
-    last_accessed_at, access_count, is_pinned, state, other_id, trust, provenance, metadata, analyser, terms)
+    last_accessed_at, access_count, is_pinned, state, other_id, trust, provenance, metadata, faded, analyser, terms)
 VALUES (:pid, :id, :changed, :private_agent, :dedup_key, :text, :kind, :importance, :confidence, :categories,
     :context, :snippet, :source, :agent, :observed_at, :created_at, :updated_at, :valid_from, :valid_to, :retired_at,
     :expires_at, :last_accessed_at, :access_count, :is_pinned, :state, :other_id, :trust, :provenance, :metadata,
-    :analyser, :terms)
+    :faded, :analyser, :terms)
 ON CONFLICT (pid, private_agent, dedup_key) WHERE state IN ('active', 'quarantined') DO NOTHING;
 -- name: select
 SELECT p.org, p.level, p.owner, m.id, m.text, m.kind, m.dedup_key, m.created_at, m.updated_at, m.observed_at,
     m.importance, m.confidence, m.categories, m.context, m.snippet, m.source, m.agent, m.private_agent, m.valid_from,
     m.valid_to, m.retired_at, m.expires_at, m.last_accessed_at, m.access_count, m.is_pinned, m.state, m.other_id,
-    m.trust, m.provenance, m.metadata
+    m.trust, m.provenance, m.metadata, m.faded
 FROM memories AS m JOIN partitions AS p USING (pid)
 -- name: select_ids
 SELECT m.id FROM memories AS m JOIN partitions AS p USING (pid)
@@ -39,8 +39,8 @@ AND (m.created_at, m.id) > (
     WHERE id = :after AND pid IN (SELECT value FROM json_each(:pids)) AND private_agent IN ('', :agent)
 )
 -- name: after_importance
-AND (m.importance, m.access_count, m.created_at, m.id) < (
-    SELECT importance, access_count, created_at, id FROM memories
+AND (coalesce(m.faded, m.importance), m.access_count, m.created_at, m.id) < (
+    SELECT coalesce(faded, importance), access_count, created_at, id FROM memories
     WHERE id = :after AND pid IN (SELECT value FROM json_each(:pids)) AND private_agent IN ('', :agent)
 )
 -- name: order_newest
@@ -48,7 +48,7 @@ ORDER BY m.created_at DESC, m.id DESC
 -- name: order_oldest
 ORDER BY m.created_at, m.id
 -- name: order_importance
-ORDER BY m.importance DESC, m.access_count DESC, m.created_at DESC, m.id DESC
+ORDER BY coalesce(m.faded, m.importance) DESC, m.access_count DESC, m.created_at DESC, m.id DESC
 -- name: limit
 LIMIT :limit
 -- name: replace
@@ -58,12 +58,12 @@ UPDATE memories SET changed = :changed, private_agent = :private_agent, dedup_ke
     updated_at = :updated_at, valid_from = :valid_from, valid_to = :valid_to, retired_at = :retired_at,
     expires_at = :expires_at, last_accessed_at = :last_accessed_at, access_count = :access_count,
     is_pinned = :is_pinned, state = :state, other_id = :other_id, trust = :trust, provenance = :provenance,
-    metadata = :metadata, analyser = :analyser, terms = :terms
+    metadata = :metadata, faded = :faded, analyser = :analyser, terms = :terms
 WHERE pid = :pid AND id = :id AND updated_at = :was_updated_at AND state != 'erased';
 -- name: text
 SELECT text FROM memories WHERE pid = :pid AND id = :id;
 -- name: touch
-UPDATE memories SET access_count = access_count + :count,
+UPDATE memories SET access_count = access_count + :count, faded = NULL,
     last_accessed_at = max(coalesce(last_accessed_at, :at), :at)
 WHERE pid = :pid AND id = :id AND state != 'erased';
 -- name: erase

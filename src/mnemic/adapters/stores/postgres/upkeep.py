@@ -1,0 +1,42 @@
+"""What only the worker does, over all partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from mnemic.adapters.stores.postgres.session import Session
+from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.rows import micros, moment, to_conversation
+from mnemic.model.clocktime import to_microseconds
+from mnemic.model.conversation import Conversation
+from mnemic.model.scope import Partition
+
+
+class PostgresUpkeep:
+    """The `Upkeep` port."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sql = statements("upkeep")
+
+    def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
+        key = {"cursor": cursor, "since": to_microseconds(since), "limit": limit}
+        return [to_conversation(row) for row in self._session.run(self._sql["idle"], key)]
+
+    def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
+        self._session.check_writing()
+        pid = self._session.pid(partition)
+        rows = [{"pid": pid, "id": item_id, "faded": faded} for item_id, faded in values.items()]
+        self._session.write_each(self._sql["fade"], rows)
+
+    def last_run(self, schedule: str) -> datetime | None:
+        row = self._session.run(self._sql["last_run"], {"name": schedule}).fetchone()
+        return None if row is None else moment(row[0])
+
+    def start_run(self, schedule: str, was: datetime | None, at: datetime) -> bool:
+        key = {"name": schedule, "was": micros(was), "at": to_microseconds(at)}
+        return self._session.write(self._sql["first_run" if was is None else "next_run"], key).rowcount == 1
+
+    def forget_jobs(self, before: datetime) -> int:
+        return self._session.write(self._sql["forget_jobs"], {"before": to_microseconds(before)}).rowcount
