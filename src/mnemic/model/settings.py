@@ -55,13 +55,13 @@ class Settings:
     context_tokens: int = 2048
     window_messages: int = 20
     level_limits: dict[Level, int] = field(default_factory=_level_limits)
-    dense_candidates: int = 200
+    dense_candidates: int = 100
     rerank_candidates: int = 30
     session_memory_ttl_s: float = 3600.0
     max_session_memories: int = 100
     bulk_batch: int = 256
     weights: Weights = field(default_factory=Weights)
     exact_partition_rows: int = 50_000
-    keyword_candidates: int = 1_000
+    keyword_candidates: int = 500
     large_partition_rows: int = 1_000_000
     life: LifeSettings = field(default_factory=LifeSettings)

@@ -89,12 +89,22 @@ class Bm25:
         terms = statistics.document_frequencies.shape[0]
         if length.ndim != 1 or tf.shape != (length.shape[0], terms):
             raise InvalidInputError(f"counts {tf.shape} must be ({length.size}, {terms}): candidates by query terms")
-        average = statistics.average_length
-        relative = length / np.float32(average) if average > 0 else np.ones_like(length)
-        norm = np.float32(self.k1) * (np.float32(1.0 - self.b) + np.float32(self.b) * relative)
+        norm = self._norm(length, statistics.average_length)
         saturated = np.zeros_like(tf)
         np.divide(tf * np.float32(self.k1 + 1.0), tf + norm[:, None], out=saturated, where=tf > 0)
         return saturated * self.idf(statistics)
+
+    def saturated(self, counts: ArrayLike, lengths: ArrayLike, average_length: float) -> Floats:
+        """What one term adds to each of `(n,)` items that hold it so often, before its weight: `(n,) float32`."""
+        tf = np.asarray(counts, dtype=np.float32)
+        norm = self._norm(np.asarray(lengths, dtype=np.float32), average_length)
+        return (tf * np.float32(self.k1 + 1.0) / (tf + norm)).astype(np.float32, copy=False)
+
+    def _norm(self, lengths: Floats, average: float) -> Floats:
+        if average <= 0:
+            return np.full(lengths.shape, self.k1, dtype=np.float32)
+        relative = lengths / np.float32(average)
+        return np.float32(self.k1) * (np.float32(1.0 - self.b) + np.float32(self.b) * relative)
 
     def scores(self, counts: ArrayLike, lengths: ArrayLike, statistics: CollectionStatistics) -> Floats:
         """The score of each candidate, `(n,) float32`: the row sums of `contributions`. 0 means no term is shared."""

@@ -10,6 +10,7 @@ import re
 import threading
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Protocol, cast
 
@@ -83,6 +84,7 @@ def _fold(part: str) -> str:
     return "".join(str(unicodedata.decimal(character, character)) for character in folded)
 
 
+@lru_cache(maxsize=8_192)
 def _stem(term: str) -> str:
     if not (term.isascii() and term.isalpha()):
         return term

@@ -15,7 +15,7 @@ from mnemic.model.candidates import Floats
 
 Slots = NDArray[np.int64]
 NO_SLOTS: Slots = np.zeros(0, dtype=np.int64)
-SAMPLE_ROWS = 4096
+SAMPLE_ROWS = 2048
 _STALE_SHARE = 0.1
 _MOST_OVERFETCH = 8  # rows asked of a graph for one that is wanted; beyond that a scan of the wanted rows is quicker
 
@@ -61,6 +61,12 @@ class Nearest(Protocol):
 
 
 NOTHING_NEAR = Near(NO_SLOTS, (0, 0.0, 0.0), None)
+
+
+def distinct(slots: Slots) -> Slots:
+    """Each slot once, ascending; for a few thousand quicker than `np.unique`, which hashes."""
+    ordered = np.sort(slots)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.shape[0] else ordered
 
 
 def products(vectors: Floats, vector: Floats) -> Floats:

@@ -24,7 +24,7 @@ from mnemic.model.candidates import Floats
 
 CONNECTIVITY = 16
 EXPANSION_ADD = 64
-EXPANSION_SEARCH = 200
+EXPANSION_SEARCH = 100
 SPARE_ROWS = 5_000
 """Rows that are scanned beside a graph, in about a millisecond."""
 GONE_SHARE = 0.1

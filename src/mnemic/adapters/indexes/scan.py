@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 from mnemic.adapters.indexes.evidence import Evidence, joined, nothing
 from mnemic.adapters.indexes.graph import Graph
 from mnemic.adapters.indexes.graphs import GraphKeeper
-from mnemic.adapters.indexes.table import BestByKeyword, Table
+from mnemic.adapters.indexes.table import Table
+from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword
 from mnemic.model.candidates import Candidates, Floats, IndexQuery, Surroundings
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
@@ -36,12 +37,14 @@ class ScanIndex:
         budget_bytes: int = 1 << 30,
         exact_rows: int | None = None,
         keyword_rows: int = 1_000,
+        common_rows: int = COMMON_ROWS,
         graphs: GraphKeeper | None = None,
     ) -> None:
         self.capabilities = IndexCapabilities(has_vectors=True, is_exact=exact_rows is None, is_durable=False)
         self._budget_bytes = budget_bytes
         self._exact_rows = exact_rows
         self._keyword_rows = keyword_rows
+        self._common_rows = common_rows
         self._graphs = graphs
         self._tables: OrderedDict[Partition, Table] = OrderedDict()
         self._awaited: set[Partition] = set()
@@ -59,7 +62,7 @@ class ScanIndex:
     def apply(self, partition: Partition, changes: Sequence[Change], version: int, *, holds_terms: bool = True) -> None:
         """As the port says; a partition that is new here is held without its terms when not `holds_terms`."""
         with self._guard:
-            table = self._tables.setdefault(partition, Table(holds_terms=holds_terms))
+            table = self._tables.setdefault(partition, Table(holds_terms=holds_terms, common_rows=self._common_rows))
             self._tables.move_to_end(partition)
             self._awaited.add(partition)
             if version > table.version:
@@ -74,7 +77,7 @@ class ScanIndex:
 
     def search(self, query: IndexQuery) -> Candidates:
         with self._guard:
-            best = self._best(query)
+            best = self.best(query)
             found = [self.evidence(partition, query, best) for partition in query.partitions]
             self.trim()
             return joined(found, len(query.terms))
@@ -89,8 +92,12 @@ class ScanIndex:
             self._awaited.discard(partition)
             return table.search(query, best)
 
-    def _best(self, query: IndexQuery) -> BestByKeyword | None:
+    def best(self, query: IndexQuery) -> BestByKeyword | None:
         """How to choose among the rows that share a term, where one of the partitions is large."""
+        with self._guard:
+            return self._best(query)
+
+    def _best(self, query: IndexQuery) -> BestByKeyword | None:
         tables = [self._tables[partition] for partition in query.partitions if partition in self._tables]
         if not any(self._is_large(table) for table in tables):
             return None

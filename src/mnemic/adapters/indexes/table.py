@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.indexes.columns import NEVER, Columns, Postings
-from mnemic.adapters.indexes.dense import NOTHING_NEAR, Near, Slots, Sought, checked, cosines_at, scanned, walked
+from mnemic.adapters.indexes.columns import NEVER, Columns
+from mnemic.adapters.indexes.dense import (
+    NOTHING_NEAR,
+    Near,
+    Slots,
+    Sought,
+    checked,
+    cosines_at,
+    distinct,
+    scanned,
+    walked,
+)
 from mnemic.adapters.indexes.evidence import Evidence
 from mnemic.adapters.indexes.graph import Graph, Source, is_due
 from mnemic.adapters.indexes.views import View, Views
+from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE, Floats, IndexQuery, Surroundings
 from mnemic.model.change import Change
 from mnemic.model.item import Role
-from mnemic.ranking.bm25 import Bm25, CollectionStatistics
 
 _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with tracemalloc
 _POSTING_BYTES = 8
 _SPARSE_ROWS = 1024
 _BATCH_ROWS = 20_000  # taken in at once, so that a partition that loads needs little more memory than it will hold
 _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
-_NO_POSTING = Postings()
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """The query's terms in one table, each as its slots and how often each of these holds it, and the statistics of the
-    visible rows.
-    """
-
-    slots: Sequence[NDArray[np.int32]]
-    counts: Sequence[NDArray[np.int32]]
-    statistics: CollectionStatistics
-
-
-@dataclass(frozen=True, slots=True)
-class BestByKeyword:
-    """Of the rows that share a term, only the best `rows` by BM25 come in, with the statistics of the whole query."""
-
-    rows: int
-    statistics: CollectionStatistics
 
 
 class Table:
@@ -53,14 +42,13 @@ class Table:
     does not hold terms finds by vector alone and counts no words: another index does that for it.
     """
 
-    def __init__(self, *, holds_terms: bool = True) -> None:
+    def __init__(self, *, holds_terms: bool = True, common_rows: int = COMMON_ROWS) -> None:
         self.version = 0
         self.holds_terms = holds_terms
-        self.postings_held = 0
         self.graph: Graph | None = None
         self._rows = 0
         self._slots: dict[str, int] = {}
-        self._terms: dict[str, Postings] = {}
+        self._words = Words(common_rows)
         self._agents: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
         self._authors: dict[str, int] = {}
@@ -73,7 +61,7 @@ class Table:
     @property
     def bytes_held(self) -> int:
         """About how much memory the table takes."""
-        return self._rows * (_ROW_BYTES + self._columns.dims * 4) + self.postings_held * _POSTING_BYTES
+        return self._rows * (_ROW_BYTES + self._columns.dims * 4) + self._words.held * _POSTING_BYTES
 
     @property
     def rows(self) -> int:
@@ -104,7 +92,7 @@ class Table:
             first = self._rows
             words = self._take(batch[start : start + _BATCH_ROWS], columns)
             if self.holds_terms:
-                self._post(words, first)
+                self._words.post(words, first)
 
     def _take(self, changes: Sequence[Change], columns: Columns) -> list[list[str]]:
         """Write rows, all but their postings; the terms of each new row, in order."""
@@ -120,31 +108,9 @@ class Table:
                 self._views.take(self._rows - 1, columns)
         return words
 
-    def _post(self, words: Sequence[Sequence[str]], first: int) -> None:
-        """Add the terms of the rows from slot `first` on to the postings: of many rows at once, since a loop over terms
-        would be most of the time that a partition takes to load.
-        """
-        codes: dict[str, int] = {}
-        flat = np.array([codes.setdefault(term, len(codes)) for terms in words for term in terms], dtype=np.int64)
-        places = np.repeat(np.arange(len(words)), [len(terms) for terms in words])
-        keys, counts = np.unique(flat * len(words) + places, return_counts=True)
-        slots = (keys % max(len(words), 1) + first).astype(np.int32)
-        ends = np.searchsorted(keys, np.arange(1, len(codes) + 1) * len(words)).tolist()
-        start = 0
-        for term, end in zip(codes, ends, strict=True):
-            posting = self._terms.get(term) or self._terms.setdefault(term, Postings())
-            posting.slots.frombytes(slots[start:end].tobytes())
-            posting.counts.frombytes(counts[start:end].astype(np.int32).tobytes())
-            start = end
-        self.postings_held += len(keys)
-
     def counted(self, query: IndexQuery) -> Counted:
         """How often the query's terms occur, and the statistics of the rows that it may see."""
-        view = self._view(query)
-        found = [self._terms.get(term, _NO_POSTING).arrays() for term in query.terms]
-        frequencies = [np.count_nonzero(view.mask[slots]) for slots, _ in found]
-        statistics = CollectionStatistics.of(view.items, view.total_length, frequencies)
-        return Counted([slots for slots, _ in found], [counts for _, counts in found], statistics)
+        return self._words.counted(query.terms, self._view(query))
 
     def search(self, query: IndexQuery, best: BestByKeyword | None = None) -> Evidence:
         """The candidates of this partition and its statistics; `best` None: all rows that share a term."""
@@ -153,23 +119,19 @@ class Table:
         near = self._near(query, view, narrowed)
         counted = self.counted(query)
         wanted = view.mask if narrowed is None else narrowed
-        chosen = np.zeros(self._rows, dtype=np.bool_)
-        sums = None
         if best is None:
-            for slots in counted.slots:
-                chosen[slots] = wanted[slots]
+            words, sums = self._sharing(counted, wanted), None
+        elif narrowed is None:
+            words, sums = self._words.best(counted, columns, view, best)
         else:
-            slots, sums = _best(counted, columns, wanted, best)
-            chosen[slots] = True
-        chosen[near.slots] = True
-        places = np.flatnonzero(chosen)
+            words, sums = self._words.best_among(counted, columns, narrowed, best)
+        places = distinct(np.concatenate([words, near.slots]))
         for _ in range(query.neighbours if self._talk else 0):
             beside = columns.beside(places)
-            chosen[beside[wanted[beside]]] = True
-            places = np.flatnonzero(chosen)
+            places = distinct(np.concatenate([places, beside[wanted[beside]]]))
         return Evidence(
             ids=columns.ids[places],
-            counts=self._counts(places, counted),
+            counts=counted.of(places),
             lengths=columns.lengths[places],
             cosines=cosines_at(columns, query.vector, places) if near.cosines is None else near.cosines[places],
             importances=columns.importances[places],
@@ -259,6 +221,13 @@ class Table:
         columns.assistant[slot] = change.role in _NO_PERSON
         columns.question[slot] = change.is_question
 
+    def _sharing(self, counted: Counted, wanted: NDArray[np.bool_]) -> Slots:
+        """The wanted rows that hold one of the terms."""
+        chosen = np.zeros(self._rows, dtype=np.bool_)
+        for slots in counted.slots:
+            chosen[slots] = wanted[slots]
+        return np.flatnonzero(chosen)
+
     def _surroundings(self, slots: Slots, columns: Columns, words: frozenset[str]) -> Surroundings:
         place_of = self._placed(slots)
         before, after = place_of[columns.before[slots]], place_of[columns.after[slots]]
@@ -279,16 +248,6 @@ class Table:
             self._places = np.full(self._columns.capacity + 1, -1, dtype=np.int64)
         self._places[slots] = np.arange(slots.shape[0])
         return self._places
-
-    def _counts(self, slots: Slots, counted: Counted) -> Floats:
-        counts = np.zeros((slots.shape[0], len(counted.slots)), dtype=np.float32)
-        place_of = self._placed(slots)
-        for column, (held, times) in enumerate(zip(counted.slots, counted.counts, strict=True)):
-            target = place_of[held]
-            is_chosen = target >= 0
-            counts[target[is_chosen], column] = times[is_chosen]
-        place_of[slots] = -1
-        return counts
 
     def _view(self, query: IndexQuery) -> View:
         own = self._agents.get(query.agent, 0) if query.agent is not None else 0
@@ -323,21 +282,3 @@ class Table:
 
 def _code(codes: dict[str, int], value: str | None) -> int:
     return 0 if value is None else codes.setdefault(value, len(codes) + 1)
-
-
-def _best(
-    counted: Counted, columns: Columns, wanted: NDArray[np.bool_], best: BestByKeyword
-) -> tuple[Slots, tuple[float, float]]:
-    """The best rows by BM25, and over all that are wanted the sum of the scores and of their squares."""
-    scores = np.zeros(wanted.shape[0], dtype=np.float32)
-    touched = np.zeros(wanted.shape[0], dtype=np.bool_)
-    whole = best.statistics
-    for place, (slots, counts) in enumerate(zip(counted.slots, counted.counts, strict=True)):
-        one = CollectionStatistics(whole.items, whole.average_length, whole.document_frequencies[place : place + 1])
-        scores[slots] += Bm25().scores(counts[:, None], columns.lengths[slots], one)
-        touched[slots] = True
-    places = np.flatnonzero(touched & wanted)
-    found = scores[places].astype(np.float64)
-    if places.shape[0] > best.rows:
-        places = places[np.argpartition(found, places.shape[0] - best.rows)[-best.rows :]]
-    return places, (float(found.sum()), float(np.dot(found, found)))

@@ -67,10 +67,11 @@ class TieredIndex:
                 self._scan.forget(partition)
 
     def search(self, query: IndexQuery) -> Candidates:
+        best = self._scan.best(query)
         found = [
             self._or_whole(partition, partial(self._divided, partition, query), nothing(len(query.terms)))
             if self._is_large(partition)
-            else self._scan.evidence(partition, query)
+            else self._scan.evidence(partition, query, best)
             for partition in query.partitions
         ]
         self._scan.trim()

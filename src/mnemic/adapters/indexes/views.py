@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.adapters.indexes.columns import NEVER, Columns
 
+_SHORT_ROWS = 1_024  # a list that is counted anew each time
+_LOST_ROWS = 4_096  # losses that are remembered
 _VIEWS = 8  # readers whose views are kept: an agent more costs one pass over the columns
 
 
@@ -26,6 +28,7 @@ class View:
     """The visible rows of one kind of reader at any time within `since <= now < until`.
 
     `mask` has an entry per slot of the columns' capacity. Over the visible rows: `items`, `total_length`, `vectors`.
+    `frequencies`: of a term how many of the first so many of its rows were visible when so many were `lost`.
     """
 
     agent: int
@@ -37,6 +40,22 @@ class View:
     total_length: float
     vectors: int
     sample: Sample | None = None
+    frequencies: dict[str, tuple[int, int, int]] = field(default_factory=dict[str, tuple[int, int, int]])
+    lost: list[int] = field(default_factory=list[int])
+
+    def holding(self, term: str, slots: NDArray[np.int32]) -> int:
+        """How many visible rows are among the `slots` of a term, which ascend and only ever grow: of a long list from
+        what was counted before, what was written since, and what was lost since.
+        """
+        if len(slots) <= _SHORT_ROWS:
+            return int(np.count_nonzero(self.mask[slots]))
+        length, losses, count = self.frequencies.get(term, (0, 0, 0))
+        lost = np.array(self.lost[losses:], dtype=np.int64)
+        at = np.minimum(np.searchsorted(slots, lost), len(slots) - 1)
+        count -= int(np.count_nonzero((at < length) & (slots[at] == lost)))
+        count += int(np.count_nonzero(self.mask[slots[length:]]))
+        self.frequencies[term] = (len(slots), len(self.lost), count)
+        return count
 
     def take(self, slot: int, columns: Columns) -> None:
         """Count a new row in, when it is visible."""
@@ -52,6 +71,10 @@ class View:
         """Count a row out, when it was visible."""
         if self.mask[slot]:
             self.mask[slot] = False
+            self.lost.append(slot)
+            if len(self.lost) > _LOST_ROWS:
+                self.lost.clear()
+                self.frequencies.clear()
             self._count(slot, columns, -1)
 
     def _count(self, slot: int, columns: Columns, by: int) -> None:

@@ -1,0 +1,222 @@
+"""The words of a table: which of its rows hold a term and how often, and of a large table the best rows by BM25.
+
+A term that many rows hold says little, and scoring all of them would be most of the time of a search. So in a large
+table only the rows of its rarer terms are all scored; of a common one its champions come in, the rows where it weighs
+most, which depends on the row alone and is kept from one search to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.indexes.columns import Columns, Postings
+from mnemic.adapters.indexes.dense import Slots, distinct
+from mnemic.adapters.indexes.views import View
+from mnemic.model.candidates import Floats
+from mnemic.ranking.bm25 import Bm25, CollectionStatistics
+
+COMMON_ROWS = 16_384
+"""A term that more rows hold is a common one."""
+CHAMPIONS = 2_048
+"""Rows kept of each common term."""
+SCORED_ROWS = 4_096
+"""So many of the rows with a rarer term, the best by these, are scored with the common terms too."""
+_FRESH_SHARE = 0.02  # champions are chosen anew when so much of the posting was written since
+_FRESH_ROWS = 1_024
+_NO_POSTING = Postings()
+_NO_SLOTS = np.zeros(0, dtype=np.int32)
+_NO_WEIGHTS: Floats = np.zeros(0, dtype=np.float32)
+_BM25 = Bm25()
+
+
+@dataclass(frozen=True, slots=True)
+class Champions:
+    """Of the first `length` rows of a posting those that its term weighs most in, and the sum of all their weights and
+    of the squares.
+    """
+
+    length: int
+    slots: Slots
+    total: float
+    squares: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The query's terms in one table, each as its slots and how often each of these holds it, and the statistics of the
+    visible rows.
+    """
+
+    terms: Sequence[str]
+    slots: Sequence[NDArray[np.int32]]
+    counts: Sequence[NDArray[np.int32]]
+    statistics: CollectionStatistics
+
+    def of(self, places: Slots) -> Floats:
+        """How often each of these slots, which ascend, holds each term, `(n, t)`."""
+        found = np.zeros((places.shape[0], len(self.slots)), dtype=np.float32)
+        for column, (held, times) in enumerate(zip(self.slots, self.counts, strict=True)):
+            at, is_held = _found(held, places)
+            found[is_held, column] = times[at[is_held]]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class BestByKeyword:
+    """Of the rows that share a term, only the best `rows` by BM25 come in, with the statistics of the whole query."""
+
+    rows: int
+    statistics: CollectionStatistics
+
+
+class Words:
+    """Postings by term. Not safe for threads; its index holds the lock."""
+
+    def __init__(self, common_rows: int = COMMON_ROWS) -> None:
+        self.held = 0
+        self._common_rows = common_rows
+        self._postings: dict[str, Postings] = {}
+        self._champions: dict[str, Champions] = {}
+        self._scores: Floats = np.zeros(0, dtype=np.float32)  # all 0 between two uses
+
+    def post(self, words: Sequence[Sequence[str]], first: int) -> None:
+        """Add the terms of the rows from slot `first` on to the postings: of many rows at once, since a loop over terms
+        would be most of the time that a partition takes to load.
+        """
+        codes: dict[str, int] = {}
+        flat = np.array([codes.setdefault(term, len(codes)) for terms in words for term in terms], dtype=np.int64)
+        places = np.repeat(np.arange(len(words)), [len(terms) for terms in words])
+        keys, counts = np.unique(flat * len(words) + places, return_counts=True)
+        slots = (keys % max(len(words), 1) + first).astype(np.int32)
+        ends = np.searchsorted(keys, np.arange(1, len(codes) + 1) * len(words)).tolist()
+        start = 0
+        for term, end in zip(codes, ends, strict=True):
+            posting = self._postings.get(term) or self._postings.setdefault(term, Postings())
+            posting.slots.frombytes(slots[start:end].tobytes())
+            posting.counts.frombytes(counts[start:end].astype(np.int32).tobytes())
+            start = end
+        self.held += len(keys)
+
+    def counted(self, terms: Sequence[str], view: View) -> Counted:
+        """How often these terms occur, and the statistics of the rows in view."""
+        found = [self._postings.get(term, _NO_POSTING).arrays() for term in terms]
+        frequencies = [view.holding(term, slots) for term, (slots, _) in zip(terms, found, strict=True)]
+        statistics = CollectionStatistics.of(view.items, view.total_length, frequencies)
+        return Counted(terms, [slots for slots, _ in found], [counts for _, counts in found], statistics)
+
+    def best(self, counted: Counted, columns: Columns, view: View, best: BestByKeyword) -> tuple[Slots, _Sums]:
+        """About the best visible rows by BM25, and over all that share a term about the sum of the scores and of their
+        squares. Both are exact where the query has no common term.
+        """
+        whole, idf = best.statistics, _BM25.idf(best.statistics)
+        is_common = [len(slots) > self._common_rows for slots in counted.slots]
+        rare = [place for place, common in enumerate(is_common) if not common]
+        common = [place for place, common in enumerate(is_common) if common]
+        limit = SCORED_ROWS if common else best.rows
+        kept, _, sums = self._scored(counted, columns, view.mask, whole, rare, limit)
+        if not common:
+            return kept, sums
+        chosen = [self._chosen(counted, columns, whole, place) for place in common]
+        kept = distinct(np.concatenate([kept, *(champions.slots for champions in chosen)]))
+        kept = kept[view.mask[kept]]
+        scores = _BM25.scores(counted.of(kept), columns.lengths[kept], whole)
+        for place, champions in zip(common, chosen, strict=True):
+            share = counted.statistics.document_frequencies[place] / max(len(counted.slots[place]), 1)
+            weight = float(idf[place])
+            more = (champions.total * weight * share, champions.squares * weight * weight * share)
+            sums = _added(sums, more, max(view.items, 1))
+        return _largest(kept, scores, best.rows)[0], sums
+
+    def best_among(
+        self, counted: Counted, columns: Columns, wanted: NDArray[np.bool_], best: BestByKeyword
+    ) -> tuple[Slots, _Sums]:
+        """As `best`, of the wanted rows, and always exact: all that share a term are scored."""
+        everything = range(len(counted.slots))
+        places, _, sums = self._scored(counted, columns, wanted, best.statistics, everything, best.rows)
+        return places, sums
+
+    def _scored(
+        self,
+        counted: Counted,
+        columns: Columns,
+        wanted: NDArray[np.bool_],
+        whole: CollectionStatistics,
+        terms: Sequence[int],
+        limit: int,
+    ) -> tuple[Slots, Floats, _Sums]:
+        """The best wanted rows that hold one of some terms of the query, their scores by these, and the sums over all
+        such rows.
+        """
+        if self._scores.shape[0] != columns.capacity:
+            self._scores = np.zeros(columns.capacity, dtype=np.float32)
+        idf, sums = _BM25.idf(whole), self._scores
+        held = np.concatenate([_NO_SLOTS, *(counted.slots[place] for place in terms)])
+        added = np.concatenate(
+            [_NO_WEIGHTS, *(_weighed(counted, columns, whole, place) * idf[place] for place in terms)]
+        )
+        start = 0
+        for place in terms:  # a term names a row once, several may name the same
+            end = start + len(counted.slots[place])
+            sums[held[start:end]] += added[start:end]
+            start = end
+        is_wanted = wanted[held]
+        seen, added = held[is_wanted], added[is_wanted].astype(np.float64)
+        scores = sums[seen]
+        places = distinct(_largest(seen, scores, limit * max(len(terms), 1))[0])
+        found, total = sums[places], (float(added.sum()), float(np.dot(added, scores.astype(np.float64))))
+        sums[held] = 0
+        return *_largest(places, found, limit), total
+
+    def _chosen(self, counted: Counted, columns: Columns, whole: CollectionStatistics, place: int) -> Champions:
+        """The champions of a common term, chosen anew when too many rows were written since; those are looked at too,
+        so that what was just written comes in.
+        """
+        term, slots, counts = counted.terms[place], counted.slots[place], counted.counts[place]
+        known = self._champions.get(term)
+        if known is None or len(slots) - known.length > _FRESH_ROWS + _FRESH_SHARE * known.length:
+            weights = _weighed(counted, columns, whole, place)
+            first = _largest(slots, weights, CHAMPIONS)[0].astype(np.int64)
+            exact = weights.astype(np.float64)
+            known = Champions(len(slots), first, float(exact.sum()), float(np.dot(exact, exact)))
+            self._champions[term] = known
+        newer = slots[known.length :]
+        if not newer.shape[0]:
+            return known
+        weights = _BM25.saturated(counts[known.length :], columns.lengths[newer], whole.average_length)
+        newer = _largest(newer, weights, CHAMPIONS // 4)[0]
+        return Champions(known.length, np.concatenate([known.slots, newer]), known.total, known.squares)
+
+
+_Sums = tuple[float, float]
+
+
+def _weighed(counted: Counted, columns: Columns, whole: CollectionStatistics, place: int) -> Floats:
+    """What a term adds to each row that holds it, before its own weight."""
+    lengths = columns.lengths[counted.slots[place]]
+    return _BM25.saturated(counted.counts[place], lengths, whole.average_length)
+
+
+def _largest(places: NDArray[np.int32] | Slots, scores: Floats, limit: int) -> tuple[Slots, Floats]:
+    """The places with the highest scores, in the order given, and these scores."""
+    if places.shape[0] <= limit:
+        return places.astype(np.int64), scores
+    chosen = np.sort(np.argpartition(scores, places.shape[0] - limit)[-limit:])
+    return places[chosen].astype(np.int64), scores[chosen]
+
+
+def _added(one: _Sums, other: _Sums, rows: int) -> _Sums:
+    """The sums of what is added up of two terms that stand in rows independently of each other."""
+    return one[0] + other[0], one[1] + other[1] + 2 * one[0] * other[0] / rows
+
+
+def _found(held: NDArray[np.int32], places: Slots) -> tuple[Slots, NDArray[np.bool_]]:
+    """Where each of some ascending slots is in a posting, and whether it is."""
+    if not held.shape[0]:
+        return np.zeros(places.shape, dtype=np.int64), np.zeros(places.shape, dtype=np.bool_)
+    at = np.searchsorted(held, places.astype(np.int32))
+    at[at == held.shape[0]] = 0
+    return at, held[at] == places
