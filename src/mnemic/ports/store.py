@@ -155,9 +155,11 @@ class Upkeep(Protocol):
     """What only the worker does, over all partitions at once."""
 
     def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
-        """Conversations last heard of before `since` whose cursor of that name stands before their last message; the
-        one that waits longest first.
-        """
+        """Those last heard of before `since` with messages behind the cursor, the one that waits longest first."""
+        ...
+
+    def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
+        """The first ones not erased behind the id `after` ("" at first), by id; expired and private ones too."""
         ...
 
     def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
@@ -169,9 +171,7 @@ class Upkeep(Protocol):
         ...
 
     def start_run(self, schedule: str, was: datetime | None, at: datetime) -> bool:
-        """Compare and set: note that a schedule runs for `at` if it last ran for `was`; False when not, so that of
-        several workers one runs it.
-        """
+        """Compare and set: note a run for `at` if the last was for `was`; False when not, so that one worker runs it."""
         ...
 
     def forget_jobs(self, before: datetime) -> int:

@@ -265,3 +265,16 @@ class MemoriesContract:
         with store.write() as work:
             assert work.memories.erase(BERT.partition(Level.USER), [memory.id], NOW) == 0
         assert got(store, ANNA, memory.id) == [memory]
+
+    def test_upkeep_pages_through_every_memory_of_a_partition_that_is_not_erased(self, store: Store):
+        expired = a_memory("expired", expires_at=NOW - MINUTE)
+        private = a_memory("private", private_agent="somebody else")
+        archived = a_memory("archived", state=State.ARCHIVED)
+        gone, his = a_memory("gone"), a_memory("his", BERT.partition(Level.USER))
+        add_memories(store, archived, expired, private, gone, his)
+        with store.write() as work:
+            work.memories.erase(HERS, [gone.id], NOW)
+        with store.read() as work:
+            assert work.upkeep.memories(HERS, "", 2) == [expired, private]
+            assert work.upkeep.memories(HERS, private.id, 2) == [archived]
+            assert work.upkeep.memories(ANNA_ELSEWHERE.partition(Level.USER), "", 2) == []

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.model.conversation import Conversation
-from mnemic.model.item import Message, State
+from mnemic.model.item import Memory, Message, State
 from mnemic.model.job import JobState
 from mnemic.model.scope import Partition
 
@@ -54,6 +54,11 @@ class MemoryUpkeep:
             if talk.last_at < since and tables.cursors.get((partition, session, cursor), 0) < talk.messages
         ]
         return sorted(found, key=lambda talk: (talk.last_at, talk.partition, talk.session))[:limit]
+
+    def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
+        items = [row.item for (place, _), row in self._transaction.tables.memories.items() if place == partition]
+        found = [memory for memory in items if memory.state != State.ERASED and memory.id > after]
+        return sorted(found, key=lambda memory: memory.id)[:limit]
 
     def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
         rows = self._transaction.writable.memories

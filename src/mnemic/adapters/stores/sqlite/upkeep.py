@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from mnemic.adapters.stores.rows import micros, moment, to_conversation
+from mnemic.adapters.stores.sqlite.rows import to_memory
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.conversation import Conversation
+from mnemic.model.item import Memory
 from mnemic.model.scope import Partition
 
 
@@ -23,6 +25,11 @@ class SqliteUpkeep:
     def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
         key = {"cursor": cursor, "since": to_microseconds(since), "limit": limit}
         return [to_conversation(row) for row in self._session.run(self._sql["idle"], key)]
+
+    def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
+        key = {"pid": self._session.pid(partition), "after": after, "limit": limit}
+        sql = statements("memories")["select"] + "\n" + self._sql["memories"]
+        return [to_memory(row) for row in self._session.run(sql, key)]
 
     def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
         self._session.check_writing()

@@ -4,6 +4,8 @@ FROM conversations AS c JOIN partitions AS p USING (pid)
 LEFT JOIN cursors AS k ON k.pid = c.pid AND k.session = c.session AND k.name = %(cursor)s
 WHERE c.last_at < %(since)s AND coalesce(k.position, 0) < c.messages
 ORDER BY c.last_at, p.org, p.level, p.owner, c.session LIMIT greatest(%(limit)s, 0);
+-- name: memories
+WHERE m.pid = %(pid)s AND m.id > %(after)s AND m.state != 'erased' ORDER BY m.id LIMIT %(limit)s
 -- name: fade
 UPDATE memories SET faded = %(faded)s WHERE pid = %(pid)s AND id = %(id)s AND state != 'erased' RETURNING 1;
 -- name: last_run
