@@ -7,13 +7,16 @@ it is written in another, which only the holder of the lease can end. Handlers r
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
+from mnemic.engine.metering import Metered
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.schedules import add_due, following
 from mnemic.errors import MnemicError, RateLimitedError
 from mnemic.model.job import Job, JobState
 from mnemic.model.llm import Usage
@@ -45,23 +48,48 @@ class WorkReport:
     retried: int = 0
     dead: int = 0
 
+    def with_run(self, run: JobRun) -> WorkReport:
+        """The report with one run more; a job whose lease was lost is somebody else's to count."""
+        return WorkReport(
+            self.done + (run.outcome is JobState.DONE),
+            self.retried + (run.outcome is JobState.PENDING),
+            self.dead + (run.outcome is JobState.DEAD),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One try of a job: what became of it (None: somebody else has its lease now), why it failed, and its cost."""
+
+    job: Job
+    outcome: JobState | None
+    error: str
+    seconds: float
+
 
 def work(parts: Parts, handlers: Mapping[str, Handler], *, worker: str, until_idle: bool = True) -> WorkReport:
-    """Run the jobs that are due, oldest first, until none is left (or one, with `until_idle=False`).
+    """Run what is due until nothing is left (or one job, with `until_idle=False`); see `run_jobs`."""
+    report = WorkReport()
+    for run in run_jobs(parts, handlers, worker=worker):
+        report = report.with_run(run)
+        if not until_idle:
+            break
+    return report
+
+
+def run_jobs(parts: Parts, handlers: Mapping[str, Handler], *, worker: str) -> Iterator[JobRun]:
+    """Add the jobs of schedules that are due, then run one job after the other, oldest first, each when asked for.
 
     `handlers` do them by kind; jobs of other kinds are left alone. `worker` names the holder of the leases and differs
     between workers. A job that fails with an error of Mnemic waits for its next try, from 5 s, twice as long each time,
     at most an hour, or as long as the server asked for; after 8 tries it is dead, with the reason. Any other exception
-    counts as a failure of the job too, and is raised.
+    counts as a failure of the job too, and is raised. Raises `ConfigError` for a schedule that cannot be.
     """
-    report = WorkReport()
+    add_due(parts, handlers)
     while job := _claim(parts, handlers, worker):
         with _Lease(parts, job) as lease:
-            lease.follow_up = handlers[job.kind](parts, job)
-        report = lease.counted(report)
-        if not until_idle:
-            break
-    return report
+            lease.follow_up = handlers[job.kind](lease.parts, job)
+        yield lease.run
 
 
 def list_jobs(
@@ -92,9 +120,18 @@ class _Lease:
 
     def __init__(self, parts: Parts, job: Job) -> None:
         self.follow_up: FollowUp | None = None
-        self._parts = parts
+        self._llm = None if parts.llm is None else Metered(parts.llm)
+        self.parts = replace(parts, llm=self._llm)
         self._job = job
         self._outcome: JobState | None = None
+        self._error = ""
+        self._begin = time.perf_counter()
+        _log.debug("%s of %s: job %s begins, try %d", job.kind, _whose(job), job.id, job.attempts)
+
+    @property
+    def run(self) -> JobRun:
+        """What came of it."""
+        return JobRun(self._job, self._outcome, self._error, time.perf_counter() - self._begin)
 
     def __enter__(self) -> Self:
         return self
@@ -102,40 +139,52 @@ class _Lease:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """An error of Mnemic ends here; any other goes on to the caller of `work`."""
-        if error is None:
-            self._finish()
-        else:
+        """An error of Mnemic ends here, also one of the last transaction; any other goes on to the caller of `work`."""
+        if error is not None:
             self._fail(error)
-        return isinstance(error, MnemicError)
-
-    def counted(self, report: WorkReport) -> WorkReport:
-        """The report with this job; one whose lease was lost is somebody else's to count."""
-        return WorkReport(
-            report.done + (self._outcome is JobState.DONE),
-            report.retried + (self._outcome is JobState.PENDING),
-            report.dead + (self._outcome is JobState.DEAD),
-        )
+            return isinstance(error, MnemicError)
+        try:
+            self._finish()
+        except MnemicError as refused:
+            self._fail(refused)
+        return False
 
     def _finish(self) -> None:
-        with self._parts.store.write() as unit:
-            if unit.jobs.finish(self._job):
+        now = self.parts.clock.now()
+        job = self._metered()
+        with self.parts.store.write() as unit:
+            if unit.jobs.finish(job):
                 self._outcome = JobState.DONE
-                unit.jobs.add(self.follow_up(unit) if self.follow_up else [])
+                unit.jobs.add(following(job, self.follow_up(unit) if self.follow_up else (), now))
         if self._outcome is JobState.DONE:
-            self._parts.observer.count("mnemic.jobs.done", kind=self._job.kind)
+            self.parts.observer.count("mnemic.jobs.done", kind=job.kind)
+            _log.info("%s of %s: job %s is done", job.kind, _whose(job), job.id)
+        else:
+            _log.warning("%s of %s: job %s was taken by another worker", job.kind, _whose(job), job.id)
 
     def _fail(self, error: BaseException) -> None:
         """The reason holds the words of Mnemic's own errors only: others may quote what is stored."""
-        reason = f"{type(error).__name__}: {error}" if isinstance(error, MnemicError) else type(error).__name__
-        is_last = self._job.attempts >= TRY_LIMIT
-        retry_at = None if is_last else self._parts.clock.now() + timedelta(seconds=_wait_s(self._job, error))
-        with self._parts.store.write() as unit:
-            if unit.jobs.fail(self._job, reason, retry_at):
+        self._error = f"{type(error).__name__}: {error}" if isinstance(error, MnemicError) else type(error).__name__
+        job = self._metered()
+        is_last = job.attempts >= TRY_LIMIT
+        retry_at = None if is_last else self.parts.clock.now() + timedelta(seconds=_wait_s(job, error))
+        with self.parts.store.write() as unit:
+            if unit.jobs.fail(job, self._error, retry_at):
                 self._outcome = JobState.DEAD if is_last else JobState.PENDING
-        level = logging.ERROR if is_last else logging.WARNING
-        _log.log(level, "job %s (%s) failed at try %d: %s", self._job.id, self._job.kind, self._job.attempts, reason)
-        self._parts.observer.count("mnemic.jobs.failed", kind=self._job.kind)
+        told = (job.kind, _whose(job), job.id, job.attempts, self._error)
+        _log.log(logging.ERROR if is_last else logging.WARNING, "%s of %s: job %s failed at try %d: %s", *told)
+        self.parts.observer.count("mnemic.jobs.failed", kind=job.kind)
+
+    def _metered(self) -> Job:
+        """The job with the cost of this try added to that of the tries before; the observer is told of it."""
+        if self._llm is None:
+            return self._job
+        usage, self._llm = self._llm.usage, None
+        for name in ("calls", "prompt_tokens", "completion_tokens"):
+            if value := getattr(usage, name):
+                self.parts.observer.count(f"mnemic.llm.{name}", value, kind=self._job.kind)
+        self._job = replace(self._job, usage=self._job.usage + usage)
+        return self._job
 
 
 def _claim(parts: Parts, handlers: Mapping[str, Handler], worker: str) -> Job | None:
@@ -146,9 +195,16 @@ def _claim(parts: Parts, handlers: Mapping[str, Handler], worker: str) -> Job | 
             if job.attempts <= TRY_LIMIT:
                 return job
             unit.jobs.fail(job, f"gave up: its worker vanished {TRY_LIMIT} times", None)
+            _log.error("%s of %s: job %s gave up, its worker vanished every time", job.kind, _whose(job), job.id)
     return None
 
 
 def _wait_s(job: Job, error: BaseException) -> float:
     wish = error.retry_after_s if isinstance(error, RateLimitedError) else None
     return min(LONGEST_RETRY_S, max(wish or 0.0, FIRST_RETRY_S * 2 ** (job.attempts - 1)))
+
+
+def _whose(job: Job) -> str:
+    """The session of a job, else its partition, for the log; never what anybody said."""
+    session = job.payload.get("session")
+    return f"session {session}" if session else f"{job.partition.level} {job.partition.owner}"
