@@ -63,5 +63,5 @@ class Settings:
     weights: Weights = field(default_factory=Weights)
     exact_partition_rows: int = 50_000
     keyword_candidates: int = 500
-    large_partition_rows: int = 1_000_000
+    large_partition_rows: int = 5_000_000
     life: LifeSettings = field(default_factory=LifeSettings)

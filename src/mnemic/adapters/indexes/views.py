@@ -102,6 +102,8 @@ class Views:
 
     def take(self, slot: int, columns: Columns) -> None:
         """A new row was written; the columns had room for it already."""
+        if not self._views:  # as while a partition loads
+            return
         for view in self._fitting(columns):
             view.take(slot, columns)
 
