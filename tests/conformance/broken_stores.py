@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.errors import MnemicError
 from mnemic.model.change import Change
+from mnemic.model.conversation import Conversation
 from mnemic.model.filter import EVERYTHING
 from mnemic.model.item import Memory, Message
 from mnemic.model.job import Job
+from mnemic.model.llm import Usage
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import (
+    Conversations,
     Jobs,
     Memories,
     Messages,
@@ -28,12 +31,14 @@ from mnemic.ports.store import (
     StaleTerms,
     Terms,
     UnitOfWork,
+    Upkeep,
     VectorRow,
     Vectors,
 )
 from mnemic.testing.store_units import Stopped
 
 LONG_AGO = datetime.fromisoformat("0001-01-02T00:00:00+00:00")
+FAR_AHEAD = datetime.fromisoformat("9999-12-30T00:00:00+00:00")
 
 
 class Spoilt:
@@ -188,6 +193,57 @@ class ForgetsTouches(Spoilt):
 
     def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
         """Writes nothing down."""
+
+
+class KeepsFadingWhenTouched(Spoilt):
+    port: Memories
+
+    def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
+        found = self.work.memories.get(Visibility((partition,), None), [*accesses])
+        self.port.touch(partition, accesses, at)
+        self.work.upkeep.fade(partition, {memory.id: memory.faded for memory in found})
+
+
+class MovesFromAnywhere(Spoilt):
+    port: Conversations
+
+    def move(self, partition: Partition, session: str, name: str, was: int, to: int) -> bool:  # noqa: ARG002 -- it does not look where the cursor was
+        return self.port.move(partition, session, name, self.port.cursor(partition, session, name), to)
+
+
+class StartsEveryRun(Spoilt):
+    port: Upkeep
+
+    def start_run(self, schedule: str, was: datetime | None, at: datetime) -> bool:  # noqa: ARG002 -- it does not look when the last run was
+        return self.port.start_run(schedule, self.port.last_run(schedule), at)
+
+
+class IdlesAtOnce(Spoilt):
+    port: Upkeep
+
+    def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
+        return self.port.idle(cursor, max(since, FAR_AHEAD), limit)
+
+
+class IdlesForEveryCursor(Spoilt):
+    port: Upkeep
+
+    def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
+        return self.port.idle(f"not {cursor}", since, limit)
+
+
+class ForgetsAnyJob(Spoilt):
+    port: Upkeep
+
+    def forget_jobs(self, before: datetime) -> int:  # noqa: ARG002 -- it does not look how old they are
+        return self.port.forget_jobs(FAR_AHEAD)
+
+
+class ForgetsWhatJobsCost(Spoilt):
+    port: Jobs
+
+    def finish(self, job: Job) -> bool:
+        return self.port.finish(replace(job, usage=Usage()))
 
 
 class CommitsWhatRaised(MemoryStore):

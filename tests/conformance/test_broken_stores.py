@@ -26,7 +26,8 @@ def rejected(**spoilt: type[broken.Spoilt]) -> set[str]:
 def test_the_unbroken_reference_passes_the_same_call():
     assert rejections(StoreContract, MemoryStore) == {}
     assert rejected() == set()
-    assert rejected(memories=broken.Spoilt, messages=broken.Spoilt, vectors=broken.Spoilt, jobs=broken.Spoilt) == set()
+    ports = ("memories", "messages", "conversations", "upkeep", "vectors", "jobs")
+    assert rejected(**dict.fromkeys(ports, broken.Spoilt)) == set()
 
 
 def test_a_store_that_ignores_filters_is_rejected():
@@ -97,6 +98,41 @@ def test_a_store_that_lets_two_workers_claim_one_job_is_rejected():
 def test_a_store_that_forgets_accesses_is_rejected():
     found = rejected(memories=broken.ForgetsTouches)
     assert "test_touch_adds_to_access_counts_and_sets_the_time_of_last_access" in found
+
+
+def test_a_store_whose_memories_stay_faded_when_accessed_is_rejected():
+    assert "test_an_access_undoes_fading" in rejected(memories=broken.KeepsFadingWhenTouched)
+
+
+def test_a_store_that_moves_a_cursor_wherever_it_stood_is_rejected():
+    found = rejected(conversations=broken.MovesFromAnywhere)
+    assert "test_a_cursor_that_stands_elsewhere_is_not_moved" in found
+    assert "test_of_threads_that_move_one_cursor_from_one_place_exactly_one_does" in found
+
+
+def test_a_store_that_starts_a_run_whenever_the_last_one_was_is_rejected():
+    found = rejected(upkeep=broken.StartsEveryRun)
+    assert "test_a_schedule_that_ran_for_another_time_is_not_started" in found
+    assert "test_of_threads_that_start_one_run_exactly_one_does" in found
+
+
+def test_a_store_whose_conversations_are_idle_at_once_is_rejected():
+    found = rejected(upkeep=broken.IdlesAtOnce)
+    assert "test_a_conversation_is_idle_when_it_was_last_heard_of_before_that_time" in found
+
+
+def test_a_store_whose_conversations_are_idle_although_they_are_done_with_is_rejected():
+    found = rejected(upkeep=broken.IdlesForEveryCursor)
+    assert "test_a_conversation_whose_cursor_stands_at_its_last_message_is_done_with" in found
+
+
+def test_a_store_that_forgets_jobs_of_any_age_is_rejected():
+    assert "test_only_old_jobs_that_are_done_are_forgotten" in rejected(upkeep=broken.ForgetsAnyJob)
+
+
+def test_a_store_that_forgets_what_jobs_cost_is_rejected():
+    found = rejected(jobs=broken.ForgetsWhatJobsCost)
+    assert "test_what_the_tries_of_a_job_cost_is_kept_when_it_fails_and_when_it_is_done" in found
 
 
 def test_a_store_that_commits_although_the_block_raised_is_rejected():

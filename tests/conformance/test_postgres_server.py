@@ -12,12 +12,27 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from mnemic.adapters.stores.postgres import PostgresStore
+from mnemic.adapters.stores.postgres import PostgresStore, migration
+from mnemic.adapters.stores.postgres.statements import migrations
 from mnemic.errors import BackendError, ConfigError, TimedOutError, UnavailableError
 from mnemic.model.health import Condition
 from mnemic.model.item import Memory
+from mnemic.model.job import JobState
+from mnemic.model.llm import Usage
 from mnemic.model.scope import Level
-from mnemic.testing.samples import ANNA, BERT, HERS, a_memory, a_query, add_memories, terms, version_of
+from mnemic.testing.samples import (
+    ANNA,
+    BERT,
+    HERS,
+    NOW,
+    a_memory,
+    a_message,
+    a_query,
+    add_memories,
+    add_messages,
+    terms,
+    version_of,
+)
 
 HIS = BERT.partition(Level.USER)
 THREADS = 8
@@ -31,6 +46,31 @@ add = lambda number: add_memories(store, a_memory(f"fact {number % 20}", id=f"{s
 with ThreadPoolExecutor(8) as pool:
     print(sum(pool.map(add, range(80))))
 store.close()
+"""
+WIN_ALL = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from mnemic.adapters.stores.postgres import PostgresStore
+from mnemic.testing.samples import HERS, NOW
+store = PostgresStore(sys.argv[1], schema=sys.argv[2])
+def attempt(number):
+    with store.write() as work:
+        name = str(number % 40)
+        return work.conversations.move(HERS, "s1", name, 0, 1) + work.upkeep.start_run(name, None, NOW)
+with ThreadPoolExecutor(8) as pool:
+    print(sum(pool.map(attempt, range(80))))
+store.close()
+"""
+FIRST_ROWS = """
+INSERT INTO partitions (org, level, owner, version) VALUES ('acme', 'user', 'anna', 1);
+INSERT INTO memories (pid, org, id, changed, dedup_key, text, kind, importance, confidence, categories, context,
+    snippet, source, observed_at, created_at, updated_at, state, trust, provenance, metadata, filterable, analyser, terms)
+SELECT pid, org, 'm1', 1, 'tea', 'tea', 'fact', 0.5, 1.0, '{}', '', '', '', 0, 0, 0, 'active', 'user', '[]', '{}', '{}',
+    'sample-1', 'tea' FROM partitions;
+INSERT INTO conversations (pid, org, session, turns, messages, started_at, last_at)
+SELECT pid, org, 's1', 1, 1, 0, 0 FROM partitions;
+INSERT INTO jobs (pid, org, id, kind, key, payload, state, attempts, created_at, run_at, error)
+SELECT pid, org, 'j1', 'embed', 'm1', '{}', 'pending', 0, 0, 0, '' FROM partitions;
 """
 MakePostgres = Callable[..., PostgresStore]
 
@@ -125,6 +165,49 @@ def test_of_two_units_of_work_that_lock_in_opposite_orders_one_may_try_again(sto
         two = pool.submit(answer, "two", a_memory("two", HIS), a_memory("two", HERS))
         assert sorted([one.result(), two.result()]) == [False, True]
     assert version_of(store, HERS) == version_of(store, HIS) == 2
+
+
+def test_two_processes_that_move_the_same_cursors_and_start_the_same_runs_win_each_once(
+    store: PostgresStore, postgres_url: str
+):
+    command = [sys.executable, "-c", WIN_ALL, postgres_url, store.schema]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    won = [int(process.communicate()[0]) for process in processes]
+    assert sum(won) == 2 * 40
+
+
+def test_reading_how_far_a_conversation_was_worked_on_waits_for_no_writer(store: PostgresStore):
+    add_messages(store, a_message(1))
+
+    def look(_: int) -> tuple[object, ...]:
+        with store.write() as work:
+            conversations = work.conversations
+            talk = conversations.get(HERS, "s1")
+            return talk and talk.messages, len(conversations.messages(HERS, "s1", 0, 9)), work.upkeep.idle("c", NOW, 9)
+
+    with ThreadPoolExecutor(1) as pool, store.write() as work:
+        work.messages.conversation(HERS, "s1", NOW)
+        assert pool.submit(look, 1).result(timeout=5) == (1, 1, [])
+
+
+def test_a_schema_of_an_older_mnemic_is_brought_up_to_date_with_its_rows(
+    make_postgres: MakePostgres, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(migration, "migrations", lambda: migrations()[:3])
+        make_postgres("older").close()
+    with psycopg.connect(postgres_url, options="-c search_path=older,public") as connection:
+        connection.execute(FIRST_ROWS)
+    store = make_postgres("older")
+    with store.write() as work:
+        (memory,) = work.memories.list(ANNA.visibility, a_query())
+        (job,) = work.jobs.list(None, tuple(JobState), 9)
+        assert (memory.text, memory.faded, job.key, job.usage) == ("tea", None, "m1", Usage())
+        assert [talk.session for talk in work.upkeep.idle("summarised", NOW, 9)] == ["s1"]
+        work.upkeep.fade(HERS, {memory.id: 0.25})
+        assert [memory.faded for memory in work.memories.list(ANNA.visibility, a_query())] == [0.25]
+        assert work.conversations.move(HERS, "s1", "summarised", 0, 1)
+    store.close()
 
 
 def test_a_unit_of_work_whose_connection_is_killed_is_undone_and_says_so(

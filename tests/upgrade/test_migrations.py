@@ -12,17 +12,22 @@ from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.stores.sqlite import store as sqlite_store
 from mnemic.adapters.stores.sqlite.statements import migrations
 from mnemic.errors import BackendError, ConfigError
-from mnemic.testing.samples import a_memory, add_memories
+from mnemic.model.job import JobState
+from mnemic.model.llm import Usage
+from mnemic.testing.samples import ANNA, HERS, NOW, a_memory, a_query, add_memories
 from mnemic.testing.store_units import texts
 
 KNOWN = migrations()
 NEWEST = KNOWN[-1][0]
-A_ROW = """
+ROWS = """
 INSERT INTO partitions (pid, org, level, owner, version) VALUES (1, 'acme', 'user', 'anna', 1);
 INSERT INTO memories (pid, id, changed, dedup_key, text, kind, importance, confidence, categories, context, snippet,
     source, observed_at, created_at, updated_at, state, trust, provenance, metadata, analyser, terms)
 VALUES (1, 'm1', 1, 'tea', 'Anna likes tea', 'fact', 0.5, 1.0, '[]', '', '', '', 0, 0, 0, 'active', 'user', '[]', '{}',
     'sample-1', 'anna likes tea');
+INSERT INTO conversations (pid, session, turns, messages, started_at, last_at) VALUES (1, 's1', 1, 1, 0, 0);
+INSERT INTO jobs (pid, id, kind, key, payload, state, attempts, created_at, run_at, error)
+VALUES (1, 'j1', 'embed', 'm1', '{}', 'pending', 0, 0, 0, '');
 """
 
 
@@ -41,21 +46,46 @@ def version(path: Path) -> int:
         return connection.execute("PRAGMA user_version").fetchone()[0]
 
 
+def make_first(path: Path) -> None:
+    """A file as the first version wrote it, with a row in each table that later versions change."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(KNOWN[0][1] + ROWS)
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute(f"PRAGMA application_id = {sqlite_store.APPLICATION_ID}")
+        connection.commit()
+
+
 def test_migrations_are_numbered_without_a_gap():
     assert [number for number, _ in KNOWN] == list(range(1, NEWEST + 1))
 
 
 def test_a_store_of_the_first_version_opens_with_its_rows(path: Path):
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(KNOWN[0][1] + A_ROW)
-        connection.execute("PRAGMA user_version = 1")
-        connection.execute(f"PRAGMA application_id = {sqlite_store.APPLICATION_ID}")
-        connection.commit()
+    make_first(path)
     store = SqliteStore(path)
     assert texts(store) == ["Anna likes tea"]
     assert add_memories(store, a_memory("Anna likes coffee")) == [True]
     store.close()
     assert version(path) == NEWEST
+
+
+def test_a_store_of_the_first_version_gains_cursors_schedules_fading_and_the_cost_of_jobs(path: Path):
+    make_first(path)
+    store = SqliteStore(path)
+    with store.write() as work:
+        (memory,) = work.memories.list(ANNA.visibility, a_query())
+        (job,) = work.jobs.list(None, tuple(JobState), 9)
+        assert (memory.faded, memory.importance, job.key, job.usage) == (None, 0.5, "m1", Usage())
+        assert [talk.session for talk in work.upkeep.idle("summarised", NOW, 9)] == ["s1"]
+        work.upkeep.fade(HERS, {memory.id: 0.25})
+        assert work.conversations.move(HERS, "s1", "summarised", 0, 1)
+        assert work.upkeep.start_run("evict", None, NOW)
+    store.close()
+    store = SqliteStore(path)
+    with store.read() as work:
+        assert [memory.faded for memory in work.memories.list(ANNA.visibility, a_query())] == [0.25]
+        assert work.conversations.cursor(HERS, "s1", "summarised") == 1
+        assert work.upkeep.last_run("evict") == NOW
+    store.close()
 
 
 def test_opening_again_changes_nothing(path: Path):

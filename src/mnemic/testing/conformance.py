@@ -21,6 +21,7 @@ from mnemic.ports.store import Store
 from mnemic.testing.faults import FaultsContract
 from mnemic.testing.isolation import IsolationContract
 from mnemic.testing.machine import MachineContract
+from mnemic.testing.store_conversations import ConversationsContract
 from mnemic.testing.store_history import HistoryContract
 from mnemic.testing.store_jobs import JobsContract
 from mnemic.testing.store_listing import ListingContract
@@ -29,6 +30,7 @@ from mnemic.testing.store_messages import MessagesContract
 from mnemic.testing.store_partitions import PartitionsContract
 from mnemic.testing.store_profiles import ProfilesContract
 from mnemic.testing.store_units import DurableContract, UnitsContract
+from mnemic.testing.store_upkeep import UpkeepContract
 from mnemic.testing.store_vectors import VectorsContract
 
 MakeStore = Callable[[], Store]
@@ -38,6 +40,8 @@ REJECTIONS = (AssertionError, MnemicError, LookupError, ValueError, pytest.fail.
 class StoreContract(
     PartitionsContract,
     MessagesContract,
+    ConversationsContract,
+    UpkeepContract,
     MemoriesContract,
     ListingContract,
     VectorsContract,

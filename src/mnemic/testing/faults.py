@@ -26,7 +26,7 @@ from mnemic.testing.samples import (
     terms,
 )
 
-PORTS = ("partitions", "messages", "memories", "vectors", "jobs", "history", "profiles")
+PORTS = ("partitions", "messages", "conversations", "upkeep", "memories", "vectors", "jobs", "history", "profiles")
 
 
 @dataclass(slots=True)
@@ -167,6 +167,9 @@ class FaultsContract:
                 work.memories.replace(replace(old, text="newer"), terms("newer"), NOW)
                 work.memories.touch(HERS, {old.id: 1}, NOW)
                 work.memories.erase(HERS, [erased.id], NOW)
+                work.conversations.move(HERS, "s1", "summarised", 0, 1)
+                work.upkeep.fade(HERS, {new.id: 0.1})
+                work.upkeep.start_run("evict", None, NOW)
                 work.vectors.put(HERS, [a_vector(new.id), a_vector(message.id)], NOW)
                 work.history.add([entry])
                 work.profiles.put([fact])
@@ -175,5 +178,5 @@ class FaultsContract:
                 assert claimed is not None
                 work.jobs.finish(claimed)
 
-        steps = 13  # twelve calls and the commit
+        steps = 16  # fifteen calls and the commit
         assert check_every_fault(make_store, prepare, write) == 2 * steps

@@ -17,6 +17,8 @@ from mnemic.model.scope import Visibility
 from mnemic.ports.store import Reading, StaleTerms, Store, UnitOfWork
 from mnemic.testing.samples import READING
 
+CURSORS = ("summarised", "unreflected")
+SCHEDULES = ("curate", "evict")
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)  # nothing has expired yet
 
 
@@ -52,16 +54,22 @@ def _partitions(work: UnitOfWork) -> dict[str, object]:
         "profiles": {p: work.profiles.of(p) for p in partitions},
         "spaces": work.vectors.spaces(),
         "jobs": work.jobs.list(None, tuple(JobState), 10_000),
+        "runs": [work.upkeep.last_run(schedule) for schedule in SCHEDULES],
     }
 
 
 def _rows(work: UnitOfWork) -> dict[str, object]:
     partitions = tuple(work.partitions.all())
-    changes = [change for p in partitions for change in work.partitions.changes(p, 0, READING)]
-    found = [change if isinstance(change, Change) else change.change for change in changes]
+    changes = [(p, change) for p in partitions for change in work.partitions.changes(p, 0, READING)]
+    placed = [(p, change if isinstance(change, Change) else change.change) for p, change in changes]
+    found = [change for _, change in placed]
     ids = [change.item_id for change in found]
     query = MemoryQuery(now=BEGINNING, states=tuple(State))
-    rows: dict[str, object] = {}
+    sessions = {(p, change.session) for p, change in placed if change.session is not None}
+    rows: dict[str, object] = {
+        "conversations": {place: work.conversations.get(*place) for place in sessions},
+        "cursors": {place: [work.conversations.cursor(*place, name) for name in CURSORS] for place in sessions},
+    }
     for agent in {None, *(change.private_agent for change in found)}:
         everything = Visibility(partitions, agent)
         rows[f"memories seen by {agent}"] = work.memories.list(everything, query)

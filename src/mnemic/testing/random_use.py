@@ -14,10 +14,12 @@ from random import Random
 from mnemic.model.filter import NUMBER_FIELDS, TIME_FIELDS, parse_filter
 from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.job import Job, JobState
+from mnemic.model.llm import Usage
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import MAIN_VIEW, Reading, UnitOfWork
+from mnemic.testing.observation import CURSORS, SCHEDULES
 from mnemic.testing.samples import (
     ANALYSER,
     MINUTE,
@@ -102,12 +104,13 @@ class RandomUse:
         kinds = (self._add_memory,) * 3 + (self._add_message,) * 2
         kinds += (self._replace, self._touch, self._erase_memory, self._erase_message, self._put_vector)
         kinds += (self._add_job, self._claim, self._release, self._retry, self._add_history, self._scrub)
-        kinds += (self._put_fact, self._remove_fact)
+        kinds += (self._put_fact, self._remove_fact, self._fade, self._move, self._upkeep)
         return self.random.choice(kinds)()
 
     def reading(self) -> Operation:
         """One operation that reads."""
         kinds = (self._list,) * 4 + (self._get, self._said, self._changes, self._vectors, self._jobs, self._history)
+        kinds += (self._worked_on,)
         return self.random.choice(kinds)()
 
     def scope(self) -> Scope:
@@ -138,6 +141,7 @@ class RandomUse:
             agent=pick((None, "jarvis")),
             trust=pick(tuple(Trust)),
             importance=pick((0.0, 0.25, 0.5, 1.0)),
+            faded=pick((None, None, 0.1)),
             confidence=pick((0.0, 1 / 3, 1.0)),
             categories=tuple(self.random.sample(("tea", "plan", "ü", "1"), self.random.randint(0, 2))),
             source=pick(("", "chat")),
@@ -285,6 +289,7 @@ class RandomUse:
 
     def _release(self) -> Operation:
         job = self.random.choice((*self.claimed[-5:], replace(a_job(), worker="w1")))
+        job = replace(job, usage=job.usage + Usage(1, self.random.randint(0, 99), 7, 0.1))
         action = self.random.randint(0, 2)
         if action == 0:
             return lambda work: work.jobs.finish(job)
@@ -312,6 +317,20 @@ class RandomUse:
         partition, keys = self.partition(), self.random.sample(KEYS, 2)
         return lambda work: work.profiles.remove(partition, keys)
 
+    def _fade(self) -> Operation:
+        partition, faded = self.partition(), self.random.choice((None, 0.0, 0.1, 0.6))
+        values = {self._known(self.memory_ids): faded for _ in range(3)}
+        return lambda work: work.upkeep.fade(partition, values)
+
+    def _move(self) -> Operation:
+        (partition, session), name = self._conversation(), self.random.choice(CURSORS)
+        was, to = self.random.randint(0, 1), self.random.randint(0, 2)
+        return lambda work: work.conversations.move(partition, session, name, was, to)
+
+    def _upkeep(self) -> Operation:
+        schedule, was, at = self.random.choice(SCHEDULES), self.random.choice((None, self.now)), self.moment()
+        return lambda work: (work.upkeep.start_run(schedule, was, at), work.upkeep.forget_jobs(at))
+
     def _list(self) -> Operation:
         visible, query = self.scope().visibility, self.query()
         return lambda work: (
@@ -334,6 +353,21 @@ class RandomUse:
             work.messages.of_turn(visible, turn),
             work.messages.by_external_id(partition, session, ["x1", "x2"]),
         )
+
+    def _worked_on(self) -> Operation:
+        (partition, session), name = self._conversation(), self.random.choice(CURSORS)
+        after, limit, since = self.random.randint(0, 2), self.random.randint(0, 4), self.moment()
+        return lambda work: (
+            work.conversations.get(partition, session),
+            work.conversations.messages(partition, session, after, limit),
+            work.conversations.cursor(partition, session, name),
+            work.upkeep.idle(name, since, limit),
+            [work.upkeep.last_run(schedule) for schedule in SCHEDULES],
+        )
+
+    def _conversation(self) -> tuple[Partition, str]:
+        scope = self.random.choice([scope for scope in self.scopes if scope.session is not None])
+        return scope.message_partition, scope.session or ""
 
     def _changes(self) -> Operation:
         partition, since = self.partition(), self.random.choice((0, 1, 1, 2, 3))

@@ -9,11 +9,13 @@ import pytest
 
 from mnemic.errors import ConflictError
 from mnemic.model.job import Job, JobState
+from mnemic.model.llm import Usage
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store
 from mnemic.testing.samples import BERT, HERS, MINUTE, NOW, a_job
 
 HIS = BERT.partition(Level.USER)
+COST = Usage(calls=2, prompt_tokens=900, completion_tokens=70, seconds=1.25)
 
 
 def add_jobs(store: Store, *jobs: Job) -> list[bool]:
@@ -45,7 +47,7 @@ class JobsContract:
     """Tests of `Jobs`; each takes an empty open store."""
 
     def test_a_job_returns_as_it_was_stored(self, store: Store):
-        job = a_job(payload={"ids": ["a", "b"], "n": 1, "deep": {"x": None}}, run_at=NOW + MINUTE)
+        job = a_job(payload={"ids": ["a", "b"], "n": 1, "deep": {"x": None}}, run_at=NOW + MINUTE, usage=COST)
         assert add_jobs(store, job) == [True]
         assert jobs_of(store) == [job]
 
@@ -146,6 +148,26 @@ class JobsContract:
             work.jobs.fail(job, "no use", None)
         assert [dead.error for dead in jobs_of(store, JobState.DEAD)] == ["no use"]
         assert claim(store, now=NOW + 9 * MINUTE) is None
+
+    def test_what_the_tries_of_a_job_cost_is_kept_when_it_fails_and_when_it_is_done(self, store: Store):
+        add_jobs(store, a_job())
+        first = replace(claimed(store), usage=COST)
+        with store.write() as work:
+            assert work.jobs.fail(first, "the model was away", NOW) is True
+        again = claimed(store)
+        assert again.usage == COST
+        with store.write() as work:
+            assert work.jobs.finish(replace(again, usage=again.usage + COST)) is True
+        assert [job.usage for job in jobs_of(store, JobState.DONE)] == [COST + COST]
+
+    def test_a_lost_lease_and_a_retry_change_nothing_of_what_a_job_cost(self, store: Store):
+        add_jobs(store, a_job())
+        lost, held = claimed(store), replace(claimed(store, "w2", NOW + MINUTE), usage=COST)
+        with store.write() as work:
+            assert work.jobs.finish(replace(lost, usage=COST + COST)) is False
+            assert work.jobs.fail(held, "no use", None) is True
+            assert work.jobs.retry(None, [held.id], NOW) == 1
+        assert [job.usage for job in jobs_of(store)] == [COST]
 
     def test_jobs_are_listed_oldest_first_by_state_and_partition(self, store: Store):
         jobs = [a_job("1"), a_job("2", partition=HIS), a_job("3")]

@@ -45,6 +45,7 @@ FULL = a_memory(
     expires_at=NOW + 2 * MINUTE,
     last_accessed_at=NOW + timedelta(microseconds=1),
     access_count=3,
+    faded=0.05,
     is_pinned=True,
     other_id="another",
     trust=Trust.DOCUMENT,

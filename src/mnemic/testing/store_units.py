@@ -74,6 +74,8 @@ class UnitsContract:
             assert work.partitions.versions([HERS]) == {HERS: 1}
             assert work.jobs.list(None, [a_job().state], 9) == []
             assert work.profiles.of(HERS) == []
+            assert work.conversations.cursor(HERS, "s1", "summarised") == 0
+            assert work.upkeep.last_run("evict") is None
             assert work.history.of(ANNA.visibility, "m1") == []
             assert work.vectors.spaces() == {}
 
@@ -110,6 +112,11 @@ class UnitsContract:
             lambda work: work.memories.replace(replace(memory, text="x"), terms("x"), NOW),
             lambda work: work.memories.touch(HERS, {memory.id: 1}, NOW),
             lambda work: work.memories.erase(HERS, [memory.id], NOW),
+            lambda work: work.conversations.move(HERS, "s1", "summarised", 0, 1),
+            lambda work: work.conversations.move(HERS, "s1", "summarised", 1, 2),
+            lambda work: work.upkeep.fade(HERS, {memory.id: 0.1}),
+            lambda work: work.upkeep.start_run("evict", None, NOW),
+            lambda work: work.upkeep.forget_jobs(NOW),
             lambda work: work.vectors.put(HERS, [a_vector(memory.id)], NOW),
             lambda work: work.jobs.add([a_job("new")]),
             lambda work: work.jobs.claim(["curate"], "w2", NOW + MINUTE, NOW + 2 * MINUTE),
@@ -215,6 +222,8 @@ class DurableContract:
             assert len(work.jobs.list(None, [a_job().state], 9)) == 1
             assert len(work.history.of(ANNA.visibility, "m1")) == 1
             assert len(work.profiles.of(HERS)) == 1
+            assert work.conversations.cursor(HERS, "s1", "summarised") == 1
+            assert work.upkeep.last_run("evict") == NOW
         again.close()
 
     def test_two_open_stores_of_one_place_read_each_others_writes_at_once(self, store: Store, reopen: Reopen):
@@ -246,6 +255,8 @@ def write_everything(work: UnitOfWork) -> None:
     work.memories.add([(memory, terms("coffee"))])
     work.messages.conversation(HERS, "s1", NOW)
     work.messages.add([(a_message(1), terms("good morning"))])
+    work.conversations.move(HERS, "s1", "summarised", 0, 1)
+    work.upkeep.start_run("evict", None, NOW)
     work.vectors.put(HERS, [a_vector(memory.id)], NOW)
     work.jobs.add([a_job()])
     work.profiles.put([a_profile_entry("age")])
