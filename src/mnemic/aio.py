@@ -27,6 +27,8 @@ from mnemic.api import (
 )
 from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.config import Config
+from mnemic.engine.decay import DecayReport
+from mnemic.engine.evict import EvictReport
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.import_logs import ImportReport
 from mnemic.engine.jobs import LISTED, WorkReport
@@ -179,6 +181,18 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     async def doctor(self) -> Diagnosis:
         """As `Mnemic.doctor`."""
         return await self._run(self._mnemic.doctor)
+
+    async def decay(
+        self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
+    ) -> DecayReport:
+        """As `Mnemic.decay`."""
+        return await self._run(self._mnemic.decay, scope, levels=levels, is_dry_run=is_dry_run)
+
+    async def evict(
+        self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
+    ) -> EvictReport:
+        """As `Mnemic.evict`."""
+        return await self._run(self._mnemic.evict, scope, levels=levels, is_dry_run=is_dry_run)
 
     @property
     def profile(self) -> AsyncProfileVerbs:

@@ -2,8 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
+
+from mnemic.cli.options import command
+from mnemic.cli.output import Row, note, one_line, show_json, show_rows
+from mnemic.cli.scope_options import ScopeOptions
+from mnemic.model.scope import Level
+
+Levels = Annotated[
+    list[Level] | None, typer.Option("--level", help="Only this level; may be repeated; all but org unless said.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
+
+
+def fade(asking: ScopeOptions, levels: Levels = None, is_dry_run: DryRun = False) -> None:
+    """Let the importance of memories fade by the time since their last access, as a worker does every night. What was
+    stored stays; an access, or calling it relevant, brings it back.
+    """
+    with asking.open() as mnemic:
+        report = mnemic.decay(asking.scope, levels=_wanted(levels), is_dry_run=is_dry_run)
+    if asking.as_json:
+        show_json(report)
+        return
+    if report.entries:
+        rows = [Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), each.id, ()) for each in report.entries]
+        show_rows(("was", "is"), rows)
+    note(f"{len(report.entries)} of {report.examined} memories {_done(is_dry_run=report.is_dry_run)} faded anew")
+
+
+def make_room(asking: ScopeOptions, levels: Levels = None, is_dry_run: DryRun = False) -> None:
+    """Archive memories that have faded and are old, or have expired; delete those that were archived long ago. A worker
+    does it every night. `memory undo` brings back what was archived.
+    """
+    with asking.open() as mnemic:
+        report = mnemic.evict(asking.scope, levels=_wanted(levels), is_dry_run=is_dry_run)
+    if asking.as_json:
+        show_json(report)
+        return
+    gone = (*report.archived, *report.deleted)
+    if gone:
+        show_rows(("done",), [Row((each.action.value,), one_line(each.reason), (each.id,)) for each in gone])
+    counts = f"{len(report.archived)} archived and {len(report.deleted)} deleted"
+    note(f"of {report.examined} memories {_done(is_dry_run=report.is_dry_run)} {counts}")
 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
+    command(app, "decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")(fade)
+    command(app, "evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")(make_room)
+
+
+def _wanted(levels: list[Level] | None) -> tuple[Level, ...]:
+    return tuple(levels) if levels else (Level.SESSION, Level.USER, Level.AGENT)
+
+
+def _done(*, is_dry_run: bool) -> str:
+    return "would be" if is_dry_run else "were"

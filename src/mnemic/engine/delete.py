@@ -10,6 +10,7 @@ from mnemic.errors import NotFoundError
 from mnemic.model.history import Action, HistoryEntry, Receipt
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.ports.store import UnitOfWork
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing has expired by then, so that what has expired is cleared too
 
@@ -40,10 +41,18 @@ def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, re
         for partition in scope.visibility.at(*levels).partitions:
             visible = Visibility((partition,), scope.agent)
             ids = sorted(work.memories.ids(visible, MemoryQuery(now=_LONG_AGO, states=())))
-            counts["memories"] += work.memories.erase(partition, ids, now)
-            counts["history"] += work.history.scrub(partition, ids)
-            work.history.add([_deleted(partition, item_id, actor, reason, now) for item_id in ids])
+            for table, count in erase_memories(work, partition, ids, actor=actor, reason=reason, now=now).items():
+                counts[table] += count
     return Receipt(now, counts)
+
+
+def erase_memories(
+    work: UnitOfWork, partition: Partition, ids: Sequence[str], *, actor: str, reason: str, now: datetime
+) -> dict[str, int]:
+    """Erase memories and what their history quotes of them, and write down that they were deleted; counts by table."""
+    counts = {"memories": work.memories.erase(partition, ids, now), "history": work.history.scrub(partition, ids)}
+    work.history.add([_deleted(partition, item_id, actor, reason, now) for item_id in ids])
+    return counts
 
 
 def _deleted(partition: Partition, item_id: str, actor: str, reason: str, now: datetime) -> HistoryEntry:

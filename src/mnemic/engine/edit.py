@@ -10,9 +10,8 @@ from datetime import timedelta
 from typing import Any, cast
 
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
-from mnemic.engine.fields import differences, with_fields
+from mnemic.engine.fields import differences, indexed_text, with_fields
 from mnemic.engine.parts import Parts, new_id
-from mnemic.engine.remember import indexed_text
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Memory, State
@@ -81,6 +80,10 @@ class Editor:
         )
         self._work.history.add([entry])
 
+    def refresh(self, memory: Memory) -> None:
+        """Let a memory that somebody has in hands fade from now on; it counts as no access."""
+        self._work.memories.touch(memory.partition, {memory.id: 0}, self.now)
+
     def last_change(self, memory: Memory) -> HistoryEntry:
         """The newest change that was not taken back. Raises `ConflictError` when there is none."""
         undone: set[object] = set()
@@ -106,6 +109,7 @@ def update(
         if new.text != old.text:
             new = replace(new, dedup_key=dedup_key(new.text))
         ready.put(parts, work, old, editor.put(old, new, Action.UPDATED, reason))
+        editor.refresh(old)
         return editor.get(memory_id)
 
 
@@ -161,6 +165,7 @@ def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
         old = editor.get(memory_id)
         entry = editor.last_change(old)
         ready.put(parts, work, old, _restored(editor, old, entry))
+        editor.refresh(old)
         if entry.action is Action.MERGED:
             for other_id in _merged_ids(entry):
                 other = editor.get(other_id)

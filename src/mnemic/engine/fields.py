@@ -1,4 +1,4 @@
-"""The fields of a memory as JSON values and back: for history, undo and export."""
+"""The fields of a memory: as JSON values and back, for history, undo and export; and as the text that is searched."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHANGEABLE = (
     "provenance",
     "metadata",
 )
-"""Everything an edit may change; access counts and the time of the last update are no content."""
+"""Everything an edit may change; access counts, fading and the time of the last update are no content."""
 
 _TIMES = (
     "observed_at",
@@ -71,6 +71,11 @@ def to_json(value: object) -> object:
 def from_json(name: str, value: object) -> Any:
     """The inverse of `to_json` for the field `name`. Raises ValueError or TypeError for what it cannot be."""
     return value if value is None else _READERS.get(name, lambda same: same)(value)
+
+
+def indexed_text(memory: Memory) -> str:
+    """What is searched of a memory: its text, why it matters, and the words it came from."""
+    return "\n".join(part for part in (memory.text, memory.context, memory.snippet) if part)
 
 
 def differences(before: Memory, after: Memory) -> tuple[dict[str, object], dict[str, object]]:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from mnemic.engine.decay import decay_partition
+from mnemic.engine.evict import evict_partition
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import EMBED
+from mnemic.engine.kinds import DECAY, EMBED, EVICT
 from mnemic.engine.parts import Parts
 from mnemic.engine.vectors import fill_vectors, lacks_vectors
 from mnemic.errors import BadReplyError
 from mnemic.model.job import Job
 from mnemic.ports.store import UnitOfWork
+
+AFTER = "after"
+"""In the payload of a job of upkeep: the id of the memory behind which it goes on."""
 
 
 def _embed(parts: Parts, job: Job) -> FollowUp:
@@ -29,7 +35,23 @@ def _embed(parts: Parts, job: Job) -> FollowUp:
     return follow_up
 
 
+def _decay(parts: Parts, job: Job) -> FollowUp:
+    return _onward(parts, job, decay_partition(parts, job.partition, str(job.payload.get(AFTER, ""))))
+
+
+def _evict(parts: Parts, job: Job) -> FollowUp:
+    return _onward(parts, job, evict_partition(parts, job.partition, str(job.payload.get(AFTER, ""))))
+
+
+def _onward(parts: Parts, job: Job, after: str | None) -> FollowUp:
+    """The rest of a large partition is the work of a next job."""
+    rest = [] if after is None else [replace(anew(job, parts.clock.now()), payload={AFTER: after})]
+    return lambda _: rest
+
+
 HANDLERS: Mapping[str, Handler] = {
     EMBED: _embed,
+    DECAY: _decay,
+    EVICT: _evict,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from mnemic.engine.archive import EXPIRED, archive, is_lasting
 from mnemic.engine.embedding import document_vectors, put_vectors
-from mnemic.engine.fields import differences
+from mnemic.engine.fields import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import InvalidInputError
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Memory, State
+from mnemic.model.item import Memory
 from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -62,35 +62,20 @@ def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, actor: str, now: d
     holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
     if holder is None or holder.expires_at is None or holder.expires_at > now:
         return holder is None
-    return _archive(parts, work, holder, actor, "it had expired")
+    return archive(parts, work, holder, actor=actor, reason=EXPIRED)
 
 
 def _keep_small(parts: Parts, work: UnitOfWork, session: Visibility, actor: str, now: datetime) -> None:
-    """Archive what a session holds beyond its most: the least important, then the oldest; never what is pinned."""
+    """Archive what a session holds beyond its most: the least important, then the oldest; never what is pinned, and no
+    reflection.
+    """
     most = parts.settings.max_session_memories
     if len(work.memories.ids(session, MemoryQuery(now=now))) <= most:
         return
     ranked = work.memories.list(session, MemoryQuery(now=now, order=Order.IMPORTANCE))
-    for memory in sorted(ranked, key=lambda memory: not memory.is_pinned)[most:]:
-        if not memory.is_pinned:
-            _archive(parts, work, memory, actor, f"the session keeps {most} at most")
-
-
-def _archive(parts: Parts, work: UnitOfWork, memory: Memory, actor: str, reason: str) -> bool:
-    """Take a memory out of recall, with an entry in its history; False when somebody else changed it meanwhile."""
-    now = parts.clock.now()
-    archived = replace(memory, state=State.ARCHIVED, retired_at=now, updated_at=max(now, memory.updated_at + _TICK))
-    if not work.memories.replace(archived, parts.terms(indexed_text(memory)), memory.updated_at):
-        return False
-    before, after = differences(memory, archived)
-    entry = _entry(memory, Action.ARCHIVED, actor, now)
-    work.history.add([replace(entry, reason=reason, before=before, after=after)])
-    return True
-
-
-def indexed_text(memory: Memory) -> str:
-    """What is searched of a memory: its text, why it matters, and the words it came from."""
-    return "\n".join(part for part in (memory.text, memory.context, memory.snippet) if part)
+    for memory in sorted(ranked, key=lambda memory: not is_lasting(memory))[most:]:
+        if not is_lasting(memory):
+            archive(parts, work, memory, actor=actor, reason=f"the session keeps {most} at most")
 
 
 def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Memory:

@@ -12,10 +12,10 @@ from mnemic.engine.capture import indexed_text as message_text
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.export import FORMAT, VERSION
 from mnemic.engine.export_records import Record, RecordReader
+from mnemic.engine.fields import indexed_text as memory_text
 from mnemic.engine.import_logs import ImportReport, Progress
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
-from mnemic.engine.remember import indexed_text as memory_text
 from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Item, Memory, Message, State

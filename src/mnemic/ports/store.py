@@ -171,7 +171,7 @@ class Upkeep(Protocol):
         ...
 
     def start_run(self, schedule: str, was: datetime | None, at: datetime) -> bool:
-        """Compare and set: note a run for `at` if the last was for `was`; False when not, so that one worker runs it."""
+        """Compare and set: note a run for `at` if the last was `was`; False if not, so that one worker runs it."""
         ...
 
     def forget_jobs(self, before: datetime) -> int:

@@ -1,0 +1,68 @@
+"""Goes over every memory of a partition for upkeep: page by page, so that memory stays flat, in short transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from mnemic.engine.parts import Parts
+from mnemic.model.item import Memory
+from mnemic.model.scope import Partition, Visibility
+from mnemic.ports.store import UnitOfWork
+
+PAGE = 200
+PAGES_A_JOB = 250
+"""So many pages one job goes over (50,000 memories); the next job goes on from there."""
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which memories of a partition are gone over: those that `visible` admits, or, without it, all (upkeep)."""
+
+    partition: Partition
+    visible: Visibility | None = None
+    after: str = ""
+
+    def page(self, work: UnitOfWork, after: str) -> tuple[Sequence[Memory], str | None]:
+        """The memories of one page, and the id to go on behind; None at the end."""
+        page = work.upkeep.memories(self.partition, after, PAGE)
+        seen = self.visible
+        own = [m for m in page if seen is None or seen.admits(m.partition, m.private_agent)]
+        return own, page[-1].id if len(page) == PAGE else None
+
+
+@dataclass(frozen=True, slots=True)
+class Swept(Generic[_Found]):
+    """What one page held: how many memories were looked at, what was found, and the id to go on behind (None: done)."""
+
+    examined: int
+    found: Sequence[_Found]
+    after: str | None
+
+
+def sweep(
+    parts: Parts,
+    reach: Reach,
+    plan: Callable[[UnitOfWork, Sequence[Memory]], Sequence[_Found]],
+    deed: Callable[[UnitOfWork, Partition, Sequence[_Found]], Sequence[_Found]] | None,
+) -> Iterator[Swept[_Found]]:
+    """Plan each page, and do what was planned; without a `deed` it is only planned. `deed` returns what it did.
+
+    A page is planned in a unit of work that reads. Only where there is something to do it is read and planned again in
+    one that writes, so that what happened in between counts, and a page is done as a whole or not at all.
+    """
+    after: str | None = reach.after
+    while after is not None:
+        with parts.store.read() as work:
+            page, following = reach.page(work, after)
+            found = plan(work, page)
+        if found and deed is not None:
+            with parts.store.write() as work:
+                page, following = reach.page(work, after)
+                found = plan(work, page)
+                found = deed(work, reach.partition, found)
+        yield Swept(len(page), found, following)
+        after = following
