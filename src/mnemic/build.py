@@ -16,6 +16,7 @@ from mnemic.engine.parts import Parts
 from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
+from mnemic.ports.llm import Llm
 from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
@@ -33,6 +34,7 @@ def build(config: Config) -> Parts:
         clock=SystemClock(),
         observer=CounterObserver(),
         reranker=_reranker(config),
+        llm=_llm(config),
         further_embedders=tuple(embedder for embedder in further if embedder is not None),
         writings=_writings(config, embedders),
         settings=config.settings,
@@ -45,6 +47,14 @@ def _reranker(config: Config) -> Reranker | None:
     from mnemic.adapters.rerankers.registry import open_reranker
 
     return open_reranker(config.reranker, config.reranker_options)
+
+
+def _llm(config: Config) -> Llm | None:
+    if config.llm == "none":
+        return None
+    from mnemic.adapters.llms.registry import open_llm
+
+    return open_llm(config.llm, config.llm_options)
 
 
 def _store(config: Config) -> Store:

@@ -268,6 +268,8 @@ class Mnemic(LifeVerbs, AbstractContextManager["Mnemic"]):
             embedder.close()
         if self._parts.reranker is not None:
             self._parts.reranker.close()
+        if self._parts.llm is not None:
+            self._parts.llm.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

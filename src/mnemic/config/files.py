@@ -49,7 +49,31 @@ def read_file(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path} is not UTF-8: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is no TOML: {error}") from error
-    return dict(_flat(content, "", path))
+    return dict(_flat(_without_app(content, path), "", path))
+
+
+def _without_app(content: Mapping[str, object], path: Path) -> Mapping[str, object]:
+    """What stands in the table `app` counts as if it stood without it; keys may be written as `app.memory.…` too."""
+    app = content.get("app")
+    if not isinstance(app, Mapping):
+        return content
+    inner = cast("Mapping[str, object]", app)
+    return _merged({key: value for key, value in content.items() if key != "app"}, inner, "", path)
+
+
+def _merged(one: Mapping[str, object], other: Mapping[str, object], place: str, path: Path) -> dict[str, object]:
+    """Both, table by table. Raises `ConfigError` for a key that both hold."""
+    merged = dict(one)
+    for key, value in other.items():
+        mine = merged.get(key)
+        if key not in merged:
+            merged[key] = value
+        elif isinstance(mine, Mapping) and isinstance(value, Mapping):
+            inner = cast("Mapping[str, object]", mine), cast("Mapping[str, object]", value)
+            merged[key] = _merged(*inner, f"{place}{key}.", path)
+        else:
+            raise ConfigError(f"{path}: {place}{key} and app.{place}{key} say the same thing; keep one of them")
+    return merged
 
 
 def first_file() -> str:
@@ -63,9 +87,17 @@ def first_file() -> str:
         if here != section:
             section = here
             lines += ["", f"# [{section}]"]
-        example = json.dumps(key.default) if key.default is not None else _EXAMPLES.get(key.path, '"…"')
+        example = _toml(key.default) if key.default is not None else _EXAMPLES.get(key.path, '"…"')
         lines.append(f"# {name} = {example}  # {key.about}")
     return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    """A value as TOML."""
+    if not isinstance(value, Mapping):
+        return json.dumps(value)
+    rows = cast("Mapping[str, object]", value).items()
+    return f"{{ {', '.join(f'{name} = {_toml(each)}' for name, each in rows)} }}"
 
 
 _EXAMPLES = {
@@ -73,6 +105,7 @@ _EXAMPLES = {
     "embedder.options": "{ threads = 2 }",
     "embedder.writings": '{ minilm = ["latin"] }',
     "reranker.options": "{ threads = 2 }",
+    "llm.options": '{ base_url = "http://localhost:11434/v1" }',
     "memory.embedding.dimensions": "384",
     "memory.embedding.model": '"bge-small-en-v1.5-q"',
     "memory.storage.type": '"postgresql"',

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from functools import reduce
+from typing import Any, cast
 
+from mnemic.engine.cron import FIELDS, Cron, zone_of
+from mnemic.errors import ConfigError
+from mnemic.model.item import Kind
 from mnemic.model.scope import Level
 from mnemic.model.settings import Settings
 
@@ -74,6 +78,37 @@ def table(value: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value)
 
 
+def cron_line(value: object) -> str:
+    """A cron line of five fields, or six with seconds first."""
+    try:
+        Cron(line := text(value), "UTC")
+    except (ConfigError, ValueError) as error:
+        raise ValueError(f"a cron line of {FIELDS}") from error
+    return line
+
+
+def time_zone(value: object) -> str:
+    """The name of a time zone in the tz database."""
+    try:
+        zone_of(name := text(value))
+    except ConfigError as error:
+        raise ValueError(f"the name of a time zone ({error})") from error
+    return name
+
+
+def days_by_kind(value: object) -> Mapping[str, float]:
+    """A table from kinds of memories to days; kinds that it does not name keep their default."""
+    given = table(value)
+    unknown = [name for name in given if name not in tuple(Kind)]
+    if unknown:
+        raise ValueError(f"a table whose keys are kinds ({', '.join(Kind)})")
+    try:
+        days = {name: positive(number) for name, number in given.items()}
+    except ValueError as error:
+        raise ValueError("a table of days above 0") from error
+    return {**_HALF_LIVES, **days}
+
+
 def storage_type(value: object) -> str:
     """One of `STORAGE_TYPES`."""
     if value not in STORAGE_TYPES:
@@ -84,7 +119,8 @@ def storage_type(value: object) -> str:
 @dataclass(frozen=True, slots=True)
 class Key:
     """One thing that can be set. `path` is its place in the file; `variables` are more names in the environment, after
-    the one that follows from the path. `setting` is the field of `Settings` it fills, in units of `unit`.
+    the one that follows from the path. `setting` is the field of `Settings` it fills (`life.` before one of its
+    `LifeSettings`), in units of `unit`.
     """
 
     path: str
@@ -103,11 +139,54 @@ class Key:
 
 
 def _number(path: str, reader: Reader, about: str, setting: str, unit: float = 1) -> Key:
-    default = getattr(Settings(), setting)
+    default = cast("Any", reduce(getattr, setting.split("."), Settings()))
     return Key(path, reader, about, default if unit == 1 else default / unit, setting=setting, unit=unit)
 
 
+def _text(path: str, reader: Reader, about: str, setting: str) -> Key:
+    return Key(path, reader, about, reduce(getattr, setting.split("."), Settings()), setting=setting)
+
+
+_HALF_LIVES = {kind.value: days for kind, days in Settings().life.half_lives.items()}
+HALF_LIVES = "memory.decay.half-lives"
 LEVEL_LIMIT = "context.level-limits."
+
+LIFE_KEYS: tuple[Key, ...] = (
+    _number(
+        "memory.window.messages", counting, "messages of a session before they are summarised", "life.window_messages"
+    ),
+    _number("memory.window.ttl-minutes", positive, "how long a session's window lives", "life.window_ttl_s", 60),
+    _number("memory.summary.batch-size", counting, "messages that make a summary", "life.summary_batch"),
+    _number(
+        "memory.summary.idle-minutes", positive, "silence after which the rest is summarised", "life.idle_flush_s", 60
+    ),
+    _number("memory.summary.importance", fraction, "importance of a summary", "life.summary_importance"),
+    _number("memory.summary.raw-importance", fraction, "the same where the model failed", "life.raw_importance"),
+    _number(
+        "memory.consolidation.reflection-threshold",
+        counting,
+        "summaries of a session that cause a reflection",
+        "life.reflection_threshold",
+    ),
+    _number(
+        "memory.reflection.episode-threshold",
+        counting,
+        "summaries it is made of; half of them must be there",
+        "life.reflection_episodes",
+    ),
+    _number("memory.reflection.importance", fraction, "importance of a reflection", "life.reflection_importance"),
+    _number("memory.decay.half-life-days", positive, "days in which importance halves", "life.half_life_days"),
+    Key(HALF_LIVES, days_by_kind, "the same for some kinds", _HALF_LIVES),
+    _number("memory.decay.floor", fraction, "importance never fades below", "life.faded_floor"),
+    _text("memory.eviction.cron", cron_line, "when importance fades and memories are evicted", "life.evict_cron"),
+    _number("memory.eviction.importance-threshold", fraction, "evicted are those faded below", "life.evict_below"),
+    _number("memory.eviction.max-age-days", positive, "and older than this", "life.evict_after_days"),
+    _number("memory.eviction.kept-importance", fraction, "but none stored with so much", "life.kept_importance"),
+    _number("memory.eviction.archive-days", positive, "days in the archive before deletion", "life.archive_days"),
+    _text("memory.schedule.time-zone", time_zone, "the time zone of the cron lines", "life.time_zone"),
+    _number("memory.jobs.llm-tries", counting, "failures of the model before a step does without", "life.llm_tries"),
+    _number("memory.jobs.keep-done-days", positive, "days until a done job is forgotten", "life.done_jobs_days"),
+)
 
 KEYS: tuple[Key, ...] = (
     Key("store", text, "a path, sqlite:///path, postgresql://user:password@host/database or memory://"),
@@ -128,6 +207,14 @@ KEYS: tuple[Key, ...] = (
         ("MNEMIC_RERANKER",),
     ),
     Key("reranker.options", table, "its own options, such as model"),
+    Key(
+        "llm.name",
+        text,
+        "what writes summaries and their like: none, ollama:MODEL, openai or llama-cpp",
+        "none",
+        ("MNEMIC_LLM",),
+    ),
+    Key("llm.options", table, "its own options, such as base_url, model and api_key"),
     Key("memory.embedding.model", text, "another way to say embedder.name"),
     Key("memory.embedding.dimensions", counting, "how long its vectors are; opening fails when they are not"),
     Key("memory.embedding.query-prefix", free_text, "what the embedder puts before a question"),
@@ -143,6 +230,7 @@ KEYS: tuple[Key, ...] = (
         "memory.long-term.min-importance", fraction, "what a context takes of user and agent level", "min_importance"
     ),
     _number("memory.long-term.max-results", counting, "most memories of user and agent in a context", "max_results"),
+    *LIFE_KEYS,
     _number("recall.limit", counting, "most hits of a recall", "recall_limit"),
     _number("recall.rerank-candidates", counting, "how many of the best hits a reranker judges", "rerank_candidates"),
     _number("recall.fallback-limit", whole, "most memories when nothing matched", "fallback_limit"),

@@ -12,9 +12,11 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from mnemic.config.files import find_file, read_file
-from mnemic.config.keys import KEYS, LEVEL_LIMIT, LEVELS, MILLION_BYTES, Key, text
+from mnemic.config.keys import HALF_LIVES, KEYS, LEVEL_LIMIT, LEVELS, MILLION_BYTES, Key, text
 from mnemic.config.values import MEMORY_URL, Config, own_store, with_login
 from mnemic.errors import ConfigError
+from mnemic.model.item import Kind
+from mnemic.model.life import LifeSettings
 from mnemic.model.settings import Settings
 
 MASK = "***"
@@ -184,6 +186,8 @@ def _config(values: Mapping[str, Value]) -> Config:
         embedder_writings=_writings(of("embedder.writings")),
         reranker=of("reranker.name"),
         reranker_options=dict(cast("Mapping[str, object]", of("reranker.options") or {})),
+        llm=of("llm.name"),
+        llm_options=dict(cast("Mapping[str, object]", of("llm.options") or {})),
         index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
         lock_wait_s=of("memory.storage.lock-wait-s"),
         settings=_settings(values),
@@ -201,12 +205,16 @@ def _writings(table: Mapping[str, object] | None) -> dict[str, tuple[str, ...]]:
 
 def _settings(values: Mapping[str, Value]) -> Settings:
     given: dict[str, Any] = {}
+    life: dict[str, Any] = {}
     for key in KEYS:
         if key.setting:
             value: Any = values[key.path].value
-            given[key.setting] = value if key.unit == 1 else value * key.unit
+            place, _, name = key.setting.rpartition(".")
+            (life if place else given)[name] = value if key.unit == 1 else value * key.unit
+    days = cast("Mapping[str, float]", values[HALF_LIVES].value)
+    life["half_lives"] = {Kind(kind): number for kind, number in days.items()}
     limits = {level: cast("int", values[f"{LEVEL_LIMIT}{level.value}"].value) for level in LEVELS}
-    return Settings(level_limits=limits, **given)
+    return Settings(level_limits=limits, life=LifeSettings(**life), **given)
 
 
 def _is_secret(name: str) -> bool:

@@ -50,7 +50,9 @@ class Config:
     several embedders, a mapping of these for each name. `embedder_dims`, where it is said, must be the dims of the
     vectors of each. `embedder_writings`: for each name that is not given every text, "latin" or "other" letters or
     both. `reranker` is a name, or "none": it
-    judges the best hits of every recall that does not say otherwise; `reranker_options` are those of its class.
+    judges the best hits of every recall that does not say otherwise; `reranker_options` are those of its class. `llm`
+    is the name of a language model, or "none": then rules write summaries and their like; `llm_options` are those of
+    its class: `base_url`, `model`, `api_key`, ….
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
@@ -60,6 +62,8 @@ class Config:
     embedder_writings: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     reranker: str = "none"
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    llm: str = "none"
+    llm_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     index_budget_bytes: int = 1 << 30
     lock_wait_s: float = 10.0
     settings: Settings = field(default_factory=Settings)

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 
 from mnemic.engine.parts import Parts
 from mnemic.engine.vectors import missing_texts
-from mnemic.errors import BackendError, ConfigError
+from mnemic.errors import BackendError, ConfigError, MnemicError
 from mnemic.model.health import Condition, Diagnosis, Finding
+from mnemic.model.item import Role
 from mnemic.model.job import Job, JobState
+from mnemic.model.llm import Prompt, PromptMessage
 from mnemic.ports.embedder import Embedder
+from mnemic.ports.llm import Llm
 from mnemic.ports.store import UnitOfWork
 
 _MISSING_SHOWN = 1000
 _JOBS_SHOWN = 1000
+_LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens=4, timeout_s=15.0)
 
 
 def health(parts: Parts) -> Diagnosis:
@@ -29,7 +33,7 @@ def health(parts: Parts) -> Diagnosis:
 
 def doctor(parts: Parts) -> Diagnosis:
     """The thorough look at store, disk, embedder, vectors and jobs. Reads every partition; takes its time."""
-    findings = [*parts.store.diagnose(), *_embedders(parts)]
+    findings = [*parts.store.diagnose(), *_embedders(parts), _llm(parts.llm)]
     if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
         findings += [*_vectors(parts), *_jobs(parts)]
     return Diagnosis(tuple(findings))
@@ -52,6 +56,18 @@ def _embedder(embedder: Embedder) -> Finding:
         return Finding("embedder", Condition.BROKEN, f"{embedder.space.model}: {error}", remedy)
     ms = (time.perf_counter() - start) * 1e3
     return Finding("embedder", Condition.OK, f"{embedder.space.model} embeds a question in {ms:.1f} ms")
+
+
+def _llm(llm: Llm | None) -> Finding:
+    """One tiny prompt: does it answer at all, and how soon?"""
+    if llm is None:
+        return Finding("llm", Condition.OK, "none: summaries and their like are made by rules")
+    try:
+        usage = llm.complete(_LLM_PROBE).usage
+    except MnemicError as error:
+        remedy = "what needs it waits, is tried again, and is then done by rules"
+        return Finding("llm", Condition.BROKEN, f"{llm.name}: {error}", remedy)
+    return Finding("llm", Condition.OK, f"{llm.name} answers in {usage.seconds * 1e3:.0f} ms")
 
 
 def _vectors(parts: Parts) -> list[Finding]:

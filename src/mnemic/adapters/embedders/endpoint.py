@@ -1,52 +1,25 @@
-"""The wire to an OpenAI-compatible `/v1/embeddings` endpoint: one POST, bounded tries, errors in Mnemic's words.
+"""The wire to an OpenAI-compatible embeddings endpoint: one POST, bounded tries.
 
-Answers for HTTP alone; what the vectors must look like is checked by `openai`. No message quotes the key or the body
-of a reply, because servers repeat in it what they were sent.
+Answers for HTTP alone; what the vectors must look like is checked by `openai`, and what a refusal means is in
+`model_servers`.
 """
 
 from __future__ import annotations
 
-import email.utils
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from mnemic.adapters.embedders.extras import import_extra
-from mnemic.errors import (
-    BackendError,
-    BadReplyError,
-    ConfigError,
-    RateLimitedError,
-    TimedOutError,
-    UnavailableError,
-)
+from mnemic.adapters.extras import import_extra
+from mnemic.adapters.model_servers import CONNECT_TIMEOUT_S, FIRST_WAIT_S, OLLAMA_URL, ModelServer, Refusal
+from mnemic.errors import BackendError, BadReplyError, RateLimitedError, TimedOutError, UnavailableError
 
 if TYPE_CHECKING:
     import httpx2
 
-OLLAMA_URL = "http://localhost:11434/v1"
-"""Where Ollama listens unless told otherwise."""
-
-FIRST_WAIT_S = 0.5
-"""Before the second try; each later wait is twice as long, unless the server names its own."""
-
-CONNECT_TIMEOUT_S = 5.0
-
-_TOO_LONG = re.compile(
-    r"too (?:long|large|many tokens)|context (?:length|size|window)"
-    r"|max(?:imum)? (?:context|input|sequence|tokens)|exceeds?\b.{0,40}\b(?:tokens|length|size)",
-    re.IGNORECASE,
-)
-_REFUSALS = frozenset({400, 413, 422, 500})
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-class TooLongError(BackendError):
-    """The server refused the texts as too long; never leaves the embedder, which cuts them."""
+_SAID_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,22 +40,17 @@ class Endpoint:
     longest_wait_s: float = 10.0
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError("base_url of the embedder must be like http://localhost:11434/v1")
-        if parts.username is not None or parts.password is not None:
-            raise ConfigError("base_url of the embedder must hold no password; give it as api_key")
+        _ = self.server
+
+    @property
+    def server(self) -> ModelServer:
+        """The server; raises `ConfigError` for an address that cannot be."""
+        return ModelServer("embedder", "embedding", self.base_url)
 
     @property
     def url(self) -> str:
         """The address of the embeddings call."""
-        base = self.base_url.rstrip("/")
-        return f"{base}/embeddings" if urlsplit(base).path else f"{base}/v1/embeddings"
-
-    @property
-    def is_loopback(self) -> bool:
-        """True when the server is this machine, which no proxy may come between."""
-        return urlsplit(self.base_url).hostname in _LOOPBACK
+        return self.server.url("embeddings")
 
 
 class EmbeddingsClient:
@@ -92,16 +60,17 @@ class EmbeddingsClient:
         """Raises `ConfigError` when the extra `openai` is not installed."""
         self._http = import_extra("httpx2", "openai")
         self._endpoint = endpoint
+        self._server = endpoint.server
         self._sleep = sleep
         self._client: httpx2.Client = self._http.Client(
             headers={"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {},
-            trust_env=not endpoint.is_loopback,
+            trust_env=not self._server.is_loopback,
         )
 
     @property
     def place(self) -> str:
         """Who answers, for messages."""
-        return f"the embedding server at {self._endpoint.base_url}"
+        return self._server.place
 
     def post(self, body: Mapping[str, object], *, is_query: bool = False) -> object:
         """The parsed JSON of a successful answer.
@@ -136,59 +105,14 @@ class EmbeddingsClient:
                 f"{self.place} cannot be reached ({type(error).__name__}): is it running?"
             ) from error
         if reply.status_code != HTTPStatus.OK:
-            raise self._refusal(reply, str(body.get("model", "")))
+            refusal = Refusal(reply.status_code, reply.headers, reply.text[:_SAID_CHARS])
+            raise self._server.error(refusal, str(body.get("model", "")))
         try:
             return reply.json()
         except ValueError as error:
             raise BadReplyError(f"{self.place} answered something that is not JSON") from error
 
-    def _refusal(self, reply: httpx2.Response, model: str) -> BackendError | ConfigError:
-        status, said = reply.status_code, reply.text[:2000]
-        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            return ConfigError(f"{self.place} refused the key ({status}): set api_key in the embedder's options")
-        if status in _REFUSALS and (status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LONG.search(said)):
-            return TooLongError(f"{self.place} says that the input is too long ({status})")
-        if status == HTTPStatus.NOT_FOUND:
-            return ConfigError(
-                f"{self.place} knows no model {model!r}, or is no such server (404){self._pull(said, model)}"
-            )
-        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return self._busy(reply)
-        return BadReplyError(f"{self.place} answered {status}{_code(reply)}")
-
-    def _busy(self, reply: httpx2.Response) -> BackendError:
-        wish, is_limit = _retry_after_s(reply), reply.status_code == HTTPStatus.TOO_MANY_REQUESTS
-        if is_limit or wish is not None:
-            return RateLimitedError(f"{self.place} asks to slow down ({reply.status_code})", retry_after_s=wish)
-        return UnavailableError(f"{self.place} failed ({reply.status_code})")
-
-    def _pull(self, said: str, model: str) -> str:
-        is_ollama = "pull" in said or urlsplit(self._endpoint.base_url).port == urlsplit(OLLAMA_URL).port
-        return f": run `ollama pull {model}`" if is_ollama else ": check the embedder's model and base_url"
-
 
 def _wait_s(error: BackendError, attempt: int) -> float:
     wish = error.retry_after_s if isinstance(error, RateLimitedError) else None
     return FIRST_WAIT_S * 2 ** (attempt - 1) if wish is None else wish
-
-
-def _retry_after_s(reply: httpx2.Response) -> float | None:
-    """The header `Retry-After` in seconds: a number, or a date that is read against the server's own `Date`."""
-    wish = reply.headers.get("Retry-After", "")
-    if wish.isdigit():
-        return float(wish)
-    then, now = email.utils.parsedate_tz(wish), email.utils.parsedate_tz(reply.headers.get("Date", ""))
-    if then is None or now is None:
-        return None
-    return max(0.0, email.utils.mktime_tz(then) - email.utils.mktime_tz(now))
-
-
-def _code(reply: httpx2.Response) -> str:
-    """The server's own name of the error, where it is a bare word and so can hold nothing that was sent."""
-    try:
-        answer: Any = reply.json()
-    except ValueError:
-        return ""
-    error = cast("Mapping[str, object]", answer).get("error") if isinstance(answer, dict) else None
-    code = cast("Mapping[str, object]", error).get("code") if isinstance(error, dict) else None
-    return f" ({code})" if isinstance(code, str) and re.fullmatch(r"[a-z_]{3,40}", code) else ""

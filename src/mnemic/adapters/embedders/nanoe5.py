@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from mnemic.adapters.embedders.extras import import_extra
 from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.adapters.extras import import_extra
 from mnemic.errors import ConfigError
 from mnemic.model.space import Space
 from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors

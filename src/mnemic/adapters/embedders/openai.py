@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from mnemic.adapters.embedders.endpoint import EmbeddingsClient, Endpoint, TooLongError
+from mnemic.adapters.embedders.endpoint import EmbeddingsClient, Endpoint
 from mnemic.adapters.embedders.known import known_model
 from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.adapters.model_servers import TooLongError
 from mnemic.errors import BadReplyError
 from mnemic.model.space import Space
 from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors

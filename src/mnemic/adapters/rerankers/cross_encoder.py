@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.embedders.extras import import_extra
+from mnemic.adapters.extras import import_extra
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BackendError, BadReplyError, ConfigError
 from mnemic.ports.reranker import Reranker, RerankerCapabilities, Scores

@@ -1,0 +1,94 @@
+"""Answers what it was told to answer: for tests of this project and of whoever builds on it.
+
+It keeps the port's contract and calls nothing. Not offered by configuration: it is handed over as an object.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING
+
+from mnemic.errors import UnavailableError
+from mnemic.model.llm import Completion, Finish, Piece, Prompt, Usage
+from mnemic.ports.llm import Llm, LlmCapabilities
+
+Script = str | Completion | Exception
+"""One answer: its text, a whole completion, or an error to raise."""
+
+PIECE_CHARS = 8
+CHARS_PER_TOKEN = 4
+
+
+class ScriptedLlm:
+    """Gives `answers` one after the other, or what a function makes of each prompt; `prompts` holds what was asked.
+
+    Raises `UnavailableError` when it is asked more often than it has answers. Tokens are counted as a quarter of
+    the characters, so that the bookkeeping of tokens can be tested too.
+    """
+
+    def __init__(
+        self,
+        answers: Iterable[Script] | Callable[[Prompt], Script],
+        *,
+        name: str = "scripted",
+        context_tokens: int = 8192,
+    ) -> None:
+        self.prompts: list[Prompt] = []
+        self._answer = answers if callable(answers) else self._next
+        self._answers = iter(()) if callable(answers) else iter(answers)
+        self._guard = threading.Lock()
+        self._name = name
+        self._context_tokens = context_tokens
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        return LlmCapabilities(
+            is_local=True, is_blocking=False, context_tokens=self._context_tokens, has_schema=True, has_tools=True
+        )
+
+    def complete(self, prompt: Prompt) -> Completion:
+        started = time.perf_counter()
+        with self._guard:
+            self.prompts.append(prompt)
+            said = self._answer(prompt)
+        if isinstance(said, Exception):
+            raise said
+        if isinstance(said, Completion):
+            return said
+        return _completion(prompt, said, time.perf_counter() - started)
+
+    def stream(self, prompt: Prompt) -> Generator[Piece]:
+        completion = self.complete(prompt)
+        for start in range(0, len(completion.text), PIECE_CHARS):
+            yield Piece(completion.text[start : start + PIECE_CHARS])
+        yield Piece(completion=completion)
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+    def _next(self, _prompt: Prompt) -> Script:
+        said = next(self._answers, None)
+        return UnavailableError(f"{self._name} has no further answer") if said is None else said
+
+
+def _completion(prompt: Prompt, text: str, seconds: float) -> Completion:
+    """The answer, cut where the prompt's limit of tokens is."""
+    limit = prompt.max_tokens * CHARS_PER_TOKEN
+    finish = Finish.STOP if len(text) <= limit else Finish.LENGTH
+    asked = sum(len(message.content) for message in prompt.messages)
+    usage = Usage(1, _tokens(asked), _tokens(min(len(text), limit)), seconds)
+    return Completion(text[:limit], finish=finish, usage=usage)
+
+
+def _tokens(chars: int) -> int:
+    return -(-chars // CHARS_PER_TOKEN)
+
+
+if TYPE_CHECKING:
+    _: type[Llm] = ScriptedLlm

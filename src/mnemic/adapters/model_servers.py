@@ -1,0 +1,136 @@
+"""What all clients of OpenAI-compatible servers share: addresses, and refusals in Mnemic's words.
+
+Answers for meaning, not for the wire. No message quotes the key or the body of a reply, because servers repeat in it
+what they were sent.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from mnemic.errors import BackendError, BadReplyError, ConfigError, RateLimitedError, UnavailableError
+
+OLLAMA_URL = "http://localhost:11434/v1"
+"""Where Ollama listens unless told otherwise."""
+
+FIRST_WAIT_S = 0.5
+"""Before the second try; each later wait is twice as long, unless the server names its own."""
+
+CONNECT_TIMEOUT_S = 5.0
+
+_TOO_LONG = re.compile(
+    r"too (?:long|large|many tokens)|context (?:length|size|window)"
+    r"|max(?:imum)? (?:context|input|sequence|tokens)|exceeds?\b.{0,40}\b(?:tokens|length|size)",
+    re.IGNORECASE,
+)
+_REFUSALS = frozenset({400, 413, 422, 500})
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class TooLongError(BackendError):
+    """The server refused a text as too long; never leaves the adapter, which cuts or refuses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that is not 200: its status, its headers (looked up without case), and the beginning of its body."""
+
+    status: int
+    headers: Mapping[str, str]
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """One server as one part of Mnemic (`part`: "embedder" or "llm") uses it.
+
+    `base_url` ends in the version (`http://localhost:11434/v1`); without any path `/v1` is added. Raises `ConfigError`
+    for an address that cannot be, or that holds a password.
+    """
+
+    part: str
+    title: str
+    base_url: str
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ConfigError(f"base_url of the {self.part} must be like {OLLAMA_URL}")
+        if parts.username is not None or parts.password is not None:
+            raise ConfigError(f"base_url of the {self.part} must hold no password; give it as api_key")
+
+    def url(self, call: str) -> str:
+        """The address of one call, such as "embeddings"."""
+        base = self.base_url.rstrip("/")
+        return f"{base}/{call}" if urlsplit(base).path else f"{base}/v1/{call}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """True when the server is this machine, which no proxy may come between."""
+        return urlsplit(self.base_url).hostname in _LOOPBACK
+
+    @property
+    def place(self) -> str:
+        """Who answers, for messages."""
+        return f"the {self.title} server at {self.base_url}"
+
+    def error(self, refusal: Refusal, model: str) -> BackendError | ConfigError:
+        """What a refusal means: `ConfigError` (key or model is wrong), `TooLongError`, `RateLimitedError`,
+        `UnavailableError` or `BadReplyError`.
+        """
+        status, said = refusal.status, refusal.said
+        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+            return ConfigError(f"{self.place} refused the key ({status}): set api_key in the {self.part}'s options")
+        if status in _REFUSALS and (status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or is_too_long(said)):
+            return TooLongError(f"{self.place} says that the input is too long ({status})")
+        if status == HTTPStatus.NOT_FOUND:
+            return ConfigError(
+                f"{self.place} knows no model {model!r}, or is no such server (404){self._pull(said, model)}"
+            )
+        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return self._busy(refusal)
+        return BadReplyError(f"{self.place} answered {status}{_code(said)}")
+
+    def _busy(self, refusal: Refusal) -> BackendError:
+        wish, is_limit = _retry_after_s(refusal.headers), refusal.status == HTTPStatus.TOO_MANY_REQUESTS
+        if is_limit or wish is not None:
+            return RateLimitedError(f"{self.place} asks to slow down ({refusal.status})", retry_after_s=wish)
+        return UnavailableError(f"{self.place} failed ({refusal.status})")
+
+    def _pull(self, said: str, model: str) -> str:
+        is_ollama = "pull" in said or urlsplit(self.base_url).port == urlsplit(OLLAMA_URL).port
+        return f": run `ollama pull {model}`" if is_ollama else f": check the {self.part}'s model and base_url"
+
+
+def is_too_long(said: str) -> bool:
+    """True when these words of a server complain about the length of what it was sent."""
+    return _TOO_LONG.search(said) is not None
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """The header `Retry-After` in seconds: a number, or a date that is read against the server's own `Date`."""
+    wish = headers.get("Retry-After", "")
+    if wish.isdigit():
+        return float(wish)
+    then, now = email.utils.parsedate_tz(wish), email.utils.parsedate_tz(headers.get("Date", ""))
+    if then is None or now is None:
+        return None
+    return max(0.0, email.utils.mktime_tz(then) - email.utils.mktime_tz(now))
+
+
+def _code(said: str) -> str:
+    """The server's own name of the error, where it is a bare word and so can hold nothing that was sent."""
+    try:
+        answer: Any = json.loads(said)
+    except (ValueError, RecursionError):
+        return ""
+    error = cast("Mapping[str, object]", answer).get("error") if isinstance(answer, dict) else None
+    code = cast("Mapping[str, object]", error).get("code") if isinstance(error, dict) else None
+    return f" ({code})" if isinstance(code, str) and re.fullmatch(r"[a-z_]{3,40}", code) else ""
