@@ -19,7 +19,8 @@ class LifeSettings:
     Window: the last `Settings.window_messages` of a session are its window, for `window_ttl_s` after the last of them.
     What falls out is pending; `summary_batch` pending messages become a summary, and so does everything not yet
     summarised when the session ends or nothing was said for `idle_flush_s`. `reflection_threshold` summaries of a
-    session cause a reflection, made of as many; with fewer than half of them (rounded up) it is skipped.
+    session cause a reflection. It is made of the newest `reflection_episodes` summaries; with fewer than half of these
+    (rounded up) it is skipped.
 
     Fading: importance halves every `half_life_days` (of its kind, where named) since the last access, down to
     `faded_floor`. Eviction archives what has faded below `evict_below`, is older than `evict_after_days` and was stored
@@ -34,6 +35,7 @@ class LifeSettings:
     summary_batch: int = 5
     idle_flush_s: float = 1800.0
     reflection_threshold: int = 10
+    reflection_episodes: int = 10
     summary_importance: float = 0.5
     raw_importance: float = 0.3
     reflection_importance: float = 0.9
