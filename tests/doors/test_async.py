@@ -16,10 +16,12 @@ PAIRS = [(Mnemic, AsyncMnemic), (ProfileVerbs, AsyncProfileVerbs)]
 
 
 def verbs(cls: type[object]) -> dict[str, Callable[..., object]]:
-    """The public methods of a class, those of its own."""
+    """The public methods of a class, those of its own and of the parts of Mnemic that it is made of."""
     return {
         name: getattr(cls, name)
-        for name, member in vars(cls).items()
+        for base in reversed(cls.__mro__)
+        if base.__module__.startswith("mnemic.")
+        for name, member in vars(base).items()
         if not name.startswith("_") and (inspect.isroutine(member) or isinstance(member, classmethod))
     }
 

@@ -108,8 +108,10 @@ def update(
             raise InvalidInputError("valid_to must be later than valid_from")
         if new.text != old.text:
             new = replace(new, dedup_key=dedup_key(new.text))
-        ready.put(parts, work, old, editor.put(old, new, Action.UPDATED, reason))
-        editor.refresh(old)
+        changed = editor.put(old, new, Action.UPDATED, reason)
+        ready.put(parts, work, old, changed)
+        if changed is not old:
+            editor.refresh(changed)
         return editor.get(memory_id)
 
 
