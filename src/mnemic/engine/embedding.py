@@ -21,6 +21,9 @@ from mnemic.ports.store import MAIN_VIEW, UnitOfWork, VectorRow
 ItemVectors = tuple[NDArray[np.float32] | None, ...]
 """The vectors of one text, one per embedder: None where it must follow by a job, all zero where the text has none."""
 
+SEARCH_MS = 12.0
+"""Kept of a deadline for the search, when the embedder may not answer in time."""
+
 _log = logging.getLogger("mnemic.embedding")
 _questions = logging.getLogger("mnemic.recall")
 
@@ -76,7 +79,7 @@ class _Asking:
         """The vector; None, and why in `failure`, when it fails or is late."""
         name = "the embedder" if len(self._parts.embedders) == 1 else self._embedder.space.model
         try:
-            return self._vector() if self._waiting is None else self._waiting.result(self._watch.left_s())
+            return self._vector() if self._waiting is None else self._waiting.result(self._watch.left_s(SEARCH_MS))
         except (BackendError, ConfigError) as error:
             kind = type(error).__name__
             _questions.error("embedding a question failed (%s); answering by keyword alone", kind)

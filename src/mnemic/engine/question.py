@@ -119,8 +119,11 @@ class Watch:
         self.laps["total"] = (time.perf_counter() - self._start) * 1e3
         return self.laps["total"]
 
-    def left_s(self) -> float | None:
-        """Seconds until the deadline, never below 0; None without one."""
+    def left_s(self, reserve_ms: float) -> float | None:
+        """Seconds that may be waited so that `reserve_ms`, but at most a quarter of the deadline, are left for what
+        follows; never below 0; None without a deadline.
+        """
         if self.deadline_ms is None:
             return None
-        return max(self._start + self.deadline_ms / 1e3 - time.perf_counter(), 0.0)
+        end_ms = self.deadline_ms - min(reserve_ms, self.deadline_ms / 4)
+        return max(self._start + end_ms / 1e3 - time.perf_counter(), 0.0)

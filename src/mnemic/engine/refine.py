@@ -23,6 +23,9 @@ from mnemic.ports.reranker import Reranker, Scores
 from mnemic.ports.store import MAIN_VIEW
 from mnemic.ranking.mmr import mmr_order
 
+READING_MS = 4.0
+"""Kept of a deadline for ordering and reading the hits."""
+
 _log = logging.getLogger("mnemic.recall")
 
 
@@ -98,7 +101,7 @@ def _reranked(look: _Look, reranker: Reranker) -> tuple[Scored, tuple[str, ...]]
 
 
 def _judged(look: _Look, reranker: Reranker, texts: Sequence[str]) -> Scores:
-    left_s = look.watch.left_s()
+    left_s = look.watch.left_s(READING_MS)
     if left_s is None:
         return reranker.rerank(look.question.text, texts)
     if left_s <= 0:
