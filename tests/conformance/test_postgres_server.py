@@ -64,7 +64,8 @@ store.close()
 FIRST_ROWS = """
 INSERT INTO partitions (org, level, owner, version) VALUES ('acme', 'user', 'anna', 1);
 INSERT INTO memories (pid, org, id, changed, dedup_key, text, kind, importance, confidence, categories, context,
-    snippet, source, observed_at, created_at, updated_at, state, trust, provenance, metadata, filterable, analyser, terms)
+    snippet, source, observed_at, created_at, updated_at, state, trust, provenance, metadata, filterable, analyser,
+    terms)
 SELECT pid, org, 'm1', 1, 'tea', 'tea', 'fact', 0.5, 1.0, '{}', '', '', '', 0, 0, 0, 'active', 'user', '[]', '{}', '{}',
     'sample-1', 'tea' FROM partitions;
 INSERT INTO conversations (pid, org, session, turns, messages, started_at, last_at)

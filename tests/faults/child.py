@@ -2,6 +2,8 @@
 
 open FILE WAIT_S      ok, or an error
 add TEXT              True or False: whether it was inserted; or an error
+move WAS TO           True or False: whether a cursor of Anna's session was moved; or an error
+run WAS               True or False: whether a schedule that ran for minute WAS (0: never) was started for the next
 texts                 the texts that Anna sees, as JSON
 hold TEXT             adds in a unit of work that stays open; `release` commits it and answers ok
 fill BYTES            adds until a file may not grow beyond that size: how many were added, and the error, as JSON
@@ -20,7 +22,7 @@ from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.errors import MnemicError
 from mnemic.model.item import Kind, Memory
 from mnemic.ports.store import UnitOfWork
-from mnemic.testing.samples import ANNA, HERS, NOW, a_query, terms
+from mnemic.testing.samples import ANNA, HERS, MINUTE, NOW, a_query, terms
 
 NOBODY = 65534
 
@@ -37,6 +39,15 @@ class Child:
     def add(self, *words: str) -> object:
         with self.store.write() as work:
             return add(work, " ".join(words))
+
+    def move(self, was: str, to: str) -> object:
+        with self.store.write() as work:
+            return work.conversations.move(HERS, "s1", "summarised", int(was), int(to))
+
+    def run(self, was: str) -> object:
+        last = NOW + int(was) * MINUTE
+        with self.store.write() as work:
+            return work.upkeep.start_run("evict", last if int(was) else None, last + MINUTE)
 
     def texts(self) -> object:
         with self.store.read() as work:

@@ -51,6 +51,20 @@ def test_processes_that_add_one_dedup_key_at_once_leave_one_row_and_get_no_error
     assert len(processes[0].texts()) == 50
 
 
+@pytest.mark.parametrize("command", ["move", "run"])
+def test_of_processes_that_move_one_cursor_or_start_one_run_at_once_exactly_one_does(
+    path: Path, start: Start, command: str
+):
+    SqliteStore(path).close()
+    processes = [start() for _ in range(2)]
+    for process in processes:
+        process.ask("open", path, WAIT_S)
+    for number in range(25):
+        for process in processes:
+            process.tell(command, number, *([number + 1] if command == "move" else []))
+        assert sorted(process.hear() for process in processes) == ["False", "True"]
+
+
 @pytest.mark.requirement("P-21")
 def test_a_writer_waits_for_the_lock_of_another_process(path: Path, start: Start):
     holder, waiting = start(), start()

@@ -106,6 +106,7 @@ class RecordReader:
             memory,
             importance=check_fraction(memory.importance, "importance"),
             confidence=check_fraction(memory.confidence, "confidence"),
+            faded=None if memory.faded is None else check_fraction(memory.faded, "faded"),
             categories=check_categories(memory.categories),
             dedup_key=dedup_key(memory.text),
             private_agent=None if memory.private_agent is None else self._scope.agent,

@@ -38,6 +38,17 @@ class TestLossless:
         assert report.added == {"profile": 2, "message": 7, "memory": 6}
         assert report.known == {}
 
+    def test_what_a_memory_has_faded_to_is_kept(self, mnemic: Mnemic, store: Store, lines: list[str]):
+        (memory,) = [memory for memory in mnemic.list(ANNA).memories if memory.text == "Anna signed the lease"]
+        with store.write() as work:
+            work.upkeep.fade(memory.partition, {memory.id: 0.125})
+        faded = list(mnemic.export(ANNA))
+        assert len(faded) == len(lines)
+        with opened() as other:
+            restored(other, faded)
+            assert lines_of(other) == faded[1:]
+            assert other.get(ANNA, memory.id).faded == 0.125
+
     def test_no_erased_row_is_written(self, lines: list[str]):
         assert not any('"gone"' in line or '"erased"' in line for line in lines)
 
