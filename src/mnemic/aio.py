@@ -33,6 +33,7 @@ from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.import_logs import ImportReport
 from mnemic.engine.jobs import LISTED, WorkReport
 from mnemic.engine.why_not import WhyNot
+from mnemic.engine.worker import POLL_S, Told, Worker
 from mnemic.model.context import Context
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.health import Diagnosis
@@ -207,6 +208,10 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     async def work(self, *, until_idle: bool = True) -> WorkReport:
         """As `Mnemic.work`."""
         return await self._run(self._mnemic.work, until_idle=until_idle)
+
+    async def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
+        """As `Mnemic.worker`: it has a thread of its own."""
+        return await self._run(self._mnemic.worker, poll_s=poll_s, on_run=on_run)
 
     async def close(self) -> None:
         """As `Mnemic.close`; waits for the verbs under way."""

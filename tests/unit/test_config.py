@@ -13,6 +13,8 @@ from mnemic.config import Config, load_config, resolve
 from mnemic.config.files import first_file
 from mnemic.config.keys import KEYS
 from mnemic.errors import ConfigError
+from mnemic.model.item import Kind
+from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Level
 from mnemic.model.settings import Settings
 
@@ -255,3 +257,68 @@ class TestFirstFile:
         one_of = ("model", "url", "type", "username", "password", "options", "dimensions", "query-prefix")
         write(file, "\n".join(line for line in lines if not line.startswith(one_of)))
         assert load_config(environment=environment).settings == Settings()
+
+
+class TestLife:
+    @pytest.mark.requirement("D-47", "D-48", "D-49", "D-50")
+    @pytest.mark.parametrize("prefix", ["", "app."])
+    def test_the_numbers_of_upkeep_are_set_by_their_names_with_and_without_app(
+        self, prefix: str, file: Path, environment: dict[str, str]
+    ):
+        sections = {
+            "summary": "batch-size = 7",
+            "consolidation": "reflection-threshold = 4",
+            "eviction": 'cron = "0 30 4 * * ?"\nimportance-threshold = 0.2\nmax-age-days = 90',
+            "reflection": "episode-threshold = 6",
+        }
+        write(file, "\n".join(f"[{prefix}memory.{name}]\n{keys}" for name, keys in sections.items()))
+        assert load_config(environment=environment).settings.life == LifeSettings(
+            summary_batch=7,
+            reflection_threshold=4,
+            reflection_episodes=6,
+            evict_cron="0 30 4 * * ?",
+            evict_below=0.2,
+            evict_after_days=90,
+        )
+        assert origin("memory.summary.batch-size", environment) == (7, f"file {file}")
+
+    @pytest.mark.requirement("D-47", "D-48", "D-49", "D-50")
+    def test_without_anything_they_are_those_of_the_origin(self, environment: dict[str, str]):
+        life = load_config(environment=environment).settings.life
+        assert (life.summary_batch, life.reflection_threshold, life.reflection_episodes) == (5, 10, 10)
+        assert (life.evict_cron, life.evict_below, life.evict_after_days) == ("0 0 3 * * ?", 0.1, 180)
+
+    def test_a_key_that_is_written_with_and_without_app_is_refused(self, file: Path, environment: dict[str, str]):
+        write(file, "memory.summary.batch-size = 3\n[app.memory.summary]\nbatch-size = 4\n")
+        with pytest.raises(ConfigError, match=r"memory\.summary\.batch-size and app\.memory"):
+            load_config(environment=environment)
+        write(file, "app = 3")
+        with pytest.raises(ConfigError, match="app is no key"):
+            load_config(environment=environment)
+
+    def test_units_kinds_and_the_environment(self, file: Path, environment: dict[str, str]):
+        write(file, "[memory.window]\nttl-minutes = 2\n[memory.decay]\nhalf-lives = { event = 3 }\n")
+        environment["MNEMIC_MEMORY_SCHEDULE_TIME_ZONE"] = "Asia/Tokyo"
+        environment["MNEMIC_MEMORY_EVICTION_CRON"] = "5 4 * * *"
+        life = load_config(environment=environment).settings.life
+        assert (life.window_ttl_s, life.time_zone, life.evict_cron) == (120, "Asia/Tokyo", "5 4 * * *")
+        assert (life.half_lives[Kind.EVENT], life.half_lives[Kind.STATE]) == (3, 7)
+
+    @pytest.mark.requirement("R-11")
+    @pytest.mark.parametrize(
+        "line, told",
+        [
+            ('schedule.time-zone = "Europe/Berlim"', "did you mean Europe/Berlin"),
+            ('eviction.cron = "at three"', "six with seconds first"),
+            ("eviction.cron = 3", "six with seconds first"),
+            ("decay.half-lives = { facts = 3 }", "keys are kinds"),
+            ("decay.half-lives = { fact = 0 }", "days above 0"),
+            ("summary.batch-size = 0", "whole number from 1"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_with_what_can(
+        self, line: str, told: str, file: Path, environment: dict[str, str]
+    ):
+        write(file, f"memory.{line}")
+        with pytest.raises(ConfigError, match=told):
+            load_config(environment=environment)

@@ -47,6 +47,7 @@ from mnemic.engine.remember import remember
 from mnemic.engine.restore_export import is_export, restore_export
 from mnemic.engine.vectors import adopt_spaces
 from mnemic.engine.why_not import WhyNot, why_not
+from mnemic.engine.worker import POLL_S, Told, Worker
 from mnemic.errors import InvalidInputError
 from mnemic.model.clocktime import as_utc
 from mnemic.model.context import Context
@@ -249,14 +250,24 @@ class Mnemic(LifeVerbs, AbstractContextManager["Mnemic"]):
         return JobVerbs(self._parts)
 
     def work(self, *, until_idle: bool = True) -> WorkReport:
-        """Run the jobs that are due, such as vectors that must still be made: all of them, or one.
+        """Run what is due, by the schedules too, such as vectors that must still be made: all of it, or one job.
 
         The first call also looks for items that lack vectors because an embedder was added or changed.
         """
-        if not self._is_adopted:
-            adopt_spaces(self._parts)
-            self._is_adopted = True
+        self._adopt()
         return work(self._parts, HANDLERS, worker=f"{self._actor}-{uuid.uuid4()}", until_idle=until_idle)
+
+    def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
+        """A worker for a program that stays: `start()` runs jobs in a thread until `stop()`; `join()` waits for it.
+
+        It looks for work every `poll_s` seconds, and earlier when something is due; `on_run` is told of every job on
+        its thread. Stop it before this Mnemic is closed.
+        """
+        if not poll_s > 0:
+            raise InvalidInputError(f"poll_s is a number of seconds above 0, not {poll_s!r}")
+        self._adopt()
+        name = f"{self._actor}-{uuid.uuid4()}"
+        return Worker(self._parts, HANDLERS, name=name, poll_s=poll_s, on_run=on_run)
 
     def close(self) -> None:
         """Let go of the store, the index and the model; closing twice is harmless."""
@@ -275,6 +286,12 @@ class Mnemic(LifeVerbs, AbstractContextManager["Mnemic"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _adopt(self) -> None:
+        """Look once for items that lack vectors because an embedder was added or changed."""
+        if not self._is_adopted:
+            adopt_spaces(self._parts)
+            self._is_adopted = True
 
     def _exchange(
         self, messages: Iterable[MessageLike] | None, user: str | None, assistant: str | None

@@ -22,6 +22,7 @@ from mnemic.cli import (
     tour,
     transfer,
     upkeep,
+    worker,
 )
 from mnemic.cli.failures import (
     EXIT_CODES,
@@ -62,7 +63,7 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(help=HELP, epilog=EXAMPLES)(_options)
-    for part in (remember, recall, context, capture, transfer, life, upkeep, configure, tour):
+    for part in (remember, recall, context, capture, transfer, life, upkeep, worker, configure, tour):
         part.register(app)
     _group(app, "memory", "List, add, show, change, judge and delete memories.", memory.register, edit.register)
     _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)

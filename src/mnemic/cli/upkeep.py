@@ -14,6 +14,7 @@ from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import BackendError
 from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.model.job import JobState
+from mnemic.model.llm import Usage
 from mnemic.model.unicode import check_unicode
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def enumerate_jobs(
         Row(
             (job.state.value, str(job.attempts)),
             one_line(job.error or job.kind),
-            (job.id, job.kind, moment(job.run_at)),
+            (job.id, job.kind, moment(job.run_at), *cost(job.usage)),
         )
         for job in jobs
     ]
@@ -105,6 +106,14 @@ def register_jobs(jobs: typer.Typer) -> None:
     """Adds the commands of the group."""
     command(jobs, "list", examples="mnemic jobs list --user ana --state dead")(enumerate_jobs)
     command(jobs, "retry", examples="mnemic jobs retry --user ana")(try_again)
+
+
+def cost(usage: Usage) -> tuple[str, ...]:
+    """What the tries of a job cost of a language model, in words; none where none was asked."""
+    if not usage.calls:
+        return ()
+    tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens"
+    return (f"{usage.calls} model calls, {tokens}, {usage.seconds:.1f} s",)
 
 
 def _looked(asking: ScopeOptions, look: Callable[[Mnemic], Diagnosis]) -> Diagnosis:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
+from mnemic.engine.doctor_jobs import job_findings
 from mnemic.engine.parts import Parts
 from mnemic.engine.vectors import missing_texts
 from mnemic.errors import BackendError, ConfigError, MnemicError
 from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.model.item import Role
-from mnemic.model.job import Job, JobState
 from mnemic.model.llm import Prompt, PromptMessage
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.llm import Llm
 from mnemic.ports.store import UnitOfWork
 
 _MISSING_SHOWN = 1000
-_JOBS_SHOWN = 1000
 _LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens=4, timeout_s=15.0)
 
 
@@ -32,10 +30,10 @@ def health(parts: Parts) -> Diagnosis:
 
 
 def doctor(parts: Parts) -> Diagnosis:
-    """The thorough look at store, disk, embedder, vectors and jobs. Reads every partition; takes its time."""
+    """The thorough look at store, disk, models, vectors, jobs and schedules. Reads every partition; takes its time."""
     findings = [*parts.store.diagnose(), *_embedders(parts), _llm(parts.llm)]
     if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
-        findings += [*_vectors(parts), *_jobs(parts)]
+        findings += [*_vectors(parts), *job_findings(parts)]
     return Diagnosis(tuple(findings))
 
 
@@ -93,22 +91,3 @@ def _lag(parts: Parts, work: UnitOfWork, embedder: Embedder) -> Finding:
     message = f"{missing} messages or memories have no vector{of_model} yet; "
     message += "without it they are found by other ways only" if of_model else "they are found by keyword alone"
     return Finding("vectors", Condition.DEGRADED, message, "run `mnemic work`")
-
-
-def _jobs(parts: Parts) -> list[Finding]:
-    with parts.store.read() as work:
-        waiting = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _JOBS_SHOWN)
-        dead = work.jobs.list(None, (JobState.DEAD,), _JOBS_SHOWN)
-    findings = [Finding("jobs", Condition.OK, f"{len(waiting)} jobs are waiting")]
-    late = [job for job in waiting if job.error]
-    if late:
-        message = f"{len(late)} jobs failed and will be tried again: {_reasons(late)}"
-        findings.append(Finding("jobs", Condition.DEGRADED, message))
-    if dead:
-        message = f"{len(dead)} jobs gave up: {_reasons(dead)}"
-        findings.append(Finding("jobs", Condition.DEGRADED, message, "mend the cause, then run `mnemic jobs retry`"))
-    return findings
-
-
-def _reasons(jobs: Sequence[Job]) -> str:
-    return "; ".join(dict.fromkeys(f"{job.kind}: {job.error}" for job in jobs[:5]))

@@ -26,7 +26,8 @@ class Worker:
 
     `name` holds its leases and differs between workers. It looks for work at least every `poll_s` seconds, and earlier
     when a schedule or another try is due. `on_run` is told of every try of a job, on the thread of the worker. A
-    failure of the store or of a handler is logged, and the worker goes on after `poll_s`.
+    failure of the store or of a handler is logged, and the worker goes on after `poll_s`. `failure` is that of the last
+    time it looked, None when all went well.
     """
 
     def __init__(
@@ -41,12 +42,17 @@ class Worker:
         self._parts, self._handlers, self._name = parts, handlers, name
         self._poll_s = poll_s
         self._on_run = on_run
+        self.failure: Exception | None = None
         self._stop = threading.Event()
+        self._is_lasting = True
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
 
-    def start(self) -> None:
-        """Begin. Raises `ConfigError` when a schedule cannot be; once stopped, a worker cannot begin again."""
+    def start(self, *, until_idle: bool = False) -> None:
+        """Begin; with `until_idle` it ends when nothing is due. Raises `ConfigError` when a schedule cannot be. Once
+        it has ended, a worker cannot begin again.
+        """
         timetables(self._parts, self._handlers)
+        self._is_lasting = not until_idle
         self._thread.start()
 
     def stop(self) -> None:
@@ -62,13 +68,17 @@ class Worker:
 
     def _loop(self) -> None:
         while not self._stop.is_set():
-            self._stop.wait(self._round())
+            pause_s = self._round()
+            if not self._is_lasting:
+                return
+            self._stop.wait(pause_s)
 
     def _round(self) -> float:
         """Do what is due; returns how many seconds to sleep.
 
         Whatever a handler raised is noted at its job already; a worker that died of it would leave all other jobs.
         """
+        self.failure = None
         try:
             for run in run_jobs(self._parts, self._handlers, worker=self._name):
                 if self._on_run is not None:
@@ -77,8 +87,10 @@ class Worker:
                     return 0.0
             return self._idle_s()
         except MnemicError as error:
+            self.failure = error
             _log.warning("the worker pauses for %g s: %s: %s", self._poll_s, type(error).__name__, error)
         except Exception as error:  # noqa: BLE001 -- the job loop outlives a faulty handler; see tests/architecture/test_sizes.py
+            self.failure = error
             _log.error("a job failed with %s; the worker goes on in %g s", type(error).__name__, self._poll_s)
         return self._poll_s
 
