@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from mnemic.adapters.clocks.system import SystemClock
 from mnemic.adapters.indexes.graphs import GraphKeeper
@@ -27,26 +27,40 @@ def build(config: Config) -> Parts:
     """The parts that `config` asks for. Raises `ConfigError` when it asks for something that is not there."""
     embedders = _embedders(config)
     main, *further = embedders.values() or [None]
+    llm = _llm(config)
     return Parts(
         store=_store(config),
         index=_spaces(config, len(further)),
         embedder=main,
         clock=SystemClock(),
         observer=CounterObserver(),
-        reranker=_reranker(config),
-        llm=_llm(config),
+        reranker=_reranker(config, llm),
+        llm=llm,
         further_embedders=tuple(embedder for embedder in further if embedder is not None),
         writings=_writings(config, embedders),
         settings=config.settings,
     )
 
 
-def _reranker(config: Config) -> Reranker | None:
+def _reranker(config: Config, llm: Llm | None) -> Reranker | None:
     if config.reranker == "none":
         return None
+    if config.reranker == "llm":
+        return _llm_reranker(config, llm)
     from mnemic.adapters.rerankers.registry import open_reranker
 
     return open_reranker(config.reranker, config.reranker_options)
+
+
+def _llm_reranker(config: Config, llm: Llm | None) -> Reranker:
+    from mnemic.adapters.rerankers.llm import LlmReranker
+
+    if llm is None:
+        raise ConfigError("reranker 'llm' asks the language model, and none is configured: set llm.name")
+    try:
+        return LlmReranker(llm, **cast("Mapping[str, Any]", config.reranker_options))
+    except TypeError as error:
+        raise ConfigError(f"reranker 'llm' does not take these options: {error}") from error
 
 
 def _llm(config: Config) -> Llm | None:

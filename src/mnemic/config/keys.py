@@ -202,7 +202,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "reranker.name",
         text,
-        "what judges the best hits again: none, maxsim or cross-encoder",
+        "what judges the best hits again: none, maxsim, cross-encoder or llm",
         "none",
         ("MNEMIC_RERANKER",),
     ),
