@@ -45,9 +45,10 @@ def _members(cls: type[object]) -> Iterator[str]:
     if issubclass(cls, Enum):
         yield from (f"{member.name} = {member.value!r}" for member in cls)
         return
-    if "__init__" in vars(cls):
+    members = {name: member for part in _parts(cls) for name, member in vars(part).items()}
+    if "__init__" in members:
         yield f"__init__{inspect.signature(cls.__init__)}"
-    for name, member in sorted(vars(cls).items()):
+    for name, member in sorted(members.items()):
         if name.startswith("_"):
             continue
         if isinstance(member, property):
@@ -56,6 +57,11 @@ def _members(cls: type[object]) -> Iterator[str]:
             binding = BINDINGS.get(type(member), "")
             yield f"{binding}{name}{inspect.signature(getattr(cls, name))}"
             yield from (f"    {line}" for line in _unpacked(inspect.unwrap(getattr(cls, name))))
+
+
+def _parts(cls: type[object]) -> list[type[object]]:
+    """The class behind the ones of this package that its verbs are written in."""
+    return [part for part in reversed(cls.__mro__) if part is cls or part.__name__.endswith("Verbs")]
 
 
 def _unpacked(function: Callable[..., object]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from mnemic.cli.input import json_mapping
 from mnemic.cli.options import command
 from mnemic.cli.output import Row, item_row, moment, note, one_line, printable, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.model.item import Kind, State
+from mnemic.model.item import Kind, Memory, State
 from mnemic.model.query import Order
 from mnemic.model.scope import Level
 from mnemic.model.unicode import check_unicode
@@ -66,7 +66,7 @@ def browse(asking: ScopeOptions, wanted: ListOptions) -> None:
         show_json(page)
         return
     if page.memories:
-        show_rows(("imp.",), [item_row(memory, f"{memory.importance:.2f}") for memory in page.memories])
+        show_rows(("imp.",), [_row(memory) for memory in page.memories])
     elif not wanted.after:
         note("no memory in this scope; --user, --agent and --session say whose memory is asked")
     if page.next:
@@ -107,6 +107,12 @@ def past(id: ItemId, asking: ScopeOptions) -> None:
         return
     rows = [Row((moment(e.at), e.action.value), one_line(e.reason), (one_line(e.actor),)) for e in entries]
     show_rows(("when", "done"), rows)
+
+
+def _row(memory: Memory) -> Row:
+    """With its present importance, and the stored one where it has faded."""
+    shown, stored = f"{memory.present_importance:.2f}", f"{memory.importance:.2f}"
+    return item_row(memory, shown, remark=f"stored with {stored}" if shown != stored else "")
 
 
 def register(memories: typer.Typer) -> None:

@@ -128,8 +128,8 @@ def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[
     with parts.store.read() as work:
         memories = work.memories.list(visible, query)
     shown = [memory for memory in memories if chosen.takes(memory, now)][:limit]
-    return tuple(Hit(memory, memory.importance, None, _importance(memory), is_fallback=True) for memory in shown)
+    return tuple(Hit(m, m.present_importance, None, _importance(m), is_fallback=True) for m in shown)
 
 
 def _importance(memory: Memory) -> tuple[Contribution, ...]:
-    return (Contribution("importance", memory.importance, 1.0, memory.importance),)
+    return (Contribution("importance", memory.present_importance, 1.0, memory.present_importance),)

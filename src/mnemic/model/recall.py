@@ -23,7 +23,7 @@ class Hit:
     """One recalled thing. `score` is the sum of the points of its contributions; higher is better.
 
     `similarity` is the cosine to the query (None where either has no vector). A fallback hit did not match the
-    query: it is general background, and its score is its importance.
+    query: it is general background, and its score is its importance as it has faded.
     """
 
     item: Item
