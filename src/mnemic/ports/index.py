@@ -56,6 +56,10 @@ class Index(Protocol):
         """Forget the partition; its version is 0 again."""
         ...
 
+    def settle(self) -> None:
+        """Wait until everything that is made in the background is in use; for measurements and tests."""
+        ...
+
     def close(self) -> None:
         """Let go of memory and files; closing twice is harmless."""
         ...

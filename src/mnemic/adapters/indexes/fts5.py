@@ -102,6 +102,9 @@ class Fts5Index:
         except DamagedIndexError:
             self._file.start_afresh()
 
+    def settle(self) -> None:
+        """Makes nothing in the background."""
+
     def close(self) -> None:
         self._file.close()
 

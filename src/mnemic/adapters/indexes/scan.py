@@ -141,6 +141,10 @@ class ScanIndex:
             self._awaited.discard(partition)
             self._bytes_held -= table.bytes_held if table else 0
 
+    def settle(self) -> None:
+        if self._graphs is not None:
+            self._graphs.wait()
+
     def close(self) -> None:
         if self._graphs is not None:
             self._graphs.close()

@@ -60,6 +60,10 @@ class SpacesIndex:
         for index in (self._main, *self._further):
             index.drop(partition)
 
+    def settle(self) -> None:
+        for index in (self._main, *self._further):
+            index.settle()
+
     def close(self) -> None:
         for index in (self._main, *self._further):
             index.close()

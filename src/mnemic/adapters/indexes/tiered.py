@@ -85,6 +85,10 @@ class TieredIndex:
         self._scan.drop(partition)
         self._keyword.drop(partition)
 
+    def settle(self) -> None:
+        self._scan.settle()
+        self._keyword.settle()
+
     def close(self) -> None:
         self._scan.close()
         self._keyword.close()

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from mnemic.adapters.indexes.lease import lease
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.errors import ConfigError
 from mnemic.model.change import Change
+from mnemic.model.scope import Level, Partition
 from mnemic.testing.index_contract import Fed
 from mnemic.testing.index_samples import HERS, a_change, a_query, gone, ids, rows, statistics
 
@@ -81,6 +83,26 @@ def test_a_graph_finds_what_an_exact_scan_finds(keeper: GraphKeeper):
     exact.write(*changes(0, ROWS))
     found = [set(near(index, each)) & set(near(exact, each)) for each in changes(0, 50, seed=1)]
     assert sum(map(len, found)) >= 0.95 * 500
+
+
+@pytest.mark.requirement("N-23")
+def test_a_large_memory_of_an_organisation_is_searched_by_an_hnsw_graph_of_16_links_and_an_expansion_of_64(
+    keeper: GraphKeeper, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[dict[str, object]] = []
+    package: Any = graphs._usearch()  # pyright: ignore[reportPrivateUsage] # noqa: SLF001 -- to see what it is asked for
+
+    def watched(real: Callable[..., object] = package.Index, **options: object) -> object:
+        asked.append(options)
+        return real(**options)
+
+    monkeypatch.setattr(package, "Index", watched)
+    ours = Partition("acme", Level.ORG, "acme")
+    index = ScanIndex(exact_rows=10, graphs=keeper)
+    index.apply(ours, changes(0, ROWS), 1)
+    index.settle()
+    assert index.graph_rows(ours) == ROWS
+    assert [(o["connectivity"], o["expansion_add"], o["metric"]) for o in asked] == [(16, 64, "cos")]
 
 
 def test_rows_written_after_the_graph_was_made_are_found_at_once(keeper: GraphKeeper):
