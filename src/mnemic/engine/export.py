@@ -1,13 +1,14 @@
 """Writes everything a scope owns as JSON lines, without loss; `import_` reads it back.
 
-The first line is a header. Then, one record a line: the profile, messages in order of their ids, memories oldest first,
-each followed by its history. Vectors are not written: they are made again from the text. Erased rows are not written.
+The first line is a header. Then, one record a line: the profile, messages in order of their ids, how far each of their
+conversations was worked on (so that no summary is made twice), memories oldest first, each followed by its history.
+Vectors are not written: they are made again from the text. Erased rows are not written.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from mnemic.engine.fields import to_json
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
+from mnemic.model.conversation import CURSORS
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Memory, Message
 from mnemic.model.profile import ProfileEntry
@@ -39,8 +41,12 @@ def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -
         if levels and entry.partition.level not in levels:
             break
         yield _line("profile", {**_place(entry.partition), **_values(entry)})
+    talks: dict[tuple[Partition, str], None] = {}
     for message in _messages(parts, visible):
+        talks[message.partition, message.session] = None
         yield _line("message", {**_place(message.partition), **_values(message)})
+    for (partition, session), cursors in _cursors(parts, talks):
+        yield _line("conversation", {**_place(partition), "session": session, "cursors": cursors})
     for memory, history in _memories(parts, visible):
         yield _line("memory", {**_place(memory.partition), **_values(memory)})
         for entry in history:
@@ -56,6 +62,17 @@ def _messages(parts: Parts, visible: Visibility) -> Iterator[Message]:
         if len(page) < _PAGE:
             return
         after = page[-1].id
+
+
+def _cursors(
+    parts: Parts, talks: Iterable[tuple[Partition, str]]
+) -> Iterator[tuple[tuple[Partition, str], dict[str, int]]]:
+    """The cursors of each conversation that were moved."""
+    with parts.store.read() as work:
+        found = [(talk, {name: work.conversations.cursor(*talk, name) for name in CURSORS}) for talk in talks]
+    for talk, cursors in found:
+        if any(cursors.values()):
+            yield talk, cursors
 
 
 def _memories(parts: Parts, visible: Visibility) -> Iterator[tuple[Memory, list[HistoryEntry]]]:

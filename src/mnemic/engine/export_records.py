@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import UnionType
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
@@ -15,6 +15,7 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.profile import check_profile_fact, profile_partition
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.clocktime import as_utc
+from mnemic.model.conversation import CURSORS
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Memory, Message, Provenance, Role, State
 from mnemic.model.profile import ProfileEntry
@@ -33,6 +34,15 @@ _NOUNS: Mapping[str, type[Noun]] = {
 }
 _LISTS = ("categories", "provenance")
 _READERS = {"role": Role, "action": Action, "at": datetime.fromisoformat}
+
+
+@dataclass(frozen=True, slots=True)
+class Cursors:
+    """How far a conversation was worked on: where each of its cursors stands, by name."""
+
+    partition: Partition
+    session: str
+    positions: Mapping[str, int]
 
 
 class RecordReader:
@@ -55,6 +65,19 @@ class RecordReader:
         except KeyError as error:
             raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
+            raise InvalidInputError(f"not usable: {error}") from error
+
+    def cursors(self, record: Record) -> Cursors:
+        """The cursors of a record of a conversation. Raises `InvalidInputError`, saying why it is not usable."""
+        session, positions = record.get("session"), record.get("cursors")
+        if not isinstance(session, str) or not isinstance(positions, Mapping):
+            raise InvalidInputError("not usable: a conversation needs a session and cursors")
+        known = {name: position for name, position in cast("Record", positions).items() if name in CURSORS}
+        if not all(_fits(position, int) for position in known.values()):
+            raise InvalidInputError(f"not usable: cursors cannot be {known!r:.60}")
+        try:
+            return Cursors(self._partition(record, Message), Scope(session=session).session or "", known)
+        except (KeyError, TypeError, ValueError, MnemicError) as error:
             raise InvalidInputError(f"not usable: {error}") from error
 
     def _partition(self, record: Record, kind: type[Noun]) -> Partition:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from mnemic.engine.capture import indexed_text as message_text
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.export import FORMAT, VERSION
-from mnemic.engine.export_records import Record, RecordReader
+from mnemic.engine.export_records import Cursors, Record, RecordReader
 from mnemic.engine.fields import indexed_text as memory_text
 from mnemic.engine.import_logs import ImportReport, Progress
 from mnemic.engine.parts import Parts
@@ -111,13 +111,18 @@ class _Restoring:
         self._reader = RecordReader(parts, scope)
         self._seen: set[tuple[object, ...]] = set()
         self._entries: set[str] = set()
+        self._ids: set[str] = set()
         self._taken: dict[tuple[Partition, str], set[int]] = {}
 
     def take(self, numbered: Sequence[tuple[int, Record]]) -> None:
         """Write some records down. History goes with the item that it is of."""
         batch, history = _Batch(), defaultdict[str, list[HistoryEntry]](list)
+        talks: list[Cursors] = []
         for number, record in numbered:
             try:
+                if record["type"] == "conversation":
+                    talks.append(self._reader.cursors(record))
+                    continue
                 noun = self._reader.noun(record)
             except InvalidInputError as error:
                 self._report.problems.append(f"line {number}: {error}")
@@ -129,6 +134,7 @@ class _Restoring:
                 self._entries.add(noun.id)
             else:
                 batch.items.append((number, noun))
+                self._ids.add(noun.id)
         new = self._new(batch)
         if self._report.is_dry_run:
             self._count(new)
@@ -137,6 +143,22 @@ class _Restoring:
         vectors = document_vectors(self._parts, texts) if texts else None
         ids = [item.id for _, item in new.items]
         self._write(new, history, dict(zip(ids, vectors, strict=True)) if vectors else {})
+        for talk in talks:
+            self._move(talk)
+
+    def _move(self, talk: Cursors) -> None:
+        """Cursors that were never moved here come along where all that lies before them is of the export, at most to
+        the last message here; elsewhere what is here was not worked on yet.
+        """
+        place = (talk.partition, talk.session)
+        with self._parts.store.write() as work:
+            here = work.conversations.get(*place)
+            positions = {name: min(p, here.messages) for name, p in talk.positions.items()} if here else {}
+            furthest = max(positions.values(), default=0)
+            said = work.conversations.messages(*place, 0, furthest)
+            if all(message.id in self._ids for message in said if message.position <= furthest):
+                for name, position in positions.items():
+                    work.conversations.move(*place, name, 0, position)
 
     def _new(self, batch: _Batch) -> _Batch:
         """What is not here yet, the rest counted as known."""

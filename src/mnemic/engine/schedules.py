@@ -15,6 +15,7 @@ from typing import cast
 from mnemic.engine.cron import Cron
 from mnemic.engine.kinds import CURATE, DECAY, EVICT, SUMMARISE
 from mnemic.engine.parts import Parts, new_id
+from mnemic.model.conversation import SUMMARISED
 from mnemic.model.job import Job, JobState
 from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Partition
@@ -22,9 +23,6 @@ from mnemic.ports.store import UnitOfWork
 
 IDLE_AT_ONCE = 100
 """Quiet conversations that one look takes up; the next look takes the next ones."""
-
-SUMMARISED = "summarised"
-"""The cursor behind the last message that is in a summary."""
 
 THEN = "then"
 """Key of a payload: the kinds of jobs that follow in the same partition, each when the one before is done."""

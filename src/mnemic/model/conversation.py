@@ -7,6 +7,15 @@ from datetime import datetime
 
 from mnemic.model.scope import Partition
 
+SUMMARISED = "summarised"
+"""The cursor behind the last message that is part of a summary."""
+
+UNREFLECTED = "unreflected"
+"""The counter of summaries made since the last reflection."""
+
+CURSORS = (SUMMARISED, UNREFLECTED)
+"""Every cursor and counter of a conversation, by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 
 from mnemic.model.change import Change
+from mnemic.model.conversation import CURSORS
 from mnemic.model.item import State
 from mnemic.model.job import JobState
 from mnemic.model.query import MemoryQuery
@@ -17,7 +18,6 @@ from mnemic.model.scope import Visibility
 from mnemic.ports.store import Reading, StaleTerms, Store, UnitOfWork
 from mnemic.testing.samples import READING
 
-CURSORS = ("summarised", "unreflected")
 SCHEDULES = ("curate", "evict")
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)  # nothing has expired yet
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from random import Random
 
+from mnemic.model.conversation import CURSORS
 from mnemic.model.filter import NUMBER_FIELDS, TIME_FIELDS, parse_filter
 from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.job import Job, JobState
@@ -19,7 +20,7 @@ from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import MAIN_VIEW, Reading, UnitOfWork
-from mnemic.testing.observation import CURSORS, SCHEDULES
+from mnemic.testing.observation import SCHEDULES
 from mnemic.testing.samples import (
     ANALYSER,
     MINUTE,

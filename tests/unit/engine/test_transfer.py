@@ -15,6 +15,8 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine import restore_export
 from mnemic.errors import ConflictError, NotFoundError, UnavailableError
+from mnemic.model.conversation import CURSORS
+from mnemic.model.item import Memory
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from mnemic.testing.observation import state_of
@@ -26,6 +28,19 @@ from tests.unit.engine.transfer_kit import DORA, fill, lines_of, opened, restore
 def lines(mnemic: Mnemic, clock: Clock) -> list[str]:
     fill(mnemic, clock)
     return list(mnemic.export(ANNA))
+
+
+def move(store: Store, *, was: int = 0, **cursors: int) -> None:
+    """Move cursors of Anna's session."""
+    with store.write() as work:
+        for name, to in cursors.items():
+            assert work.conversations.move(ANNA.message_partition, "s1", name, was, to)
+
+
+def cursors(store: Store) -> list[int]:
+    """Where the cursors of Anna's session stand."""
+    with store.read() as work:
+        return [work.conversations.cursor(ANNA.message_partition, "s1", name) for name in CURSORS]
 
 
 class TestLossless:
@@ -47,7 +62,65 @@ class TestLossless:
         with opened() as other:
             restored(other, faded)
             assert lines_of(other) == faded[1:]
-            assert other.get(ANNA, memory.id).faded == 0.125
+            kept = other.get(ANNA, memory.id)
+            assert isinstance(kept, Memory)
+            assert kept.faded == 0.125
+
+    def test_how_far_a_conversation_was_worked_on_is_kept(self, mnemic: Mnemic, store: Store, lines: list[str]):
+        move(store, summarised=5, unreflected=2)
+        exported, there = list(mnemic.export(ANNA)), MemoryStore()
+        assert len(exported) == len(lines) + 1
+        with opened(there) as other:
+            for _ in range(2):
+                restored(other, exported)
+                assert lines_of(other) == exported[1:]
+            move(there, summarised=7, was=5)
+            restored(other, exported)
+            assert cursors(there) == [7, 2]
+
+    def test_a_conversation_that_holds_other_messages_counts_as_not_worked_on(
+        self, mnemic: Mnemic, store: Store, lines: list[str]
+    ):
+        move(store, summarised=5)
+        exported, there = list(mnemic.export(ANNA)), MemoryStore()
+        assert len(exported) == len(lines) + 1
+        with opened(there) as other:
+            other.capture(ANNA, user="said here before")
+            assert restored(other, exported).problems == []
+            assert cursors(there) == [0, 0]
+
+    def test_a_cursor_never_passes_the_last_message(self, lines: list[str]):
+        there = MemoryStore()
+        with opened(there) as other:
+            record = {
+                "type": "conversation",
+                "level": "user",
+                "session": "s1",
+                "cursors": {"summarised": 99, "more": 1},
+            }
+            assert restored(other, [*lines, json.dumps(record)]).problems == []
+            assert cursors(there) == [7, 0]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"session": None},
+            {"session": "a\u001fb"},
+            {"level": "agent"},
+            {"level": None},
+            {"cursors": [1]},
+            {"cursors": {"summarised": -1}},
+            {"cursors": {"summarised": "5"}},
+            {"cursors": {"summarised": True}},
+        ],
+    )
+    def test_cursors_that_mnemic_would_never_write_are_refused(self, lines: list[str], change: dict[str, Any]):
+        record = {"type": "conversation", "level": "user", "session": "s1", "cursors": {"summarised": 5}}
+        there = MemoryStore()
+        with opened(there) as other:
+            report = restored(other, [*lines, json.dumps({**record, **change})])
+            assert [problem.partition(":")[0] for problem in report.problems] == [f"line {len(lines) + 1}"]
+            assert cursors(there) == [0, 0]
 
     def test_no_erased_row_is_written(self, lines: list[str]):
         assert not any('"gone"' in line or '"erased"' in line for line in lines)
