@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, cast
 
+from mnemic.config.values import default_budget_mib
 from mnemic.engine.cron import FIELDS, Cron, zone_of
 from mnemic.errors import ConfigError
 from mnemic.model.item import Kind
@@ -223,7 +224,12 @@ KEYS: tuple[Key, ...] = (
     Key("memory.storage.username", text, "who logs in, where the url says nobody", None, ("PGVECTOR_USER",)),
     Key("memory.storage.password", text, "the password", None, ("PGVECTOR_PASSWORD",), is_secret=True),
     Key("memory.storage.lock-wait-s", positive, "seconds to wait for another writer", 10.0),
-    Key("memory.index.budget-mb", counting, "memory for indexes, in MiB", 1024),
+    Key(
+        "memory.index.budget-mb",
+        counting,
+        "memory for indexes, in MiB; unless told an eighth of the machine's, at least 1024",
+        default_budget_mib(),
+    ),
     _number("memory.short-term.ttl-minutes", positive, "how long a session's memory lives", "session_memory_ttl_s", 60),
     _number("memory.short-term.max-memories", counting, "live memories that a session keeps", "max_session_memories"),
     _number(

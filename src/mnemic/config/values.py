@@ -12,6 +12,8 @@ from mnemic.errors import ConfigError
 from mnemic.model.settings import Settings
 
 MEMORY_URL = "memory://"
+LEAST_BUDGET_MIB = 1024
+BUDGET_SHARE = 8
 
 
 def default_store() -> str:
@@ -22,6 +24,17 @@ def default_store() -> str:
     if named or pgvector:
         return named or with_login(pgvector or "", os.environ.get("PGVECTOR_USER"), os.environ.get("PGVECTOR_PASSWORD"))
     return own_store(os.environ)
+
+
+def default_budget_mib() -> int:
+    """What indexes in memory may take unless told: an eighth of the machine's memory, at least 1 GiB (about 450,000
+    memories), in MiB.
+    """
+    names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
+    if not {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= set(names):
+        return LEAST_BUDGET_MIB
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(machine // BUDGET_SHARE >> 20, LEAST_BUDGET_MIB)
 
 
 def own_store(environment: Mapping[str, str]) -> str:
@@ -64,7 +77,7 @@ class Config:
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     llm: str = "none"
     llm_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
-    index_budget_bytes: int = 1 << 30
+    index_budget_bytes: int = field(default_factory=lambda: default_budget_mib() << 20)
     lock_wait_s: float = 10.0
     settings: Settings = field(default_factory=Settings)
 
