@@ -119,9 +119,13 @@ def test_it_ends_at_once_when_it_sleeps(store: Store, hire: Callable[..., Worker
 
 def test_it_wakes_when_the_next_try_of_a_job_is_due(store: Store, hire: Callable[..., Worker]):
     done = threading.Event()
+
+    def tell(_run: JobRun) -> None:
+        done.set()
+
     soon = datetime.now(UTC) + timedelta(milliseconds=300)
     add_jobs(store, a_job(run_at=soon))
-    hire(store, nothing_left, poll_s=LONG_S, on_run=lambda *_: done.set())
+    hire(store, nothing_left, poll_s=LONG_S, on_run=tell)
     assert done.wait(PATIENCE_S)
 
 
