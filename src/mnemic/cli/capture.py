@@ -89,3 +89,5 @@ def _show(turn: Turn, asking: ScopeOptions) -> None:
         return
     write(turn.id)
     note(f"turn {turn.number} of session {turn.session}, {len(turn.messages)} messages")
+    if turn.left_out:
+        note(f"{turn.left_out} messages hold what Mnemic itself had put into the prompt; that was left out")

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from mnemic.engine.echo import Heard
 from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import NotFoundError
 from mnemic.model.draft import MessageDraft
 from mnemic.model.item import Message, Role, Trust, Turn
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import Terms, UnitOfWork
 
 _TRUST_OF_ROLE = {
@@ -27,44 +28,56 @@ def capture(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraf
     """Store each exchange as a turn of the scope's conversation, all in one durable transaction.
 
     A scope without a session starts a new one, with a random id. A message whose external id is already there is not
-    stored again: repeating a call changes nothing.
+    stored again: repeating a call changes nothing. What Mnemic itself had put into the prompt is left out.
     """
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
     now = parts.clock.now()
-    drafts = [draft for exchange in exchanges for draft in exchange]
+    heard = [Heard.of(exchange) for exchange in exchanges]
+    drafts = [draft for exchange in heard for draft in exchange.drafts]
     vectors = document_vectors(parts, [indexed_text(draft.name, draft.text) for draft in drafts])
     vector_of = None if vectors is None else {id(d): v for d, v in zip(drafts, vectors, strict=bool(vectors))}
     with parts.store.write() as work:
         parts.accesses.drain(work)
         writer = _Writer(parts, work, scope, now)
-        turns = [writer.turn(exchange) for exchange in exchanges]
+        turns = [writer.heard(exchange) for exchange in heard]
         written = [(draft, message) for draft, message, _ in writer.rows]
         work.messages.add([(message, terms) for _, message, terms in writer.rows])
         items = [(message.partition, message.id) for _, message in written]
         ready = None if vector_of is None else [vector_of[id(draft)] for draft, _ in written if vector_of]
         put_vectors(parts, work, items, ready, now)
     parts.observer.count("mnemic.capture.messages", len(written))
+    parts.observer.count("mnemic.capture.own_blocks", sum(turn.left_out for turn in turns))
     return turns
 
 
 def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> Turn:
     """Add the other side of an exchange to a turn that was captured before. Raises `NotFoundError` for an unknown turn.
 
-    Repeating a call with the same author and text changes nothing.
+    Repeating a call with the same author and text changes nothing. What Mnemic itself had put into the prompt is left
+    out.
     """
-    now = parts.clock.now()
+    now, heard = parts.clock.now(), Heard.of([draft])
+    if not heard.drafts:
+        with parts.store.read() as work:
+            return replace(_turn(turn_id, work.messages.of_turn(scope.visibility, turn_id)), left_out=1)
+    draft = heard.drafts[0]
     vectors = document_vectors(parts, [indexed_text(draft.name, draft.text)])
     with parts.store.write() as work:
         known = work.messages.of_turn(scope.visibility, turn_id)
-        if not known:
-            raise NotFoundError(f"there is no turn {turn_id!r} in this scope")
+        turn = replace(_turn(turn_id, known), left_out=heard.cut)
         if any((m.role, m.name, m.text) == (draft.role, draft.name, draft.text) for m in known):
-            return Turn(turn_id, known[0].session, known[0].turn, tuple(known))
+            return turn
         conversation = work.messages.conversation(known[0].partition, known[0].session, now)
         message = _message(known[0], draft, conversation.messages + 1, now)
         work.messages.add([(message, parts.terms(message.name, message.text))])
         put_vectors(parts, work, [(message.partition, message.id)], vectors, now)
-    return Turn(turn_id, message.session, message.turn, (*known, message))
+    return replace(turn, messages=(*known, message))
+
+
+def _turn(turn_id: str, messages: Sequence[Message]) -> Turn:
+    if not messages:
+        raise NotFoundError(f"there is no turn {turn_id!r} in this scope")
+    return Turn(turn_id, messages[0].session, messages[0].turn, tuple(messages))
 
 
 def indexed_text(name: str | None, text: str) -> str:
@@ -100,6 +113,18 @@ class _Writer:
         conversation = work.messages.conversation(self._partition, self._session, now)
         self._turns, self._messages = conversation.turns, conversation.messages
         self._known: dict[str, Message] = {}
+
+    def heard(self, exchange: Heard) -> Turn:
+        """The turn of what is new in an exchange."""
+        drafts = exchange.new(self._latest(exchange.reach)) if exchange.cut else exchange.drafts
+        repeated = len(exchange.drafts) - len(drafts)
+        return replace(self.turn(drafts), left_out=exchange.cut + repeated)
+
+    def _latest(self, limit: int) -> list[Message]:
+        """The last messages of the session, those of this unit of work included."""
+        own = Visibility((self._partition,), self._agent)
+        stored = self._work.messages.latest(own, self._session, limit)
+        return [*stored, *(message for _, message, _ in self.rows)][-limit:]
 
     def turn(self, drafts: Sequence[MessageDraft]) -> Turn:
         """The turn of these drafts, with what was known already in its place."""

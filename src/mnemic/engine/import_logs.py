@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from mnemic.engine.capture import capture
+from mnemic.engine.echo import Heard
 from mnemic.engine.inputs import check_text
 from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
@@ -15,6 +16,7 @@ from mnemic.model.scope import MAX_ID_CHARS, Scope
 from mnemic.text.chatlogs import LoggedConversation, LogReading
 
 BATCH_MESSAGES = 64
+OWN_BLOCKS = "blocks that Mnemic itself had put into a prompt"
 Progress = Callable[[int, int | None], None]
 """Called with how many records are done, and how many there are where that is known."""
 
@@ -85,8 +87,10 @@ def _usable(parts: Parts, conversation: LoggedConversation, report: ImportReport
                 kept.append(message)
             except InvalidInputError as error:
                 report.problems.append(f"{conversation.session}, message {message.external_id}: {error}")
-        if kept:
-            exchanges.append(kept)
+        heard = Heard.of(kept)
+        report.skipped.update({OWN_BLOCKS: heard.cut} if heard.cut else {})
+        if heard.drafts:
+            exchanges.append([*heard.drafts])
     return exchanges
 
 

@@ -9,9 +9,10 @@ from datetime import datetime
 
 from mnemic.model.candidates import MESSAGE
 from mnemic.model.filter import EVERYTHING, Filter
-from mnemic.model.item import Item, Kind, Message, State
+from mnemic.model.item import Item, Kind, Message, Role, State
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level
+from mnemic.text.normalise import dedup_key
 
 _PAST_STATES = (State.ACTIVE, State.SUPERSEDED, State.ARCHIVED)
 
@@ -71,6 +72,7 @@ class Selection:
         self._question = question
         self._room = dict(question.limits)
         self._long_term = question.max_results
+        self._told: set[str] = set()
 
     def takes(self, item: Item, now: datetime) -> bool:
         """True, and counted, when the item may be shown at `now` and there is room for it."""
@@ -78,11 +80,23 @@ class Selection:
         is_long_term = level in (Level.USER, Level.AGENT)
         if not self._admits(item, now) or self._room.get(level, 1) <= 0 or (is_long_term and self._long_term == 0):
             return False
+        if self._is_echo(item):
+            return False
         if level in self._room:
             self._room[level] -= 1
         if is_long_term and self._long_term is not None:
             self._long_term -= 1
         return True
+
+    def _is_echo(self, item: Item) -> bool:
+        """True for an assistant's words that say no more than what was taken already: a recalled fact, repeated."""
+        is_message = isinstance(item, Message)
+        if is_message and item.role is not Role.ASSISTANT:
+            return False
+        key = dedup_key(item.text)
+        is_told = is_message and key in self._told
+        self._told.add(key)
+        return is_told
 
     def _admits(self, item: Item, now: datetime) -> bool:
         question = self._question

@@ -170,9 +170,14 @@ Item = Message | Memory
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The messages of one exchange, numbered from 1 in their conversation (`session`)."""
+    """The messages of one exchange, numbered from 1 in their conversation (`session`).
+
+    `left_out`: how many messages were not captured, or not whole, because Mnemic itself had put them into the prompt.
+    Where nothing else was given there are no messages, and no turn is kept under the id.
+    """
 
     id: str
     session: str
     number: int
     messages: tuple[Message, ...]
+    left_out: int = 0
