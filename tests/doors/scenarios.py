@@ -126,6 +126,7 @@ SCENARIOS = (
                     "state": "active",
                     "trust": "user",
                     "access_count": 0,
+                    "faded": None,
                     "metadata": {"rooms": 3, "ünïcode": ["é", None, True]},
                 },
             ),
