@@ -292,4 +292,64 @@ MOVING = (
     ),
 )
 
-LIFE_SCENARIOS = (*CHANGES, *PROMPTS, *MOVING)
+UPKEEP = (
+    Scenario(
+        "what has expired is archived, as a dry run said, and can be looked at",
+        (
+            Step("remember", {"text": "Ana is called Annie", "expires_at": "2020-01-01"}, save="gone"),
+            KEEP_TEA,
+            Step(
+                "evict",
+                {"is_dry_run": True},
+                expect={
+                    "examined": 2,
+                    "is_dry_run": True,
+                    "archived.#": 1,
+                    "archived.0.id": Ref("gone"),
+                    "archived.0.action": "archived",
+                    "archived.0.reason": "it had expired",
+                    "deleted.#": 0,
+                },
+            ),
+            Step("evict", {"levels": ["session", "agent"]}, scope=ANA_TODAY, expect={"examined": 0}),
+            Step("evict", expect={"archived.#": 1, "is_dry_run": False}),
+            Step("evict", expect={"archived.#": 0, "deleted.#": 0}),
+            Step("history", {"id": Ref("gone")}, expect={"1.action": "archived", "1.reason": "it had expired"}),
+            Step("evict", {"levels": ["planet"]}, fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
+        "what is new has not faded",
+        (
+            KEEP_TEA,
+            Step("decay", {"is_dry_run": True}, expect={"examined": 1, "entries.#": 0, "is_dry_run": True}),
+            Step("decay", expect={"examined": 1, "entries.#": 0, "is_dry_run": False}),
+            Step("decay", {"levels": ["agent"]}, expect={"examined": 0}),
+            Step("get", {"id": Ref("tea")}, expect={"faded": None}),
+            Step("decay", {"levels": ["planet"]}, fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
+        "what a context put into the prompt is not captured when it comes back",
+        (
+            KEEP_TEA,
+            Step("context", {"query": "What does she drink?"}, scope=ANA_TODAY, save="context"),
+            Step(
+                "capture",
+                {
+                    "messages": [
+                        {"role": "system", "content": Ref("context", "messages.0.content")},
+                        {"role": "user", "content": Ref("context", "messages.1.content")},
+                        {"role": "assistant", "content": "Ana drinks smoked tea"},
+                    ]
+                },
+                scope=ANA_TODAY,
+                expect={"messages.#": 2, "messages.0.text": "What does she drink?", "left_out": 1},
+            ),
+            Step("recall", {"query": "smoked tea"}, expect={"hits.0.item.id": Ref("tea"), "hits.#": 2}),
+            Step("list", expect={"memories.#": 1}),
+        ),
+    ),
+)
+
+LIFE_SCENARIOS = (*CHANGES, *PROMPTS, *MOVING, *UPKEEP)
