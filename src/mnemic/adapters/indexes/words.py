@@ -2,7 +2,8 @@
 
 A term that many rows hold says little, and scoring all of them would be most of the time of a search. So in a large
 table only the rows of its rarer terms are all scored; of a common one its champions come in, the rows where it weighs
-most, which depends on the row alone and is kept from one search to the next.
+most, which depends on the row alone and is kept from one search to the next, and where few rows hold a rarer term also
+the rows that hold two of the common ones.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from mnemic.adapters.indexes.views import View
 from mnemic.model.candidates import Floats
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics
 
-COMMON_ROWS = 16_384
+COMMON_ROWS = 8_192
 """A term that more rows hold is a common one."""
 CHAMPIONS = 2_048
 """Rows kept of each common term."""
 SCORED_ROWS = 4_096
 """So many of the rows with a rarer term, the best by these, are scored with the common terms too."""
+PAIRED_ROWS = 65_536
+"""Terms that more rows hold are not looked for together with others."""
+PAIRS = 3
 _FRESH_SHARE = 0.02  # champions are chosen anew when so much of the posting was written since
 _FRESH_ROWS = 1_024
 _NO_POSTING = Postings()
@@ -121,7 +125,8 @@ class Words:
         if not common:
             return kept, sums
         chosen = [self._chosen(counted, columns, whole, place) for place in common]
-        kept = distinct(np.concatenate([kept, *(champions.slots for champions in chosen)]))
+        both = _both([counted.slots[place] for place in common]) if len(kept) < best.rows else ()
+        kept = distinct(np.concatenate([kept, *(champions.slots for champions in chosen), *both]))
         kept = kept[view.mask[kept]]
         scores = _BM25.scores(counted.of(kept), columns.lengths[kept], whole)
         for place, champions in zip(common, chosen, strict=True):
@@ -206,6 +211,15 @@ def _largest(places: NDArray[np.int32] | Slots, scores: Floats, limit: int) -> t
         return places.astype(np.int64), scores
     chosen = np.sort(np.argpartition(scores, places.shape[0] - limit)[-limit:])
     return places[chosen].astype(np.int64), scores[chosen]
+
+
+def _both(postings: Sequence[NDArray[np.int32]]) -> list[Slots]:
+    """The rows that the rarest of some terms shares with each of the next rarest."""
+    first, *others = sorted(postings, key=len)
+    if len(first) > PAIRED_ROWS:
+        return []
+    slots = first.astype(np.int64)
+    return [slots[_found(other, slots)[1]] for other in others[:PAIRS]]
 
 
 def _added(one: _Sums, other: _Sums, rows: int) -> _Sums:

@@ -65,6 +65,14 @@ def test_the_sums_of_all_scores_are_near_those_of_scoring_every_row():
         assert quick[1] == pytest.approx(exact[1], rel=0.25)
 
 
+def test_rows_that_hold_two_common_words_are_found_however_long_they_are(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(words_module, "CHAMPIONS", 5)
+    rows = [a_change(f"{n}", f"{'tea' if n % 2 else 'cup'} and seven more words for each") for n in range(1000)]
+    index = _index([*rows, a_change("both", "a long text with a cup in it and some tea beside")], common_rows=100)
+    scored = by_relevance(index.search(a_query("tea", "cup", dense_limit=0)), Weights())
+    assert scored.candidates.ids[scored.order[0]] == "both"
+
+
 @pytest.mark.usefixtures("few_champions")
 def test_a_row_that_was_just_written_is_found_by_a_common_word():
     index = _index([a_change(f"{n}", f"tea cup number {n} and more words") for n in range(500)], common_rows=100)
