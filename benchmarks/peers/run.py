@@ -33,8 +33,8 @@ from mnemic.evaluation.metrics import score_run
 from mnemic.evaluation.retrieval import RetrievalOptions, run_retrieval
 
 SET = "locomo"
-AT_LARGE = ("mnemic", "chroma", "fts5")
-"""Whose ingest of 100,000 texts ends within the limit; the others were not asked."""
+NOT_AT_LARGE = ("mem0",)
+"""Whose ingest of 100,000 texts does not end within a quarter of an hour: at 24 texts a second it takes more than one."""
 Numbers = dict[str, Any]
 Measure = Callable[[measures.Subject], Numbers]
 
@@ -87,7 +87,7 @@ def _measurements(
 ) -> dict[str, Measure]:
     todo: dict[str, Measure] = {"import": measures.imported}
     for size in sizes:
-        if size < measures.LARGE or subject.name in AT_LARGE:
+        if size < measures.LARGE or subject.name not in NOT_AT_LARGE:
             todo[f"speed-{size}"] = lambda mine, size=size: measures.speed(mine, corpus, size)
     if dataset is not None:
         todo["retrieval"] = lambda mine: measures.retrieval(mine, dataset)
