@@ -13,6 +13,7 @@ from pathlib import Path
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
+from mnemic.engine.parts import Parts
 from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
@@ -24,9 +25,16 @@ LARGE_ROWS = 500
 
 def opened(store: Path | str, *, lock_wait_s: float = 60.0, clock: Clock | None = None) -> Mnemic:
     """A Mnemic on `store`, as `Config` takes it. Partitions count as large soon, so that their words are in a file."""
+    return Mnemic(parts_of(store, lock_wait_s=lock_wait_s, clock=clock), actor="drill")
+
+
+def parts_of(
+    store: Path | str, *, lock_wait_s: float = 60.0, clock: Clock | None = None, has_embedder: bool = True
+) -> Parts:
+    """The parts of such a Mnemic."""
     settings = Settings(large_partition_rows=LARGE_ROWS)
     parts = build(Config(store=str(store), embedder="none", lock_wait_s=lock_wait_s, settings=settings))
-    return Mnemic(replace(parts, embedder=SyntheticEmbedder(), clock=clock or parts.clock), actor="drill")
+    return replace(parts, embedder=SyntheticEmbedder() if has_embedder else None, clock=clock or parts.clock)
 
 
 def is_found_by_word(mnemic: Mnemic, scope: Scope, text: str) -> bool:

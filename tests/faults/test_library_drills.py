@@ -1,4 +1,4 @@
-"""The drills of the library with small numbers: killed programs, two writers, a locked file, a clock that jumps."""
+"""The drills of the library with small numbers: killed programs and workers, two writers, a locked file, odd clocks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from drills import clock_jumps, kill_library, locked_file, two_writers
+from drills import clock_jumps, kill_jobs, kill_library, locked_file, two_writers
 from drills.kit.memory import opened
+from mnemic.engine.handlers import HANDLERS
 
 SEED = 20_260_501
 
@@ -45,3 +46,12 @@ def test_a_clock_that_jumps_loses_nothing_repeats_no_id_and_disturbs_no_order(pa
     facts, problems = clock_jumps.drill(path, 250, SEED)
     assert problems == []
     assert facts["jumps"] != 0
+
+
+def test_a_worker_that_is_killed_in_any_kind_of_job_leaves_nothing_undone_or_done_twice(tmp_path: Path):
+    drills, problems = kill_jobs.run_kinds(tmp_path, 1, SEED)
+    assert problems == []
+    assert {drill.kind for drill in drills} == set(HANDLERS)
+    lost = kill_jobs.ending(tmp_path / "people.db"), kill_jobs.ending(drills[-1].before)
+    assert any(problem.startswith("lost: vectors") for problem in kill_jobs.differences(*reversed(lost)))
+    assert any(problem.startswith("too much: history archived") for problem in kill_jobs.differences(*lost))

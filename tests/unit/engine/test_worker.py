@@ -16,6 +16,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
+from mnemic.config import Config
 from mnemic.engine.jobs import FollowUp, Handler, JobRun, list_jobs
 from mnemic.engine.parts import Parts
 from mnemic.engine.worker import Worker
@@ -211,3 +212,21 @@ def test_every_step_is_logged_with_its_kind_and_session_and_without_a_text(
     assert "curate of session s1" in failed[0].message
     assert "curate of user anna" in done[0].message
     assert "tea" not in caplog.text
+
+
+@pytest.mark.requirement("D-52")
+def test_nothing_runs_by_itself_until_a_worker_is_started(tmp_path: Path):
+    settings = Settings(life=LifeSettings(evict_cron="* * * * * *"))
+    before = set(threading.enumerate())
+    with Mnemic.open(Config(store=str(tmp_path / "own.db"), embedder="none", settings=settings)) as mnemic:
+        mnemic.capture(Scope(user="anna", session="s1"), user="I like tea")
+        mnemic.remember(Scope(user="anna"), "She likes tea")
+        assert mnemic.jobs.list(Scope(user="anna"), states=list(JobState)) == []
+        assert set(threading.enumerate()) == before
+        done = threading.Event()
+        worker = mnemic.worker(on_run=lambda run: run.job.kind == "evict" and done.set())
+        worker.start()
+        assert done.wait(PATIENCE_S)
+        worker.stop()
+        assert worker.join(PATIENCE_S)
+        assert set(threading.enumerate()) == before
