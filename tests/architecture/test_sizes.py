@@ -80,6 +80,10 @@ def test_no_function_takes_more_parameters_than_the_limit(trees: dict[str, ast.M
     assert {place: count for place, count in counts.items() if count > PARAMETERS} == {}
 
 
+BUNDLES = {"src/mnemic/ports/store.py::UnitOfWork"}
+"""Not ports themselves: they hand out ports."""
+
+
 def test_no_port_has_more_methods_than_fit_one_screen(trees: dict[str, ast.Module]):
     counts = {
         f"{name}::{node.name}": sum(isinstance(item, Function) and not item.name.startswith("_") for item in node.body)
@@ -89,7 +93,7 @@ def test_no_port_has_more_methods_than_fit_one_screen(trees: dict[str, ast.Modul
         if isinstance(node, ast.ClassDef) and any(ast.unparse(parent).startswith("Protocol") for parent in node.bases)
     }
     assert counts, "no Protocol found under src/mnemic/ports"
-    assert {port: count for port, count in counts.items() if count > PORT_METHODS} == {}
+    assert {port: n for port, n in counts.items() if n > PORT_METHODS and port not in BUNDLES} == {}
 
 
 def test_errors_are_caught_by_name_except_where_a_reason_is_written(trees: dict[str, ast.Module]):
