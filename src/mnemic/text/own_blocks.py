@@ -42,6 +42,7 @@ _WORKING = re.compile(
     r"|日期：\d{4}-\d\d-\d\d(?:\n用户：.+)?(?:\n模型：.+)?"
     r")[^\S\n]*(?:\n(?=\n)|\n?\Z)"
 )
+_SIGNS = (FACTS_BEGIN, DOCUMENTS_BEGIN, *PROFILE_HEADINGS)
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -52,6 +53,8 @@ def without_own_blocks(text: str, *, is_system: bool) -> str:
     taken for ours in a message of the system (`is_system`), and beside another block. Where a block is cut out, the
     paragraphs around it stay apart by one empty line.
     """
+    if not is_system and not any(sign in text for sign in _SIGNS):
+        return text
     plain = text.replace("\r\n", "\n")
     rest = plain
     for block in _BLOCKS:
