@@ -162,7 +162,7 @@ class Drill:
 
     def problems(self, rounds: int, seed: int) -> list[str]:
         """What differs from the work of a worker that nobody killed."""
-        chance = random.Random(seed)  # noqa: S311 -- no secret hangs on it
+        chance = random.Random(f"{seed} {self.kind}")  # noqa: S311 -- no secret hangs on it
         prepared, undisturbed = self.folder / f"{self.kind}.db", self.folder / f"{self.kind}-undisturbed.db"
         _copy(self.before, prepared)
         parts = parts_of(prepared, clock=Still())
