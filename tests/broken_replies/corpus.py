@@ -47,5 +47,5 @@ def cases() -> list[Case]:
 
 def _case(fields: dict[str, Any]) -> Case:
     reply = fields["reply"]
-    whole = reply if isinstance(reply, str) else "".join(text * times for text, times in reply)
-    return Case(**{**fields, "reply": whole})
+    fields["reply"] = reply if isinstance(reply, str) else "".join(text * times for text, times in reply)
+    return Case(**fields)

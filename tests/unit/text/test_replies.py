@@ -14,7 +14,13 @@ from mnemic.text.mending import MISSING, mended
 from mnemic.text.replies import MAX_REPLY_CHARS, list_schema, read_item, read_items, without_thoughts
 from tests.broken_replies.corpus import MOST, SCHEMA, Case, cases
 
-LEAVES = st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(allow_nan=False) | st.text()
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**12), 10**12)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12
 )

