@@ -7,8 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -87,7 +86,7 @@ class TestAge:
         add_job(parts)
         clock.turn(days=200)
         before = state_of_memories(store)
-        broken = replace(parts, store=_FailsToPage(store))
+        broken = replace(parts, store=cast("Store", _FailsToPage(store)))
         with caplog.at_level(logging.WARNING):
             report = work(broken, HANDLERS, worker="night")
         assert report.retried >= 1
@@ -326,18 +325,27 @@ def state_of_memories(store: Store) -> object:
 
 
 class _FailsToPage:
-    """A store around another one that answers everything but upkeep's question for a page of memories."""
+    """A store, or one of its units of work, that answers everything but upkeep's question for a page of memories."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.capabilities = store.capabilities
-        self.write, self.diagnose, self.close = store.write, store.diagnose, store.close
+    def __init__(self, whole: Any) -> None:
+        self._whole = whole
+
+    def __getattr__(self, name: str) -> Any:
+        part = getattr(self._whole, name)
+        return _NoPages(part) if name == "upkeep" else part
 
     @contextmanager
     def read(self) -> Generator[Any]:
-        with self._store.read() as unit:
-            upkeep = SimpleNamespace(last_run=unit.upkeep.last_run, memories=self._fail)
-            yield SimpleNamespace(partitions=unit.partitions, jobs=unit.jobs, upkeep=upkeep)
+        with self._whole.read() as unit:
+            yield _FailsToPage(unit)
 
-    def _fail(self, *_: object) -> Any:
+
+class _NoPages:
+    def __init__(self, upkeep: Any) -> None:
+        self._upkeep = upkeep
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._upkeep, name)
+
+    def memories(self, *_: object) -> Any:
         raise UnavailableError("the store does not answer")
