@@ -15,7 +15,7 @@ from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Memory, State
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 
@@ -37,13 +37,13 @@ _TICK = timedelta(microseconds=1)
 class Editor:
     """Changes memories within one unit of work, on behalf of `actor`."""
 
-    def __init__(self, parts: Parts, work: UnitOfWork, scope: Scope, actor: str) -> None:
-        self._parts, self._work, self._scope, self._actor = parts, work, scope, actor
+    def __init__(self, parts: Parts, work: UnitOfWork, visible: Visibility, actor: str) -> None:
+        self._parts, self._work, self._visible, self._actor = parts, work, visible, actor
         self.now = parts.clock.now()
 
     def get(self, memory_id: str) -> Memory:
         """The memory in any state but erased, as long as it has not expired. Raises `NotFoundError`."""
-        known = self._work.memories.get(self._scope.visibility, [memory_id])
+        known = self._work.memories.get(self._visible, [memory_id])
         found = [memory for memory in known if memory.expires_at is None or memory.expires_at > self.now]
         if not found:
             raise NotFoundError(f"there is no memory {memory_id!r} in this scope")
@@ -87,7 +87,7 @@ class Editor:
     def last_change(self, memory: Memory) -> HistoryEntry:
         """The newest change that was not taken back. Raises `ConflictError` when there is none."""
         undone: set[object] = set()
-        for entry in reversed(self._work.history.of(self._scope.visibility, memory.id)):
+        for entry in reversed(self._work.history.of(self._visible, memory.id)):
             if entry.action is Action.RESTORED:
                 undone.add(entry.after.get("undone"))
             elif entry.action in UNDOABLE and entry.id not in undone:
@@ -101,7 +101,7 @@ def update(
     """Change checked fields of a memory; a new text gets new vectors before the call returns."""
     ready = _Ready.of(parts, scope, memory_id, lambda _, memory: replace(memory, **changes))
     with parts.store.write() as work:
-        editor = Editor(parts, work, scope, actor)
+        editor = Editor(parts, work, scope.visibility, actor)
         old = editor.get(memory_id)
         new = replace(old, **changes)
         if new.valid_from and new.valid_to and new.valid_to <= new.valid_from:
@@ -125,7 +125,7 @@ def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, a
         raise InvalidInputError("a merge needs at least two different memories")
     ready = _Ready.of(parts, scope, wanted[0], lambda work, m: _merged(m, work.memories.get(visible, wanted[1:]), text))
     with parts.store.write() as work:
-        editor = Editor(parts, work, scope, actor)
+        editor = Editor(parts, work, scope.visibility, actor)
         first, *others = [editor.get(memory_id) for memory_id in wanted]
         if any((o.partition, o.private_agent) != (first.partition, first.private_agent) for o in others):
             raise InvalidInputError("only memories of the same level and owner can be merged")
@@ -159,11 +159,11 @@ def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
     """
 
     def restored(work: UnitOfWork, memory: Memory) -> Memory:
-        return with_fields(memory, Editor(parts, work, scope, actor).last_change(memory).before)
+        return with_fields(memory, Editor(parts, work, scope.visibility, actor).last_change(memory).before)
 
     ready = _Ready.of(parts, scope, memory_id, restored)
     with parts.store.write() as work:
-        editor = Editor(parts, work, scope, actor)
+        editor = Editor(parts, work, scope.visibility, actor)
         old = editor.get(memory_id)
         entry = editor.last_change(old)
         ready.put(parts, work, old, _restored(editor, old, entry))
@@ -179,7 +179,7 @@ def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
 def feedback(parts: Parts, scope: Scope, memory_id: str, *, is_relevant: bool, actor: str, reason: str = "") -> Memory:
     """A user's judgement: "still relevant" refreshes a memory as a use would; "outdated" ends its validity now."""
     with parts.store.write() as work:
-        editor = Editor(parts, work, scope, actor)
+        editor = Editor(parts, work, scope.visibility, actor)
         old = editor.get(memory_id)
         if is_relevant:
             work.memories.touch(old.partition, {old.id: 1}, editor.now)
