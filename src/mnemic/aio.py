@@ -28,17 +28,20 @@ from mnemic.api import (
 from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.config import Config
 from mnemic.engine.decay import DecayReport
+from mnemic.engine.end import EndReport
 from mnemic.engine.evict import EvictReport
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.import_logs import ImportReport
 from mnemic.engine.jobs import LISTED, WorkReport
+from mnemic.engine.reflect import ReflectReport
+from mnemic.engine.summarise import SummariseReport
 from mnemic.engine.why_not import WhyNot
 from mnemic.engine.worker import POLL_S, Told, Worker
 from mnemic.model.context import Context
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
-from mnemic.model.item import Item, Memory, Turn
+from mnemic.model.item import Item, Memory, Message, Turn
 from mnemic.model.job import Job, JobState
 from mnemic.model.profile import Profile, ProfileEntry
 from mnemic.model.query import Page
@@ -182,6 +185,22 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     async def doctor(self) -> Diagnosis:
         """As `Mnemic.doctor`."""
         return await self._run(self._mnemic.doctor)
+
+    async def window(self, scope: Scope, *, limit: int | None = None) -> builtins.list[Message]:
+        """As `Mnemic.window`."""
+        return await self._run(self._mnemic.window, scope, limit=limit)
+
+    async def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
+        """As `Mnemic.summarise`."""
+        return await self._run(self._mnemic.summarise, scope, is_flush=is_flush, is_dry_run=is_dry_run)
+
+    async def end(self, scope: Scope) -> EndReport:
+        """As `Mnemic.end`."""
+        return await self._run(self._mnemic.end, scope)
+
+    async def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
+        """As `Mnemic.reflect`."""
+        return await self._run(self._mnemic.reflect, scope, is_dry_run=is_dry_run)
 
     async def decay(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False

@@ -11,6 +11,7 @@ from mnemic.adapters.clocks.system import SystemClock
 from mnemic.adapters.indexes.graphs import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
 from mnemic.engine.parts import Parts
 from mnemic.errors import BackendError, ConfigError
@@ -28,14 +29,16 @@ def build(config: Config) -> Parts:
     embedders = _embedders(config)
     main, *further = embedders.values() or [None]
     llm = _llm(config)
+    store = _store(config)
     return Parts(
-        store=_store(config),
+        store=store,
         index=_spaces(config, len(further)),
         embedder=main,
         clock=SystemClock(),
         observer=CounterObserver(),
         reranker=_reranker(config, llm),
         llm=llm,
+        window=StoreWindow(store, ttl_s=config.settings.life.window_ttl_s),
         further_embedders=tuple(embedder for embedder in further if embedder is not None),
         writings=_writings(config, embedders),
         settings=config.settings,

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mnemic.engine.decay import DecayReport, decay
+from mnemic.engine.end import EndReport, end
 from mnemic.engine.evict import EvictReport, evict
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.inputs import check_choice
 from mnemic.engine.parts import Parts
+from mnemic.engine.reflect import ReflectReport, reflect
+from mnemic.engine.summarise import SummariseReport, summarise
+from mnemic.engine.window import window
+from mnemic.errors import InvalidInputError
+from mnemic.model.item import Message
 from mnemic.model.scope import Level, Scope
 
 
@@ -17,6 +23,36 @@ class LifeVerbs:
 
     _parts: Parts
     _actor: str
+
+    def window(self, scope: Scope, *, limit: int | None = None) -> list[Message]:
+        """The last messages of the scope's session, oldest first: at most `limit`, or the 20 that its window holds.
+
+        None when the session is unknown, or when nothing was written in it for two hours (`memory.window.ttl-minutes`).
+        """
+        return window(self._parts, scope, _counting(limit))
+
+    def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
+        """Make summaries of what has fallen out of the window of the scope's session, when it is at least a batch.
+
+        The worker does it by itself. With `is_flush`, of everything that is in no summary yet. Raises BackendError
+        when the language model fails; what was summarised before stays.
+        """
+        return summarise(self._parts, scope, actor=self._actor, is_flush=is_flush, is_dry_run=is_dry_run)
+
+    def end(self, scope: Scope) -> EndReport:
+        """End the scope's session: its session-level memories expire, and a job summarises what was said in it.
+
+        Ending it again changes nothing, and talking on in it is allowed.
+        """
+        return end(self._parts, scope, actor=self._actor)
+
+    def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
+        """Make a reflection of the newest summaries of the scope's session, and fill the profile with what lasts.
+
+        The worker does it after every ten summaries. With too few summaries, or no new one, nothing is made, and the
+        report says why. Raises BackendError when the language model fails.
+        """
+        return reflect(self._parts, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def decay(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
@@ -41,3 +77,9 @@ class LifeVerbs:
 
 def _checked(levels: Iterable[Level | str]) -> tuple[Level, ...]:
     return tuple(check_choice(Level, level, "levels") for level in levels)
+
+
+def _counting(limit: object) -> int | None:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise InvalidInputError(f"limit must be a whole number from 1, not {limit!r}")
+    return limit

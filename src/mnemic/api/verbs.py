@@ -275,6 +275,8 @@ class Mnemic(LifeVerbs, AbstractContextManager["Mnemic"]):
         self._parts.pool.shutdown(cancel_futures=True)
         self._parts.store.close()
         self._parts.index.close()
+        if self._parts.window is not None:
+            self._parts.window.close()
         for embedder in self._parts.embedders:
             embedder.close()
         if self._parts.reranker is not None:

@@ -19,6 +19,7 @@ from mnemic.cli import (
     profile,
     recall,
     remember,
+    session,
     tour,
     transfer,
     upkeep,
@@ -63,7 +64,7 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(help=HELP, epilog=EXAMPLES)(_options)
-    for part in (remember, recall, context, capture, transfer, life, upkeep, worker, configure, tour):
+    for part in (remember, recall, context, capture, transfer, session, life, upkeep, worker, configure, tour):
         part.register(app)
     _group(app, "memory", "List, add, show, change, judge and delete memories.", memory.register, edit.register)
     _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)

@@ -10,6 +10,7 @@ from datetime import datetime
 from mnemic.engine.echo import Heard
 from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.pending import add_if_pending
 from mnemic.errors import NotFoundError
 from mnemic.model.draft import MessageDraft
 from mnemic.model.item import Message, Role, Trust, Turn
@@ -45,6 +46,9 @@ def capture(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraf
         items = [(message.partition, message.id) for _, message in written]
         ready = None if vector_of is None else [vector_of[id(draft)] for draft, _ in written if vector_of]
         put_vectors(parts, work, items, ready, now)
+        if written:
+            add_if_pending(parts, work, scope.message_partition, scope.session or "", writer.said)
+    _push(parts, [message for _, message in written])
     parts.observer.count("mnemic.capture.messages", len(written))
     parts.observer.count("mnemic.capture.own_blocks", sum(turn.left_out for turn in turns))
     return turns
@@ -71,7 +75,14 @@ def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> T
         message = _message(known[0], draft, conversation.messages + 1, now)
         work.messages.add([(message, parts.terms(message.name, message.text))])
         put_vectors(parts, work, [(message.partition, message.id)], vectors, now)
+        add_if_pending(parts, work, message.partition, message.session, message.position)
+    _push(parts, [message])
     return replace(turn, messages=(*known, message))
+
+
+def _push(parts: Parts, messages: Sequence[Message]) -> None:
+    if parts.window is not None and messages:
+        parts.window.push(messages)
 
 
 def _turn(turn_id: str, messages: Sequence[Message]) -> Turn:
@@ -113,6 +124,11 @@ class _Writer:
         conversation = work.messages.conversation(self._partition, self._session, now)
         self._turns, self._messages = conversation.turns, conversation.messages
         self._known: dict[str, Message] = {}
+
+    @property
+    def said(self) -> int:
+        """How many messages the conversation has by now."""
+        return self._messages
 
     def heard(self, exchange: Heard) -> Turn:
         """The turn of what is new in an exchange."""

@@ -15,12 +15,13 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
 from mnemic.engine.question import Question, Selection
 from mnemic.engine.recall import answer
+from mnemic.engine.window import window
 from mnemic.errors import BackendError
 from mnemic.model.context import ChatMessage, Citation, Context, Placement
 from mnemic.model.item import Message, Role
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.recall import Hit, Recall
-from mnemic.model.scope import Scope, Visibility
+from mnemic.model.scope import Scope
 from mnemic.text.blocks import Language, facts_block, profile_block, working_block
 from mnemic.text.sanitise import neutralise_markers
 from mnemic.text.sentences import sentences
@@ -113,9 +114,7 @@ def _wide_limit(request: ContextRequest) -> int | None:
 def _history(parts: Parts, scope: Scope, request: ContextRequest) -> list[Message]:
     if scope.session is None or request.history_messages <= 0:
         return []
-    own = Visibility((scope.message_partition,), scope.agent)
-    with parts.store.read() as work:
-        messages = work.messages.latest(own, scope.session, request.history_messages)
+    messages = window(parts, scope, request.history_messages)
     messages = [message for message in messages if message.role in _SHOWN_ROLES]
     if messages and messages[-1].role is Role.USER and messages[-1].text.strip() == request.question.text.strip():
         return messages[:-1]  # captured already; it comes as the current message

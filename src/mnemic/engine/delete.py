@@ -30,6 +30,8 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
             "history": work.history.scrub(partition, [item_id]),
         }
         work.history.add([_deleted(partition, item_id, actor, reason, now)])
+    if messages and parts.window is not None:
+        parts.window.clear(partition, messages[0].session)
     return Receipt(now, counts)
 
 

@@ -8,8 +8,11 @@ from dataclasses import replace
 from mnemic.engine.decay import decay_partition
 from mnemic.engine.evict import evict_partition
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import DECAY, EMBED, EVICT
+from mnemic.engine.kinds import DECAY, EMBED, EVICT, REFLECT, SUMMARISE
 from mnemic.engine.parts import Parts
+from mnemic.engine.pending import pending
+from mnemic.engine.reflect import Reflecting
+from mnemic.engine.summarise import SUMMARIES_AT_ONCE, Summarising
 from mnemic.engine.vectors import fill_vectors, lacks_vectors
 from mnemic.errors import BadReplyError
 from mnemic.model.job import Job
@@ -49,9 +52,38 @@ def _onward(parts: Parts, job: Job, after: str | None) -> FollowUp:
     return lambda _: rest
 
 
+def _summarise(parts: Parts, job: Job) -> FollowUp:
+    """Some summaries of what is pending. What is left then, or came while this ran and found the job still running, is
+    the work of a next job.
+    """
+    session, life = str(job.payload["session"]), parts.settings.life
+    run = Summarising(parts, job.partition, session, SUMMARISE, may_fall_back=job.attempts >= life.llm_tries)
+    due = run.due(is_flush=bool(job.payload.get("is_flush")))
+    run.run(due, SUMMARIES_AT_ONCE)
+
+    def follow_up(unit: UnitOfWork) -> Sequence[Job]:
+        left = pending(unit, life, job.partition, session)
+        if left.after < due.until:
+            return [anew(job, parts.clock.now())]
+        return [replace(anew(job, parts.clock.now()), payload={"session": session})] if left.count else []
+
+    return follow_up
+
+
+def _reflect(parts: Parts, job: Job) -> FollowUp:
+    is_last = job.attempts >= parts.settings.life.llm_tries
+    run = Reflecting(parts, job.partition, str(job.payload["session"]), REFLECT, may_fall_back=is_last)
+    episodes, skipped = run.plan()
+    if not skipped:
+        run.run(episodes)
+    return lambda _: ()
+
+
 HANDLERS: Mapping[str, Handler] = {
     EMBED: _embed,
     DECAY: _decay,
     EVICT: _evict,
+    SUMMARISE: _summarise,
+    REFLECT: _reflect,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

@@ -13,7 +13,11 @@ SUMMARISED = "summarised"
 UNREFLECTED = "unreflected"
 """The counter of summaries made since the last reflection."""
 
-CURSORS = (SUMMARISED, UNREFLECTED)
+ENDED = "ended"
+"""The cursor behind the last message that was said when somebody ended the session; up to here nothing waits in a
+window."""
+
+CURSORS = (SUMMARISED, UNREFLECTED, ENDED)
 """Every cursor and counter of a conversation, by name."""
 
 

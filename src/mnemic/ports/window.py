@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from mnemic.model.item import Message
@@ -20,15 +20,22 @@ class Window(Protocol):
         ...
 
     def latest(self, partition: Partition, session: str, limit: int, now: datetime) -> list[Message]:
-        """The last `limit` messages of a session, oldest first; none when the last of them was said longer ago than the
-        window's time to live, or the session is unknown. Raises `BackendError` when neither copy nor store answers.
+        """The last `limit` messages of a session that are not erased, oldest first; none when the last of them was
+        written longer ago than the window's time to live, when the session is unknown, or `limit` is 0. Raises
+        `BackendError` when neither copy nor store answers.
         """
         ...
 
     def clear(self, partition: Partition, session: str) -> None:
-        """Let go of a copy of the session; the rows stay as they are."""
+        """Let go of a copy of the session, as after a message of it was erased; the rows stay as they are."""
         ...
 
     def close(self) -> None:
         """Let go of connections; closing twice is harmless."""
         ...
+
+
+def within_ttl(messages: Sequence[Message], now: datetime, ttl_s: float) -> list[Message]:
+    """The messages, or none when the last of them was written more than `ttl_s` seconds before `now`."""
+    is_open = bool(messages) and messages[-1].created_at >= now - timedelta(seconds=ttl_s)
+    return list(messages) if is_open else []

@@ -15,7 +15,7 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine import restore_export
 from mnemic.errors import ConflictError, NotFoundError, UnavailableError
-from mnemic.model.conversation import CURSORS
+from mnemic.model.conversation import SUMMARISED, UNREFLECTED
 from mnemic.model.item import Memory
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
@@ -40,7 +40,7 @@ def move(store: Store, *, was: int = 0, **cursors: int) -> None:
 def cursors(store: Store) -> list[int]:
     """Where the cursors of Anna's session stand."""
     with store.read() as work:
-        return [work.conversations.cursor(ANNA.message_partition, "s1", name) for name in CURSORS]
+        return [work.conversations.cursor(ANNA.message_partition, "s1", name) for name in (SUMMARISED, UNREFLECTED)]
 
 
 class TestLossless:

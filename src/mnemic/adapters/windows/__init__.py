@@ -1,0 +1,1 @@
+"""Windows: the last messages of a session."""

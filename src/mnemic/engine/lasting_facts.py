@@ -1,0 +1,75 @@
+"""Carries what users plainly said of themselves into their profile; what somebody set there by hand always stays.
+
+Only the user's own messages count, never what an assistant, a tool or a document says, and nothing where several people
+speak as the user. What a model proposes must stand in such a statement word for word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from mnemic.model.item import Message, Role, Trust
+from mnemic.model.profile import ProfileEntry
+from mnemic.model.scope import Partition
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.attributes import attributes, plain_statements
+from mnemic.text.prompts import STABLE_KEYS
+
+DERIVED_SOURCES = ("extraction", "curation", "reflection")
+"""The sources of profile entries that nobody set by hand."""
+
+Facts = Mapping[str, tuple[str, datetime]]
+"""Values by key, and when they were said."""
+
+_OWN_TRUST = (Trust.USER, Trust.IMPORTED)
+
+
+def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> Facts:
+    """What the user's own messages, in order, say that lasts; for other keys what was `proposed` and is proved."""
+    own = [m for m in messages if m.role is Role.USER and m.trust in _OWN_TRUST]
+    if len({message.name for message in own if message.name}) > 1:
+        return {}
+    found: dict[str, tuple[str, datetime]] = {}
+    for message in own:
+        found |= {key: (value, message.observed_at) for key, value in attributes(message.text).items()}
+    for key, value in proposed.items():
+        said = _last_said(own, value)
+        if key in STABLE_KEYS and key not in found and said is not None:
+            found[key] = (" ".join(value.split()), said)
+    return found
+
+
+def put_derived(work: UnitOfWork, partition: Partition, facts: Facts, *, source: str, now: datetime) -> dict[str, str]:
+    """Write facts into a profile; `updated_at` is when they were said. Entries that were set by hand, or that were said
+    later, stay. Returns what is new.
+    """
+    there = {entry.key: entry for entry in work.profiles.of(partition)}
+    new: list[ProfileEntry] = []
+    for key, (value, said_at) in facts.items():
+        old = there.get(key)
+        if old is None or (old.source in DERIVED_SOURCES and old.value != value and old.updated_at <= said_at):
+            new.append(ProfileEntry(partition, key, value, source, now, min(said_at, now)))
+    if new:
+        work.profiles.put(new)
+    return {entry.key: entry.value for entry in new}
+
+
+def _last_said(own: Sequence[Message], value: str) -> datetime | None:
+    """When a value was last part of a plain statement of the user, word for word; None when it never was."""
+    wanted = f" {_plain(value)} "
+    times = [
+        message.observed_at
+        for message in own
+        if wanted.strip() and any(_holds(statement, wanted) for statement in plain_statements(message.text))
+    ]
+    return times[-1] if times else None
+
+
+def _holds(statement: str, wanted: str) -> bool:
+    """Whole words where words have blanks around them."""
+    return (wanted if wanted.isascii() else wanted.strip()) in f" {_plain(statement)} "
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())

@@ -1,0 +1,138 @@
+"""Chooses the sentences that stand for a conversation: a summary without a language model, word for word.
+
+Pure. A sentence weighs what its words weigh: words that come up again in the conversation, names and numbers. What the
+user says of themselves goes before what others say; questions, code and greetings come last, and what was said already
+is not said again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mnemic.text.sentences import sentences
+
+OWN, OTHERS = 1.0, 0.6
+"""How much of its weight a sentence keeps by who said it."""
+
+FIRST_PERSON = 1.4
+SPECIFIC = 1.25
+QUESTION = 0.35
+CODE = 0.2
+LEAST = 0.3
+"""A sentence of less than this share of the best one's weight is not worth its room."""
+
+SAID_ALREADY = 0.7
+"""With so great a share of its words among those of the chosen ones, a sentence says nothing new."""
+
+_FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|my|mine|we|our)\b|我|咱", re.IGNORECASE)
+_SPECIFIC = re.compile(r"\d|(?<=\s)[A-Z][a-z]")
+_QUESTION = re.compile(r"[?？]\W*$|[吗呢]\W*$")
+_SMALL_TALK = re.compile(
+    r"\W*(?:(?:hi|hello|hey|thanks?|thank you|ok(?:ay)?|yes|yeah|no|sure|great|nice|cool|bye|goodbye|welcome|please"
+    r"|you're welcome|no problem|good (?:morning|evening|night|afternoon)|lol|haha|hmm)\b\W*"
+    r"|(?:你好|您好|谢谢|多谢|好的|嗯|是的|再见|早上好|晚上好|晚安|哈|不客气|没问题)\W*)+"
+    r"(?:there|you|so much|very much|a lot)?\W*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What one person said at once; `is_own`: the user did."""
+
+    text: str
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Characters `start` to `end` (half-open) of the passage at `place`; `is_cut`: the sentence goes on."""
+
+    place: int
+    start: int
+    end: int
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    excerpt: Excerpt
+    text: str
+    terms: tuple[str, ...]
+    weight: float
+
+
+def extract(
+    passages: Sequence[Passage],
+    terms: Callable[[str], Sequence[str]],
+    size: Callable[[str], int],
+    limit: int,
+) -> list[Excerpt]:
+    """The sentences that together stay within `limit` (as `size` counts), in the order of the conversation.
+
+    `terms` gives the words of a text that carry meaning, each once. When even the best sentence is too long, it is cut.
+    Nothing but greetings and signs gives nothing.
+    """
+    ranked = sorted(_weighed(passages, terms), key=lambda each: (-each.weight, each.excerpt.place, each.excerpt.start))
+    chosen: list[Excerpt] = []
+    said: set[str] = set()
+    left = limit
+    for each in ranked:
+        length = size(each.text)
+        if each.weight < LEAST * ranked[0].weight:
+            break
+        if length > left or len(said.intersection(each.terms)) >= SAID_ALREADY * len(each.terms):
+            continue
+        chosen.append(each.excerpt)
+        said.update(each.terms)
+        left -= length
+    if not chosen and ranked:
+        chosen.append(_cut(ranked[0], size, limit))
+    return sorted(chosen, key=lambda excerpt: (excerpt.place, excerpt.start))
+
+
+def _weighed(passages: Sequence[Passage], terms: Callable[[str], Sequence[str]]) -> list[_Sentence]:
+    """Every sentence that says anything, with its weight."""
+    found: list[tuple[Excerpt, str, tuple[str, ...]]] = []
+    for place, passage in enumerate(passages):
+        for start, end in sentences(passage.text):
+            text = passage.text[start:end]
+            if words := tuple(terms(text)):
+                found.append((Excerpt(place, start, end), text, words))
+    times = Counter(word for _, _, words in found for word in words)
+    weighed: list[_Sentence] = []
+    for excerpt, text, words in found:
+        if _SMALL_TALK.fullmatch(text):
+            continue
+        meaning = sum(1.0 + math.log(times[word]) for word in words) / math.sqrt(len(words) + 2.0)
+        weighed.append(_Sentence(excerpt, text, words, meaning * _form(text, is_own=passages[excerpt.place].is_own)))
+    return weighed
+
+
+def _form(text: str, *, is_own: bool) -> float:
+    weight = OWN if is_own else OTHERS
+    if is_own and _FIRST_PERSON.search(text):
+        weight *= FIRST_PERSON
+    if _SPECIFIC.search(text):
+        weight *= SPECIFIC
+    if _QUESTION.search(text):
+        weight *= QUESTION
+    if "```" in text:
+        weight *= CODE
+    return weight
+
+
+def _cut(sentence: _Sentence, size: Callable[[str], int], limit: int) -> Excerpt:
+    """The longest beginning of a sentence that fits, by halving; at a blank where there is one."""
+    fits, too_long = 1, len(sentence.text)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        fits, too_long = (middle, too_long) if size(sentence.text[:middle]) <= limit else (fits, middle)
+    blank = sentence.text.rfind(" ", 0, fits + 1)
+    end = blank if blank > fits // 2 else fits
+    start = sentence.excerpt.start
+    return Excerpt(sentence.excerpt.place, start, start + end, is_cut=True)
