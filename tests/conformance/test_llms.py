@@ -6,8 +6,8 @@ The model comes with the extra `llama-cpp`; its file is put together once in the
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -15,8 +15,8 @@ from mnemic.adapters.llms.chat_client import ChatEndpoint
 from mnemic.adapters.llms.llama_cpp import LlamaCppLlm, packaged_model
 from mnemic.adapters.llms.openai import OpenAILlm
 from mnemic.adapters.llms.scripted import ScriptedLlm
-from mnemic.errors import BackendError, InvalidInputError
-from mnemic.model.llm import Completion, Finish, Prompt
+from mnemic.errors import BackendError, BadReplyError, InvalidInputError, TimedOutError, UnsupportedError
+from mnemic.model.llm import Completion, Finish, Piece, Prompt, ToolSpec
 from mnemic.ports.llm import Llm
 from mnemic.testing.llm_contract import LlmContract, ask, closing
 
@@ -75,8 +75,29 @@ class TestLlamaCpp(LlmContract):
         assert usage.prompt_tokens > 0
         assert usage.completion_tokens > 0
 
+    def test_who_waits_for_its_turn_waits_no_longer_than_its_deadline(self, llm: Llm):
+        stream = cast("Generator[Piece]", llm.stream(ask("Count to ninety.", max_tokens=40)))
+        next(stream)
+        with pytest.raises(TimedOutError):
+            llm.complete(ask("Tea?", timeout_s=0.05))
+        stream.close()
+
+    def test_half_a_surrogate_in_a_prompt_is_no_failure(self, llm: Llm):
+        assert llm.complete(ask("Tea \ud800?", max_tokens=1)).usage.calls == 1
+
     def test_a_schema_that_no_grammar_can_express_is_left_out(self, llm: Llm):
         assert llm.complete(ask("Tea?", schema={"type": "no such type"}, max_tokens=1)).usage.calls == 1
+
+
+def test_what_a_chat_template_refuses_is_told():
+    refusing = "{% if messages[0]['content'] == 'Tea?' %}{{ raise_exception('no tea') }}{% endif %}"
+    llm = LlamaCppLlm(context_tokens=CONTEXT_TOKENS, threads=1, template=refusing + "{{ messages[0]['content'] }}")
+    with pytest.raises(UnsupportedError):
+        llm.complete(ask("Tea?", tools=(ToolSpec("weather", "", {"type": "object"}),)))
+    with pytest.raises(BadReplyError):
+        llm.complete(ask("Tea?"))
+    assert llm.complete(ask("Milk?")).usage.calls == 1
+    llm.close()
 
 
 class TestScripted(LlmContract):

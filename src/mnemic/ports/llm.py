@@ -31,8 +31,9 @@ class Llm(Protocol):
     Both calls raise `UnavailableError` when it does not answer, `TimedOutError` when the reply is not whole within
     `Prompt.timeout_s`, `RateLimitedError` when it asks to slow down, `BadReplyError` when what comes back is not a
     reply (broken JSON around it, no choices, a stream that ends in the middle), `UnsupportedError` for tools it cannot
-    take, `InvalidInputError` for a prompt longer than its context. What the text says is the caller's affair: it may be
-    empty, cut, or not the JSON that was asked for.
+    take, `InvalidInputError` for a prompt longer than its context, and `ConfigError` for what only a person can mend: a
+    wrong key, a model that is not there. What the text says is the caller's affair: it may be empty, cut, or not the
+    JSON that was asked for; `mnemic.text.replies` reads it.
     """
 
     @property
@@ -50,8 +51,8 @@ class Llm(Protocol):
         ...
 
     def stream(self, prompt: Prompt) -> Iterator[Piece]:
-        """The reply in pieces as they arrive; the last piece holds the completion. Closing the iterator early ends the
-        request.
+        """The reply in pieces as they arrive; the last piece holds the completion. The request begins with the first
+        piece that is asked for, and closing the iterator early ends it.
         """
         ...
 

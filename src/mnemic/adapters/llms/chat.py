@@ -152,15 +152,20 @@ def error_of(event: object) -> str | None:
 
 
 def _message(message: PromptMessage) -> dict[str, object]:
-    entry: dict[str, object] = {"role": message.role.value, "content": message.content}
+    entry: dict[str, object] = {"role": message.role.value, "content": _sendable(message.content)}
     if message.tool_calls:
         entry["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _sendable(call.arguments)}}
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
         entry["tool_call_id"] = message.tool_call_id
     return entry
+
+
+def _sendable(text: str) -> str:
+    """The text as UTF-8 can carry it: half a surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _tool(tool: ToolSpec) -> dict[str, object]:

@@ -20,7 +20,14 @@ from mnemic.adapters.extras import import_extra
 from mnemic.adapters.llms.chat import Assembly, Dialect, Form, error_of, request
 from mnemic.adapters.llms.deadline import Deadline
 from mnemic.adapters.model_servers import is_too_long
-from mnemic.errors import BackendError, BadReplyError, ConfigError, InvalidInputError, TimedOutError, UnavailableError
+from mnemic.errors import (
+    BadReplyError,
+    ConfigError,
+    InvalidInputError,
+    TimedOutError,
+    UnavailableError,
+    UnsupportedError,
+)
 from mnemic.model.llm import Completion, Piece, Prompt
 from mnemic.ports.llm import Llm, LlmCapabilities
 
@@ -139,12 +146,18 @@ class LlamaCppLlm:
             run.events.put(None)
         except ConfigError as error:
             run.events.put(error)
-        except (ValueError, RuntimeError, OSError) as error:
-            failure = BackendError(f"{self.name} failed ({type(error).__name__})")
-            failure.__cause__ = error
-            run.events.put(failure)
+        except ValueError as error:
+            run.events.put(self._refusal(prompt, error))
+        except (RuntimeError, OSError) as error:
+            run.events.put(UnavailableError(f"{self.name} failed ({type(error).__name__})"))
         finally:
             self._turn.release()
+
+    def _refusal(self, prompt: Prompt, error: ValueError) -> Exception:
+        """What it means that the model would not begin."""
+        if prompt.tools:
+            return UnsupportedError(f"{self.name} takes no tools like these", capability="tools")
+        return BadReplyError(f"{self.name} did not take the prompt ({type(error).__name__})")
 
     def _body(self, prompt: Prompt, form: Form) -> dict[str, object]:
         body = request(self.name, prompt, Dialect(form=form), is_stream=True)
@@ -169,7 +182,8 @@ class LlamaCppLlm:
             try:
                 self._loaded = self._package.Server(given)
             except RuntimeError as error:
-                raise ConfigError(f"llm llama-cpp: {path} cannot be loaded; is it a GGUF model?") from error
+                told = "is it a GGUF model, and the template one?" if self._template else "is it a GGUF model?"
+                raise ConfigError(f"llm llama-cpp: {path} cannot be loaded; {told}") from error
         return self._loaded
 
     def _check(self, event: object) -> None:
