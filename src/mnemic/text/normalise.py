@@ -16,6 +16,13 @@ KEY_CHARACTERS = 200
 
 DIGEST_PREFIX = "sha256:"
 
+_MARKS = str.maketrans({"\u2014": " ", "\u2026": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
+"""Typographic marks as what they stand for; a dash of a sentence and an ellipsis part words."""
+
+_BEFORE = "\"'([{\u201e\u00ab\u00bb\u300c\u300e\u3010"
+_BEHIND = "\"')]}.,;:!\u00ab\u00bb\u3001\u3002\u300d\u300f\u3011"
+_ALONE = "\"'.,;:!\u2013\u3001\u3002"
+
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -53,19 +60,28 @@ def normalise(text: str) -> str:
 
 
 def dedup_key(text: str) -> str:
-    """The key under which two texts are the same: a Unicode-aware lower(trim(text)).
+    """The key under which two texts are the same: a Unicode-aware lower(trim(text)) of their words.
 
     Equal for texts that differ in case (Unicode case folding), full or half width, Unicode composition (canonical
-    equivalence) and in runs of white space around or between words, and in nothing else: punctuation, accents and
-    invisible characters count.
+    equivalence), in runs of white space around or between words, and in the punctuation around words (full stops,
+    commas, colons, exclamation marks, quotes, brackets, dashes of a sentence), and in nothing else: accents, invisible
+    characters, question marks, and marks inside of words, numbers and names (1.5, -5, C++, .env, f(x)) count.
     The key itself has at most 200 characters and can be stored in any database: where it would be longer, hold a NUL or
     a lone surrogate, or look like a digest, it is "sha256:" and 64 hexadecimal digits of the full form.
     """
     folded = text.casefold()
     if not text.isascii():
         narrow = unicodedata.normalize("NFD", text.translate(_WIDTH))
-        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", narrow.casefold()))
-    key = " ".join(folded.split())
+        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", narrow.casefold())).translate(_MARKS)
+    words = folded.split()
+    key = " ".join(bare for word in words if (bare := _bare(word))) or " ".join(words)
     if len(key) <= KEY_CHARACTERS and not key.startswith(DIGEST_PREFIX) and not _UNSTORABLE.search(key):
         return key
     return DIGEST_PREFIX + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _bare(word: str) -> str:
+    """A word without the punctuation around it; "" for punctuation that stands alone, but :-) stays what it is."""
+    if word.isalnum():
+        return word
+    return word.strip(_ALONE) and (word.lstrip(_BEFORE).rstrip(_BEHIND) or word)
