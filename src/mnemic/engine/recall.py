@@ -22,6 +22,7 @@ from mnemic.model.item import Item, Memory
 from mnemic.model.query import Order
 from mnemic.model.recall import Contribution, Hit, Recall
 from mnemic.model.scope import Scope, Visibility
+from mnemic.text.asking import Asking
 
 _BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be valid
 _WORD = re.compile(r"\w+")
@@ -79,7 +80,7 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemV
     found = search(parts, query)
     if question.min_similarity is not None:
         return by_similarity(found, question.min_similarity)
-    return by_relevance(found, parts.settings.weights)
+    return by_relevance(found, parts.settings.weights, Asking.of(question.text))
 
 
 def _allowed(parts: Parts, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:

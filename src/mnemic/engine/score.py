@@ -6,6 +6,7 @@ Features, each normalised over the rows that the question may see:
     dense       cosine to the question, as standard deviations above the mean, the best over the embedding spaces; 0 for
                 a row without a vector
     importance  as stored, around 0.5
+    dated       how well the time it was said fits the dates that the question names, 0 to 1; only where it names some
     rerank      of what a reranker judged: standard deviations above the lowest it gave (see `engine.refine`)
 
 and of a message, because what a short one means stands around it:
@@ -16,6 +17,7 @@ and of a message, because what a short one means stands around it:
     answer          keyword_before where the message before asks a question
     author_named    1 where the question names its author
     assistant       1 where an assistant or a tool says it
+    assistant_asked   the same, only where the question asks for what the assistant said
 
 The first three lines are weighted by exp(-length / 80 terms): a long message speaks for itself.
 """
@@ -32,13 +34,17 @@ from mnemic.model.candidates import Candidates, Floats
 from mnemic.model.recall import Contribution
 from mnemic.model.settings import Weights
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics
+from mnemic.ranking.dates import fitting
 from mnemic.ranking.fusion import Population, linear, zscores
+from mnemic.text.asking import Asking
 
 NEUTRAL_IMPORTANCE = 0.5
 SPEAKS_FOR_ITSELF_TERMS = 80.0
 FULL_SHARE = 3.0
 """A row that reaches a third of the highest BM25 that the question's terms could give counts in full: one occurrence of
 every term in a row of average length reaches 0.45."""
+
+NOTHING_MORE = Asking()
 
 NEIGHBOURS = 2
 """How many messages before and after a candidate are needed to score it."""
@@ -70,8 +76,8 @@ class Scored:
         return sum(contribution.points for contribution in self.contributions(place))
 
 
-def by_relevance(candidates: Candidates, weights: Weights) -> Scored:
-    """Scores from all features."""
+def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTHING_MORE) -> Scored:
+    """Scores from all features; `asking` is what the question says beside its words."""
     keyword, dense = _keyword(candidates), _dense(candidates)
     features = {
         "keyword": keyword,
@@ -79,6 +85,10 @@ def by_relevance(candidates: Candidates, weights: Weights) -> Scored:
         "importance": candidates.importances - np.float32(NEUTRAL_IMPORTANCE),
         **_talk(candidates, keyword, dense),
     }
+    if asking.dates:
+        features["dated"] = fitting(candidates.observed, asking.dates)
+    if asking.is_of_assistant and "assistant" in features:
+        features["assistant_asked"] = features["assistant"]
     return _scored(candidates, features, {name: weights.of(name) for name in features})
 
 

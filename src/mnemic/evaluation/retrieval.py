@@ -54,7 +54,7 @@ class RetrievalOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Space:
+class Space:
     """One user: what that user's memory holds, and what it is asked."""
 
     user: str
@@ -72,17 +72,17 @@ def run_retrieval(
     counts as not found. Rows with blank text are never stored.
     """
     options, told = options or RetrievalOptions(), progress or _silent
-    spaces = _spaces(dataset)
+    spaces = spaces_of(dataset)
     rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
-    stored = asked = 0
+    kept = asked = 0
     with _opened(options) as mnemic:
         for space in spaces:
             ids: dict[str, list[str]] = {}
-            for batch in _stored(mnemic, space, options.batch):
+            for batch in stored(mnemic, space, options.batch):
                 for item_id, corpus_id in batch:
                     ids.setdefault(item_id, []).append(corpus_id)
-                stored += len(batch)
-                told("store", stored, rows)
+                kept += len(batch)
+                told("store", kept, rows)
             for question in space.questions:
                 yield _asked(mnemic, space, question, ids, options.limit)
                 asked += 1
@@ -140,7 +140,8 @@ def _check_empty(parts: Parts) -> None:
             raise InvalidInputError("the store of an evaluation must be empty, and this one holds memories already")
 
 
-def _spaces(dataset: Dataset) -> list[_Space]:
+def spaces_of(dataset: Dataset) -> list[Space]:
+    """A space for every group that is asked about, or for every question where each has its haystack."""
     by_group: dict[str, list[CorpusRow]] = {}
     by_session: dict[str, list[CorpusRow]] = {}
     for row in dataset.corpus:
@@ -149,16 +150,16 @@ def _spaces(dataset: Dataset) -> list[_Space]:
             by_session.setdefault(row.session or "", []).append(row)
     if dataset.haystacks is not None:
         return [
-            _Space(q.id, [row for s in dataset.haystacks[q.id] for row in by_session.get(s, ())], [q])
+            Space(q.id, [row for s in dataset.haystacks[q.id] for row in by_session.get(s, ())], [q])
             for q in dataset.questions
         ]
     asked: dict[str, list[LabelledQuestion]] = {}
     for question in dataset.questions:
         asked.setdefault(question.group, []).append(question)
-    return [_Space(group, by_group.get(group, ()), questions) for group, questions in asked.items()]
+    return [Space(group, by_group.get(group, ()), questions) for group, questions in asked.items()]
 
 
-def _stored(mnemic: Mnemic, space: _Space, batch: int) -> Iterator[list[tuple[str, str]]]:
+def stored(mnemic: Mnemic, space: Space, batch: int) -> Iterator[list[tuple[str, str]]]:
     """Store the rows of a space; yields (id of the item, id of the corpus row) as they become durable."""
     sessions: dict[str, list[CorpusRow]] = {}
     documents: list[CorpusRow] = []
@@ -198,7 +199,7 @@ def _document(row: CorpusRow) -> Mapping[str, object]:
 
 
 def _asked(
-    mnemic: Mnemic, space: _Space, question: LabelledQuestion, ids: Mapping[str, Sequence[str]], limit: int
+    mnemic: Mnemic, space: Space, question: LabelledQuestion, ids: Mapping[str, Sequence[str]], limit: int
 ) -> Ranking:
     scope = Scope(user=space.user)
     start = time.perf_counter()

@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Level
+
+
+@cache
+def coefficients() -> Mapping[str, float]:
+    """The coefficients of the linear score that come with the package, by feature: `weights.json`, which also says how
+    they were made and from which data under which licences.
+    """
+    import json
+
+    text = Path(__file__).with_name("weights.json").read_text(encoding="utf-8")
+    return json.loads(text)["coefficients"]
+
+
+def _shipped(feature: str) -> float:
+    """The default of a weight: read from the file when the first `Weights` is made, not on import."""
+    return field(default_factory=lambda: coefficients()[feature])
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Coefficients of the linear score; each multiplies the feature of its name (see `engine.score`).
 
-    Round numbers, the same for every kind of data, chosen on a plateau: doubling or halving any one of them moves no
-    development set by more than about two points. Where they come from: docs/decisions/0007-ranking.md.
+    One set for every kind of data, made by `benchmarks/fit/run.py`; any of them can be set otherwise. What each is
+    worth, and on which sets: docs/decisions/0007-ranking.md.
     """
 
-    keyword: float = 1.1
-    dense: float = 1.0
-    keyword_before: float = 0.25
-    keyword_after: float = 0.35
-    dense_before: float = 0.1
-    dense_after: float = 0.45
-    keyword_around: float = 0.15
-    dense_around: float = 0.1
-    session_keyword: float = 0.5
-    session_dense: float = 0.3
-    answer: float = 0.5
-    author_named: float = 3.0
-    assistant: float = -2.0
-    importance: float = 0.1
+    keyword: float = _shipped("keyword")
+    dense: float = _shipped("dense")
+    keyword_before: float = _shipped("keyword_before")
+    keyword_after: float = _shipped("keyword_after")
+    dense_before: float = _shipped("dense_before")
+    dense_after: float = _shipped("dense_after")
+    keyword_around: float = _shipped("keyword_around")
+    dense_around: float = _shipped("dense_around")
+    session_keyword: float = _shipped("session_keyword")
+    session_dense: float = _shipped("session_dense")
+    answer: float = _shipped("answer")
+    author_named: float = _shipped("author_named")
+    assistant: float = _shipped("assistant")
+    assistant_asked: float = _shipped("assistant_asked")
+    dated: float = _shipped("dated")
+    importance: float = _shipped("importance")
 
     def of(self, feature: str) -> float:
         """The coefficient of a feature."""
