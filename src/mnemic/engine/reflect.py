@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from mnemic.engine.derive import Derived, add_derived, derived_memory
 from mnemic.engine.digest import Source, by_model, by_rules
@@ -75,11 +76,11 @@ class Reflecting:
         self._visible = Visibility((partition,), None)
 
     def plan(self) -> tuple[list[Memory], str]:
-        """The newest summaries of the session, oldest first; and why no reflection is made of them, or ""."""
+        """The last summaries of the session in its order; and why no reflection is made of them, or ""."""
         most = self._parts.settings.life.reflection_episodes
         least = -(-most // 2)
         with self._parts.store.read() as work:
-            episodes = self._newest(work, Kind.SUMMARY, most)[::-1]
+            episodes = sorted(self._with(work, Kind.SUMMARY, "session", self._session), key=_place)[-most:]
             is_known = self._is_known(work, episodes)
         if len(episodes) < least:
             _log.debug("session %s: %d summaries, at least %d make a reflection", self._session, len(episodes), least)
@@ -151,14 +152,21 @@ class Reflecting:
         return lasting_facts(messages, proposed)
 
     def _is_known(self, work: UnitOfWork, episodes: Sequence[Memory]) -> bool:
-        """True when the last reflection of the session was made of the newest of these summaries."""
-        last = self._newest(work, Kind.REFLECTION, 1)
-        return bool(last) and bool(episodes) and last[0].metadata.get(NEWEST) == episodes[-1].id
+        """True when there is a reflection of the session whose newest summary is the newest of these."""
+        newest = episodes[-1].id if episodes else ""
+        return bool(newest) and bool(self._with(work, Kind.REFLECTION, NEWEST, newest))
 
-    def _newest(self, work: UnitOfWork, kind: Kind, limit: int) -> list[Memory]:
-        of_session = Condition(("metadata", "session"), "eq", self._session)
-        now = self._parts.clock.now()
-        return work.memories.list(self._visible, MemoryQuery(now=now, kinds=(kind,), filter=of_session, limit=limit))
+    def _with(self, work: UnitOfWork, kind: Kind, key: str, value: str) -> list[Memory]:
+        """The memories of a kind whose metadata has a value under a key."""
+        query = MemoryQuery(
+            now=self._parts.clock.now(), kinds=(kind,), filter=Condition(("metadata", key), "eq", value)
+        )
+        return work.memories.list(self._visible, query)
+
+
+def _place(summary: Memory) -> tuple[int, datetime]:
+    """Where it stands in the conversation."""
+    return covered(summary)[1], summary.created_at
 
 
 def _lines(source: Source) -> list[Source]:

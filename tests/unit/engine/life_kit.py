@@ -1,0 +1,77 @@
+"""A Mnemic with a language model that follows a script, for tests of summaries and reflections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from mnemic.adapters.indexes.scan import ScanIndex
+from mnemic.adapters.llms.scripted import Script, ScriptedLlm
+from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.api import Mnemic
+from mnemic.engine.parts import Parts
+from mnemic.engine.summarise import covered
+from mnemic.model.item import Kind, Memory
+from mnemic.model.job import Job, JobState
+from mnemic.model.life import LifeSettings
+from mnemic.model.llm import Prompt
+from mnemic.model.scope import Scope
+from mnemic.model.settings import Settings
+from mnemic.ports.store import Store
+from tests.unit.engine.kit import ANNA, Clock
+
+ALL = (JobState.PENDING, JobState.RUNNING, JobState.DONE, JobState.DEAD)
+Answers = Iterable[Script] | Callable[[Prompt], Script]
+
+
+def parts_over(store: Store, clock: Clock, llm: ScriptedLlm | None = None, settings: Settings | None = None) -> Parts:
+    """Parts without an embedder."""
+    return Parts(store, ScanIndex(), None, clock, CounterObserver(), llm=llm, settings=settings or Settings())
+
+
+def opened(
+    store: Store, clock: Clock, answers: Answers | None = None, *, settings: Settings | None = None
+) -> tuple[Mnemic, ScriptedLlm]:
+    """A Mnemic over a store; without `answers` it has no language model, and the other one is never asked."""
+    llm = ScriptedLlm([] if answers is None else answers)
+    parts = parts_over(store, clock, None if answers is None else llm, settings)
+    return Mnemic(parts, actor="tester"), llm
+
+
+def small(**life: float) -> Settings:
+    """A window of 2 messages, batches of 2, a reflection after 4 summaries, made of 4, unless told otherwise."""
+    numbers = {"window_messages": 2, "summary_batch": 2, "reflection_threshold": 4, "reflection_episodes": 4, **life}
+    return Settings(life=LifeSettings(**numbers))  # pyright: ignore[reportArgumentType]
+
+
+def numbered() -> Callable[[Prompt], Script]:
+    """Answers that differ: a summary, or a reflection where one is asked for."""
+    count = 0
+
+    def answer(prompt: Prompt) -> Script:
+        nonlocal count
+        count += 1
+        return f'{{"reflection": "Anna likes boats, {count}."}}' if prompt.schema else f"Summary number {count}."
+
+    return answer
+
+
+def say(mnemic: Mnemic, number: int, scope: Scope = ANNA, start: int = 1) -> None:
+    """Capture messages, each by itself: the user tells of boat 1, 2, 3."""
+    for place in range(start, start + number):
+        mnemic.capture(scope, user=f"I bought the boat {place} in harbour {place}.")
+
+
+def made(mnemic: Mnemic, kind: Kind = Kind.SUMMARY, scope: Scope = ANNA) -> list[Memory]:
+    """The memories of a kind, in the order of what they were made of."""
+    found = mnemic.list(scope, kinds=[kind], limit=200).memories
+    return sorted(found, key=lambda memory: (memory.created_at, covered(memory)))
+
+
+def positions(memories: Sequence[Memory]) -> list[tuple[int, int]]:
+    """The first and the last position that each covers."""
+    return sorted(covered(memory) for memory in memories)
+
+
+def jobs(mnemic: Mnemic, kind: str, scope: Scope = ANNA) -> list[Job]:
+    """All jobs of a kind, oldest first."""
+    return [job for job in mnemic.jobs.list(scope, states=ALL, limit=1000) if job.kind == kind]
