@@ -39,7 +39,10 @@ _WORDS = re.compile(
     rf"\b(?P<name>{_NAME})\b\.?"
     r"(?:\s+(?P<after>\d{1,2})(?:st|nd|rd|th)?\b(?!\d))?(?:,?\s+(?:of\s+|de\s+|del\s+)?(?P<year>\d{4})\b)?"
 )
-_CHINESE = re.compile(r"(?:(\d{4})\s*年\s*)?(?<!\d)(\d{1,2})\s*月(?:\s*(\d{1,2})\s*[日号號])?")
+_NUMERALS = {name: number for number, name in enumerate((*"一二三四五六七八九十", "十一", "十二"), start=1)}
+_CHINESE = re.compile(
+    r"(?:(\d{4})\s*年\s*)?(?<!\d)(\d{1,2}|十[一二]?|[一二三四五六七八九])\s*月(?:\s*(\d{1,2})\s*[日号號])?"
+)
 _LAST_MONTH, _LAST_DAY = 12, 31
 
 _SAID = (
@@ -89,7 +92,7 @@ def _dates(folded: str) -> Iterator[Date]:
         if day or found["year"] or found["lead"]:
             yield from _date(found["year"], _MONTH_OF[found["name"]], day)
     for found in _CHINESE.finditer(folded) if "月" in folded else ():
-        yield from _date(found[1], int(found[2]), found[3])
+        yield from _date(found[1], _NUMERALS.get(found[2]) or int(found[2]), found[3])
 
 
 def _date(year: str | None, month: int, day: str | None) -> Iterator[Date]:

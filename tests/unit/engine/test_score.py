@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from mnemic.engine.score import by_relevance, by_similarity
 from mnemic.model.candidates import Candidates, Surroundings
 from mnemic.model.settings import Weights
+from mnemic.text.asking import Asking
 
 
 def candidates(
@@ -99,7 +100,7 @@ def talk(**changes: object) -> Surroundings:
     return Surroundings(**arrays)
 
 
-def features(surroundings: Surroundings, **changes: object) -> dict[str, list[float]]:
+def features(surroundings: Surroundings, asking: str = "", **changes: object) -> dict[str, list[float]]:
     """The features of four candidates of which the second holds the only query term."""
     values: dict[str, Any] = {
         "ids": np.array(list("abcd"), dtype=np.object_),
@@ -118,7 +119,7 @@ def features(surroundings: Surroundings, **changes: object) -> dict[str, list[fl
         "surroundings": surroundings,
         **changes,
     }
-    scored = by_relevance(Candidates(**values), Weights())
+    scored = by_relevance(Candidates(**values), Weights(), Asking.of(asking))
     return {name: column.tolist() for name, column in scored.features.items()}
 
 
@@ -166,3 +167,22 @@ def test_what_is_no_message_has_nothing_from_its_surroundings():
     assert all(
         found[name][2] == found[name][3] == 0 for name in found if name not in ("keyword", "dense", "importance")
     )
+
+
+def test_what_was_said_when_the_question_says_has_the_evidence_of_the_date():
+    observed = np.array(["2023-05-08", "2023-05-30", "2023-06-01", "2022-05-08"], dtype="datetime64[us]")
+    dated = features(talk(), "What did she say on 7 May 2023?", observed=observed.astype(np.int64))
+    assert dated["dated"] == [1.0, 0.5, 0.0, 0.0]
+    assert "dated" not in features(talk(), "What did she say?", observed=observed.astype(np.int64))
+
+
+def test_who_asks_for_the_reply_of_the_assistant_gets_it_and_others_do_not():
+    where = talk(is_assistant=[0, 1, 0, 1])
+    asked = features(where, "What did you recommend?")
+    assert asked["assistant_asked"] == asked["assistant"] == [0, 1, 0, 1]
+    assert "assistant_asked" not in features(where, "What did I buy?")
+
+
+def test_every_feature_has_a_weight_and_every_weight_a_feature():
+    found = features(talk(is_assistant=[0, 1, 0, 1]), "What did you say in May?")
+    assert set(found) == {field.name for field in fields(Weights)}

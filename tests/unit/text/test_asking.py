@@ -1,0 +1,68 @@
+"""What a question says beside its words: dates, and whether it comes back to what the assistant said."""
+
+from __future__ import annotations
+
+import pytest
+
+from mnemic.text.asking import Asking, Date
+
+
+@pytest.mark.parametrize(
+    "text, date",
+    [
+        ("Where were we on 2023-05-07?", Date(2023, 5, 7)),
+        ("Where were we on 07.05.2023?", Date(2023, 5, 7)),
+        ("Where were we on 7 May 2023?", Date(2023, 5, 7)),
+        ("Where were we on May 7th, 2023?", Date(2023, 5, 7)),
+        ("What did we do on the 7th of May?", Date(None, 5, 7)),
+        ("What did Ana paint in May?", Date(None, 5, None)),
+        ("What did Ana paint in May 2023?", Date(2023, 5, None)),
+        ("What happened in 2023-05?", Date(2023, 5, None)),
+        ("Was haben wir am 7. Mai 2023 gekauft?", Date(2023, 5, 7)),
+        ("¿Qué compré el 7 de mayo de 2023?", Date(2023, 5, 7)),
+        ("Qu'est-ce que j'ai dit en août ?", Date(None, 8, None)),
+        ("2023年5月7日我去了哪裡？", Date(2023, 5, 7)),
+        ("我5月去了哪里？", Date(None, 5, None)),
+        ("他十二月在準備什麼？", Date(None, 12, None)),
+    ],
+)
+def test_dates_are_known_however_they_are_written(text: str, date: Date):
+    assert Asking.of(text).dates == (date,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["May I ask something?", "Who will march?", "What was on 2023-13-01?", "Version 10.20.3000", "In 2022?", ""],
+)
+def test_words_and_numbers_that_are_no_dates_are_left_alone(text: str):
+    assert Asking.of(text).dates == ()
+
+
+def test_several_dates_are_told_in_order_and_once():
+    found = Asking.of("Between 3 June 2023 and 5 June 2023, or on 3 June 2023?")
+    assert found.dates == (Date(2023, 6, 3), Date(2023, 6, 5))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which hotel did you recommend?",
+        "What was the name you had mentioned?",
+        "Can you remind me of the brand?",
+        "In our previous conversation, what was the recipe?",
+        "What was your advice?",
+        "Welches Buch hast du mir empfohlen?",
+        "¿Qué libro me recomendaste?",
+        "你之前推薦的餐廳叫什麼？",
+    ],
+)
+def test_who_asks_for_a_reply_of_the_assistant_is_understood(text: str):
+    assert Asking.of(text).is_of_assistant
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Can you suggest a hotel?", "Did you know that my cat is ill?", "What did Ana recommend?", "Where do I live?"],
+)
+def test_asking_for_something_new_is_not_asking_for_a_reply(text: str):
+    assert not Asking.of(text).is_of_assistant
