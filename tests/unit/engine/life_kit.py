@@ -63,7 +63,7 @@ def say(mnemic: Mnemic, number: int, scope: Scope = ANNA, start: int = 1) -> Non
 
 def made(mnemic: Mnemic, kind: Kind = Kind.SUMMARY, scope: Scope = ANNA) -> list[Memory]:
     """The memories of a kind, in the order of what they were made of."""
-    found = mnemic.list(scope, kinds=[kind], limit=200).memories
+    found = mnemic.list(scope, kinds=[kind], limit=1000).memories
     return sorted(found, key=lambda memory: (memory.created_at, covered(memory)))
 
 
