@@ -9,6 +9,7 @@ from datetime import datetime
 
 from mnemic.engine.echo import Heard
 from mnemic.engine.embedding import document_vectors, put_vectors
+from mnemic.engine.extract import add_if_said
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.pending import add_if_pending
 from mnemic.errors import NotFoundError
@@ -48,6 +49,8 @@ def capture(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraf
         put_vectors(parts, work, items, ready, now)
         if written:
             add_if_pending(parts, work, scope.message_partition, scope.session or "", writer.said)
+            said = [message for _, message in written]
+            add_if_said(parts, work, scope.message_partition, scope.session or "", said)
     _push(parts, [message for _, message in written])
     parts.observer.count("mnemic.capture.messages", len(written))
     parts.observer.count("mnemic.capture.own_blocks", sum(turn.left_out for turn in turns))
@@ -76,6 +79,7 @@ def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> T
         work.messages.add([(message, parts.terms(message.name, message.text))])
         put_vectors(parts, work, [(message.partition, message.id)], vectors, now)
         add_if_pending(parts, work, message.partition, message.session, message.position)
+        add_if_said(parts, work, message.partition, message.session, [message])
     _push(parts, [message])
     return replace(turn, messages=(*known, message))
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from mnemic.engine.decay import decay_partition
 from mnemic.engine.evict import evict_partition
+from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import DECAY, EMBED, EVICT, REFLECT, SUMMARISE
+from mnemic.engine.kinds import DECAY, EMBED, EVICT, EXTRACT, REFLECT, SUMMARISE
 from mnemic.engine.parts import Parts
 from mnemic.engine.pending import pending
 from mnemic.engine.reflect import Reflecting
@@ -79,11 +80,24 @@ def _reflect(parts: Parts, job: Job) -> FollowUp:
     return lambda _: ()
 
 
+def _extract(parts: Parts, job: Job) -> FollowUp:
+    """The facts of what is unread. What came while this ran, and found the job still running, is for a next job."""
+    session, is_last = str(job.payload["session"]), job.attempts >= parts.settings.life.llm_tries
+    run = Extracting(parts, job.partition, session, EXTRACT, may_fall_back=is_last)
+    run.run(RULE_MESSAGES if parts.llm is None else MODEL_MESSAGES)
+
+    def follow_up(unit: UnitOfWork) -> Sequence[Job]:
+        return [anew(job, parts.clock.now())] if unread(unit, job.partition, session) else []
+
+    return follow_up
+
+
 HANDLERS: Mapping[str, Handler] = {
     EMBED: _embed,
     DECAY: _decay,
     EVICT: _evict,
     SUMMARISE: _summarise,
     REFLECT: _reflect,
+    EXTRACT: _extract,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

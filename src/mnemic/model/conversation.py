@@ -17,7 +17,16 @@ ENDED = "ended"
 """The cursor behind the last message that was said when somebody ended the session; up to here nothing waits in a
 window."""
 
-CURSORS = (SUMMARISED, UNREFLECTED, ENDED)
+CURATED = "curated"
+"""The cursor behind the last message from which the curator took what is worth keeping."""
+
+CURATE_TRIES = "curate_tries"
+"""The counter of the curator's runs that left a refused gem's turns behind the cursor."""
+
+EXTRACTED = "extracted"
+"""The cursor behind the last message in which facts were sought."""
+
+CURSORS = (SUMMARISED, UNREFLECTED, ENDED, EXTRACTED, CURATED, CURATE_TRIES)
 """Every cursor and counter of a conversation, by name."""
 
 

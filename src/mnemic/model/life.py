@@ -27,7 +27,8 @@ class LifeSettings:
     with less than `kept_importance`; what is archived is deleted after `archive_days`.
 
     Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. `llm_tries`: after so many
-    failures of the language model a step does its work without it.
+    failures of the language model a step does its work without it. `extracts`: facts are sought in what users say;
+    `promotes_learnings`: a model is also asked what its agent should learn from it.
     """
 
     window_messages: int = 20
@@ -51,3 +52,5 @@ class LifeSettings:
     evict_cron: str = "0 0 3 * * ?"
     time_zone: str = "UTC"
     llm_tries: int = 3
+    extracts: bool = True
+    promotes_learnings: bool = False

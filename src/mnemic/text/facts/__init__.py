@@ -1,0 +1,1 @@
+"""From what a user says to facts, by rules: statements, third person, dates, kinds, and which of them matter."""

@@ -1,0 +1,140 @@
+"""How much a statement is worth keeping: a linear score over features that can be read off its words.
+
+Answers for the number only; it is fitted to nothing. Its weights are round and say what they stand for: what a person
+says of themselves, concretely, in whole thoughts, for the first time, is kept; comments on the talk are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mnemic.model.item import Kind
+from mnemic.text.facts.verbs import words
+
+KEPT = 1.0
+"""A statement of less is not kept."""
+
+WEIGHTS = {
+    "own": 1.0,
+    "owned": 0.8,
+    "content": 1.2,
+    "named": 0.5,
+    "number": 0.4,
+    "plain": 0.6,
+    "feeling": 0.4,
+    "decision": 0.4,
+    "slot": 1.5,
+    "new": 1.0,
+    "opening": 0.6,
+    "vague": -1.6,
+    "hanging": -0.7,
+    "impersonal": -1.5,
+    "opinion": -0.5,
+    "intention": -0.5,
+    "courtesy": -1.5,
+    "short": -1.0,
+}
+"""By feature; each feature is 0 to 1, or a count where its reading below says so."""
+
+WHOLE_WORDS = 10
+"""So many words that carry meaning make a whole thought."""
+
+SHORT_WORDS = 2
+"""Fewer are short, unless they fill a slot."""
+
+OPENING_MESSAGES = 6
+"""People open a talk with its news: what they say later mostly adds to it."""
+
+_OWN = re.compile(r"(?:\w+(?:ly)?,? ){0,2}(?:i|we)\b|我|咱", re.IGNORECASE)
+_OWNED = re.compile(r"\b(?:my|our|me|us|i)\b|我|咱", re.IGNORECASE)
+_NAMED = re.compile(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|《|[A-Za-z]{2,}(?=[\u4e00-\u9fff])")
+_NUMBER = re.compile(r"\d|[一二三四五六七八九十两]+(?:个|年|天|岁|次|只|名|位|月)")
+_FEELING = re.compile(
+    r"\b(?:happy|sad|excited|anxious|afraid|scared|worried|grateful|proud|angry|upset|stressed|overwhelmed|nervous|lonely"
+    r"|disappointed|relieved|frustrated|optimistic|curious|passionate|confident|enthusiastic|thrilled|depressed|love|hate"
+    r"|enjoy|prefer|allergic|favou?rite)\b|高兴|开心|难过|焦虑|担心|紧张|自豪|失望|喜欢|讨厌|害怕|生气|兴奋|过敏|压力",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:decided|decide|accepted|started|stopped|quit|switched|changed|chose|joined|signed|promoted|moved|bought|sold"
+    r"|began|launched|committed|updated|refined|adopted|planning|considering)\b|决定|开始|换|放弃|加入|接受|买了|搬",
+    re.IGNORECASE,
+)
+_HANGING = re.compile(
+    r"^(?:it|this|that|these|those|they|he|she|there|such|both|which)\b|\b(?:these|those) \w+|\bthis \w+"
+    r"|\b(?:about|of|for|with|in|on|to|from|by|doing|do|see|think|find|make|know|try) (?:it|that|them|this)\b"
+    r"|^(?:它|他|她|这|那)",
+    re.IGNORECASE,
+)
+_HELD = re.compile(
+    r"\b(?:this|these) (?:morning|afternoon|evening|week|weekend|month|year|summer|winter|spring|autumn|fall|days|time"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b",
+    re.IGNORECASE,
+)
+_IMPERSONAL = re.compile(r"(?:\w+, )?(?:it|that|this|there|they|these|he|she)(?:['’]|\b)|^(?:这|那|它)", re.IGNORECASE)
+_OPINION = re.compile(
+    r"\b(?:i|we) (?:\w+ly )?(?:think|believe|guess|suppose|feel like|hope|imagine|expect|see|agree|know)\b"
+    r"|\b(?:important|crucial|essential|key|vital) (?:to|for|that|in)\b|我(?:觉得|认为|想(?!要)|相信|希望)",
+    re.IGNORECASE,
+)
+_INTENTION = re.compile(r"\b(?:i|we)(?:['’]ll| will)\b|\bcontinue to\b|\bkeep \w+ing\b", re.IGNORECASE)
+_COURTESY = re.compile(
+    r"\b(?:thank|thanks|appreciate|conversation|chat with|talking to you|your|you|sounds)\b|谢谢|感谢|你", re.IGNORECASE
+)
+_VAGUE = words(
+    "amaz approach aspect balanc balance best better bit challeng come continu crucial definit differ effort "
+    "energ enhanc enjoy essenc essenti experi explor feel find focu fulfil get go goal good great grow growth "
+    "help idea impact import improv incred inspir interest journey keep key kind level look lot make matter "
+    "meaning mindset moment motiv need nice opportun perspect posit potenti process progress realli reward see "
+    "sens sort step success support take thing think thought time valu valuabl vital way wonder work "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A statement as the score sees it: its words, the terms that carry meaning, what was said before it.
+
+    `terms`: stems without stop words. `said`: those of earlier messages of the talk. `position`: of its message among
+    the user's in that talk, from 1; 0 where it is not known.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    kind: Kind
+    is_slotted: bool
+    said: Collection[str] = frozenset()
+    position: int = 0
+
+
+def features(reading: Reading) -> dict[str, float]:
+    """The features of a statement by name, before their weights."""
+    text, terms = reading.text, reading.terms
+    fresh = sum(term not in reading.said for term in terms) / max(len(terms), 1)
+    is_impersonal = _IMPERSONAL.match(text) is not None
+    return {
+        "own": float(_OWN.match(text) is not None),
+        "owned": float(_OWN.match(text) is None and _OWNED.search(text) is not None),
+        "content": min(len(terms), WHOLE_WORDS) / WHOLE_WORDS,
+        "named": float(_NAMED.search(text) is not None),
+        "number": float(_NUMBER.search(text) is not None),
+        "plain": float(reading.kind in (Kind.EVENT, Kind.PREFERENCE)),
+        "feeling": float(_FEELING.search(text) is not None),
+        "decision": float(_DECISION.search(text) is not None),
+        "slot": float(reading.is_slotted),
+        "new": fresh,
+        "opening": 0.0 if reading.position == 0 else max(0.0, 1.0 - (reading.position - 1) / OPENING_MESSAGES),
+        "vague": sum(term in _VAGUE for term in terms) / max(len(terms), 1),
+        "hanging": min(2.0, len(_HANGING.findall(_HELD.sub("", text)))),
+        "impersonal": float(is_impersonal),
+        "opinion": float(_OPINION.search(text) is not None),
+        "intention": float(_INTENTION.search(text) is not None),
+        "courtesy": float(_COURTESY.search(text) is not None),
+        "short": float(len(terms) < SHORT_WORDS and not reading.is_slotted),
+    }
+
+
+def salience(reading: Reading) -> float:
+    """The score: the features times their weights, summed."""
+    return sum(WEIGHTS[name] * value for name, value in features(reading).items())
