@@ -4,32 +4,30 @@ against what it contradicts. Every decision is in the history, with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 
 from mnemic.engine.edit import Editor
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
-from mnemic.engine.fields import indexed_text
+from mnemic.engine.fields import held_key, indexed_text
+from mnemic.engine.neighbours import judged, near
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.restate import UNSUPPORTED, restate
+from mnemic.engine.settle import Neighbours, Settler, slot_metadata
+from mnemic.engine.support import MIN_SUPPORT, sources_of, supported
+from mnemic.model.clocktime import to_microseconds
 from mnemic.model.fact import Fact
+from mnemic.model.filter import Condition
 from mnemic.model.history import Action
-from mnemic.model.item import Memory
+from mnemic.model.item import Memory, State
+from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
+from mnemic.model.verdict import Decision, Judgement, Verdict
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.normalise import dedup_key
 
-
-class Verdict(StrEnum):
-    """What became of a fact."""
-
-    ADD = "add"
-    MERGE = "merge"
-    SUPERSEDE = "supersede"
-    DISPUTE = "dispute"
-    DROP = "drop"
-    QUARANTINE = "quarantine"
+MAX_RECENT = 64
+"""Memories written since a fact was prepared that are compared with it, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,59 +46,103 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A fact with what takes time: its vectors, None where they must follow by a job."""
-
-    fact: Fact
-    vectors: ItemVectors | None
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What was done with a fact. `memory_id`: the memory that now says it, None when it was dropped; `other_id`: the
-    one it was merged with, or set against.
+    """A fact with what takes time: its vectors, None where they must follow by a job, the ids of the memories near it,
+    and what a model said of them. `at`: when it was prepared.
     """
 
-    action: Verdict
-    memory_id: str | None
-    other_id: str | None = None
-    reason: str = ""
+    fact: Fact
+    at: datetime
+    vectors: ItemVectors | None
+    near: tuple[str, ...] = ()
+    judgements: Mapping[str, Judgement] = field(default_factory=dict[str, Judgement])
 
 
 def prepare(parts: Parts, place: Place, facts: Sequence[Fact]) -> list[Prepared]:
-    """What takes time, before the unit of work that writes the facts: call it without holding a lock."""
-    vectors = document_vectors(parts, ["\n".join(t for t in (f.text, f.context, f.snippet) if t) for f in facts])
-    ready: Sequence[ItemVectors | None] = [None] * len(facts) if vectors is None else vectors or [()] * len(facts)
-    return [Prepared(fact, vector) for fact, vector in zip(facts, ready, strict=True)]
+    """What takes time, before the unit of work that writes the facts: call it without holding a lock. A model that
+    fails leaves its pairs to the rules; a failing embedder leaves vectors to a job.
+    """
+    at = parts.clock.now()
+    made = document_vectors(parts, [indexed_text(memory_of(place, fact, at)) for fact in facts])
+    vectors: Sequence[ItemVectors | None] = [None] * len(facts) if made is None else made or [()] * len(facts)
+    nears = [near(parts, place.visibility, fact, vector) for fact, vector in zip(facts, vectors, strict=True)]
+    judgements = judged(parts, facts, nears)
+    return [
+        Prepared(fact, at, vector, tuple(each.memory.id for each in found), judgement)
+        for fact, vector, found, judgement in zip(facts, vectors, nears, judgements, strict=True)
+    ]
 
 
 def assimilate(
     parts: Parts, work: UnitOfWork, place: Place, facts: Sequence[Prepared], *, actor: str
 ) -> list[Decision]:
-    """Write facts within the caller's unit of work; one decision for each, in order."""
-    editor = Editor(parts, work, place.visibility, actor)
-    return [_assimilated(parts, work, place, each, editor) for each in facts]
+    """Write facts within the caller's unit of work; one decision for each, in order. A fact whose sources do not carry
+    it is quarantined; one that all sources of which were erased meanwhile is dropped. Raises `ConflictError` when
+    somebody changes a compared memory at the same time; the whole unit of work is then to be done again.
+    """
+    writer = _Writer(parts, work, place, Editor(parts, work, place.visibility, actor))
+    sources = sources_of(work, place.visibility, [each.fact for each in facts])
+    decisions = [writer.write(each, sources) for each in facts]
+    for verdict in Verdict:
+        number = sum(decision.action is verdict for decision in decisions)
+        if number:
+            parts.observer.count(f"mnemic.assimilate.{verdict.value}", number)
+    return decisions
 
 
-def _assimilated(parts: Parts, work: UnitOfWork, place: Place, prepared: Prepared, editor: Editor) -> Decision:
-    memory = memory_of(place, prepared.fact, editor.now)
-    if not work.memories.add([(memory, parts.terms(indexed_text(memory)))])[0]:
-        holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
-        return Decision(Verdict.MERGE, holder.id if holder else None, None, "it is known in the same words")
-    vectors = None if prepared.vectors is None else [prepared.vectors]
-    put_vectors(parts, work, [(memory.partition, memory.id)], vectors, editor.now)
-    editor.note(memory, Action.CREATED, "", {}, {})
-    return Decision(Verdict.ADD, memory.id)
+class _Writer:
+    """Writes facts one after the other; each is compared with the ones before too."""
+
+    def __init__(self, parts: Parts, work: UnitOfWork, place: Place, editor: Editor) -> None:
+        self._parts, self._work, self._place, self._editor = parts, work, place, editor
+        self._settler = Settler(work, editor)
+
+    def write(self, prepared: Prepared, sources: Mapping[str, str]) -> Decision:
+        fact = prepared.fact
+        if fact.provenance and not any(entry.source_id in sources for entry in fact.provenance):
+            return Decision(Verdict.DROP, None, None, "its sources are gone")
+        provenance, support = supported(self._parts, fact, sources)
+        memory = memory_of(self._place, replace(fact, provenance=provenance), self._editor.now)
+        is_carried = support >= MIN_SUPPORT
+        if not is_carried:
+            memory = replace(memory, state=State.QUARANTINED)
+        if not self._work.memories.add([(memory, self._parts.terms(indexed_text(memory)))])[0]:
+            return self._repeat(memory)
+        vectors = None if prepared.vectors is None else [prepared.vectors]
+        put_vectors(self._parts, self._work, [(memory.partition, memory.id)], vectors, memory.updated_at)
+        self._editor.note(memory, Action.CREATED, "", {}, {})
+        if is_carried:
+            near_ones = self._near(prepared, memory)
+            return self._settler.settle(memory, Neighbours(near_ones, prepared.judgements))
+        reason = f"{UNSUPPORTED}: {support:.2f} of its words are in the passages it names"
+        states = ({"state": State.ACTIVE.value}, {"state": State.QUARANTINED.value})
+        self._editor.note(memory, Action.QUARANTINED, reason, *states)
+        return Decision(Verdict.QUARANTINE, memory.id, None, reason)
+
+    def _near(self, prepared: Prepared, memory: Memory) -> list[Memory]:
+        """What was near when the fact was prepared, as it is now, and what was written since, which no index shows."""
+        since = Condition(("created_at",), "gte", to_microseconds(prepared.at))
+        query = MemoryQuery(now=self._editor.now, filter=since, limit=MAX_RECENT)
+        known = self._work.memories.get(self._place.visibility, prepared.near) if prepared.near else []
+        recent = self._work.memories.list(self._place.visibility, query)
+        return [m for m in {m.id: m for m in (*known, *recent)}.values() if m.id != memory.id]
+
+    def _repeat(self, memory: Memory) -> Decision:
+        """The known one in the same words takes in where else it was said."""
+        held = self._work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
+        if held is None:
+            return Decision(Verdict.DROP, None, None, "another memory holds its key")
+        reason = restate(self._editor, held, memory)
+        return Decision(Verdict.MERGE, held.id, None, reason)
 
 
 def memory_of(place: Place, fact: Fact, now: datetime) -> Memory:
     """The memory that a fact becomes when it is added."""
-    filled = {"slot": fact.slot, "value": fact.value} if fact.slot else {}
     return Memory(
         id=new_id(now),
         partition=place.partition,
         text=fact.text,
         kind=fact.kind,
-        dedup_key=dedup_key(fact.text),
+        dedup_key=held_key(fact.text, fact.kind, fact.valid_from),
         created_at=now,
         updated_at=now,
         observed_at=fact.observed_at,
@@ -115,5 +157,5 @@ def memory_of(place: Place, fact: Fact, now: datetime) -> Memory:
         valid_to=fact.valid_to,
         trust=fact.trust,
         provenance=fact.provenance,
-        metadata={**fact.metadata, **filled},
+        metadata={**fact.metadata, **slot_metadata(fact.text, fact.slot, fact.value)},
     )

@@ -10,14 +10,13 @@ from datetime import timedelta
 from typing import Any, cast
 
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
-from mnemic.engine.fields import differences, indexed_text, with_fields
+from mnemic.engine.fields import differences, held_key, indexed_text, with_fields
 from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Memory, State
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.normalise import dedup_key
 
 UNDOABLE = (
     Action.UPDATED,
@@ -80,6 +79,12 @@ class Editor:
         )
         self._work.history.add([entry])
 
+    def was_unsupported(self, memory: Memory, reason: str) -> bool:
+        """True when the memory was last quarantined for a reason that begins like this."""
+        entries = self._work.history.of(self._visible, memory.id)
+        quarantines = [entry.reason for entry in entries if entry.action is Action.QUARANTINED]
+        return bool(quarantines) and quarantines[-1].startswith(reason)
+
     def refresh(self, memory: Memory) -> None:
         """Let a memory that somebody has in hands fade from now on; it counts as no access."""
         self._work.memories.touch(memory.partition, {memory.id: 0}, self.now)
@@ -106,8 +111,8 @@ def update(
         new = replace(old, **changes)
         if new.valid_from and new.valid_to and new.valid_to <= new.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
-        if new.text != old.text:
-            new = replace(new, dedup_key=dedup_key(new.text))
+        if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
+            new = replace(new, dedup_key=held_key(new.text, new.kind, new.valid_from))
         changed = editor.put(old, new, Action.UPDATED, reason)
         ready.put(parts, work, old, changed)
         if changed is not old:
@@ -123,7 +128,7 @@ def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, a
     wanted, visible = list(dict.fromkeys(ids)), scope.visibility
     if len(wanted) < 2:  # noqa: PLR2004 -- a merge is of two at least
         raise InvalidInputError("a merge needs at least two different memories")
-    ready = _Ready.of(parts, scope, wanted[0], lambda work, m: _merged(m, work.memories.get(visible, wanted[1:]), text))
+    ready = _Ready.of(parts, scope, wanted[0], lambda work, m: merged(m, work.memories.get(visible, wanted[1:]), text))
     with parts.store.write() as work:
         editor = Editor(parts, work, scope.visibility, actor)
         first, *others = [editor.get(memory_id) for memory_id in wanted]
@@ -134,16 +139,19 @@ def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, a
         for other in others:
             gone = replace(other, state=State.SUPERSEDED, other_id=first.id, retired_at=editor.now)
             editor.put(other, gone, Action.MERGED, reason or f"merged into {first.id}")
-        ready.put(parts, work, first, editor.put(first, _merged(first, others, text), Action.MERGED, reason))
+        ready.put(parts, work, first, editor.put(first, merged(first, others, text), Action.MERGED, reason))
         return editor.get(first.id)
 
 
-def _merged(first: Memory, others: Sequence[Memory], text: str | None) -> Memory:
+def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> Memory:
+    """The first (with `text`, when given) with what the others add to it; its metadata name them, so that `undo` finds
+    them.
+    """
     memories = (first, *others)
     return replace(
         first,
         text=first.text if text is None else text,
-        dedup_key=first.dedup_key if text is None else dedup_key(text),
+        dedup_key=first.dedup_key if text is None else held_key(text, first.kind, first.valid_from),
         importance=max(memory.importance for memory in memories),
         categories=tuple(dict.fromkeys(tag for memory in memories for tag in memory.categories)),
         provenance=tuple(dict.fromkeys(entry for memory in memories for entry in memory.provenance)),

@@ -9,7 +9,7 @@ from datetime import datetime
 from types import UnionType
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
-from mnemic.engine.fields import from_json
+from mnemic.engine.fields import from_json, held_key
 from mnemic.engine.inputs import check_categories, check_fraction, check_id, check_line, check_metadata, check_text
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import check_profile_fact, profile_partition
@@ -21,7 +21,6 @@ from mnemic.model.item import Memory, Message, Provenance, Role, State
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.model.unicode import check_unicode
-from mnemic.text.normalise import dedup_key
 
 Record = Mapping[str, Any]
 Noun = ProfileEntry | Message | Memory | HistoryEntry
@@ -131,7 +130,7 @@ class RecordReader:
             confidence=check_fraction(memory.confidence, "confidence"),
             faded=None if memory.faded is None else check_fraction(memory.faded, "faded"),
             categories=check_categories(memory.categories),
-            dedup_key=dedup_key(memory.text),
+            dedup_key=held_key(memory.text, memory.kind, memory.valid_from),
             private_agent=None if memory.private_agent is None else self._scope.agent,
         )
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from mnemic.model.item import Kind, Memory, Provenance, State, Trust
+from mnemic.text.normalise import dedup_key
 
 CHANGEABLE = (
     "text",
@@ -76,6 +77,13 @@ def from_json(name: str, value: object) -> Any:
 def indexed_text(memory: Memory) -> str:
     """What is searched of a memory: its text, why it matters, and the words it came from."""
     return "\n".join(part for part in (memory.text, memory.context, memory.snippet) if part)
+
+
+def held_key(text: str, kind: Kind, valid_from: datetime | None) -> str:
+    """The dedup key of a memory: two events in the same words on two known days are two."""
+    if kind is not Kind.EVENT or valid_from is None:
+        return dedup_key(text)
+    return dedup_key(f"{valid_from:%Y-%m-%d} {text}")
 
 
 def differences(before: Memory, after: Memory) -> tuple[dict[str, object], dict[str, object]]:

@@ -1,4 +1,6 @@
-"""Keeps a memory, once: what is already known in the same place is given back instead of stored again."""
+"""Keeps a memory, once: what is already known in the same place is given back instead of stored again, and what it
+plainly contradicts ends with it.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +8,30 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from mnemic.engine.archive import EXPIRED, archive, is_lasting
+from mnemic.engine.edit import Editor
 from mnemic.engine.embedding import document_vectors, put_vectors
-from mnemic.engine.fields import indexed_text
+from mnemic.engine.fields import held_key, indexed_text
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.restate import restate
+from mnemic.engine.settle import Neighbours, Settler, slot_metadata
 from mnemic.errors import InvalidInputError
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Memory
 from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level, Scope, Visibility
+from mnemic.model.verdict import Verdict
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.normalise import dedup_key
 
 _TICK = timedelta(microseconds=1)
 
 
 def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor: str) -> list[Memory]:
     """Store each draft in one durable transaction; the answer holds, in order, the new memory or the one that already
-    says the same in the same place. `actor` is written into its history. Each is created a microsecond after the one
-    before, so that their order stays known. A session that then has more live memories than it may keep archives the
-    least important of them, the new ones included.
+    says the same in the same place, which then notes that it was said again. A plain sentence about the user that
+    contradicts a known one supersedes it. `actor` is written into the history. Each is created a microsecond after the
+    one before, so that their order stays known. A session that then has more live memories than it may keep archives
+    the least important of them, the new ones included.
     """
     now = parts.clock.now()
     memories = [_memory(parts, scope, draft, now + place * _TICK) for place, draft in enumerate(drafts)]
@@ -37,9 +43,10 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
         ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
         put_vectors(parts, work, [(memory.partition, memory.id) for memory in added], ready, now)
         work.history.add([_entry(memory, Action.CREATED, actor, now) for memory in added])
+        editor = Editor(parts, work, scope.visibility, actor)
+        kept = [_settled(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
         for partition in dict.fromkeys(m.partition for m in added if m.level is Level.SESSION):
             _keep_small(parts, work, Visibility((partition,), scope.agent), actor, now)
-        kept = [m if new else _known(work, m) for m, new in zip(memories, is_new, strict=True)]
     parts.observer.count("mnemic.remember.added", len(added))
     parts.observer.count("mnemic.remember.duplicates", len(memories) - len(added))
     return kept
@@ -85,12 +92,13 @@ def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Me
         expires_at = now + timedelta(seconds=parts.settings.session_memory_ttl_s)
     if draft.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True keeps a memory to its agent; this scope names none")
+    slots = slot_metadata(draft.text) if level in (Level.USER, Level.SESSION) else {}
     return Memory(
         id=new_id(now),
         partition=scope.partition(level),
         text=draft.text,
         kind=draft.kind,
-        dedup_key=dedup_key(draft.text),
+        dedup_key=held_key(draft.text, draft.kind, draft.valid_from),
         created_at=now,
         updated_at=now,
         observed_at=draft.observed_at or now,
@@ -108,7 +116,7 @@ def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Me
         is_pinned=draft.is_pinned,
         trust=draft.trust,
         provenance=draft.provenance,
-        metadata=draft.metadata,
+        metadata={**slots, **draft.metadata},
     )
 
 
@@ -118,6 +126,14 @@ def _entry(memory: Memory, action: Action, actor: str, now: datetime) -> History
     )
 
 
-def _known(work: UnitOfWork, memory: Memory) -> Memory:
-    holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
-    return holder or memory
+def _settled(work: UnitOfWork, editor: Editor, memory: Memory, *, is_new: bool) -> Memory:
+    """The memory that says what `memory` says, after it was compared with what is known."""
+    if not is_new:
+        held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
+        if held is not None:
+            restate(editor, held, memory)
+        return editor.get(held.id) if held is not None else memory
+    decision = Settler(work, editor).settle(memory, Neighbours(is_told=True))
+    if decision.action is Verdict.ADD:
+        return memory
+    return editor.get(decision.memory_id or memory.id) if decision.action is Verdict.MERGE else editor.get(memory.id)

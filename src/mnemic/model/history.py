@@ -16,6 +16,7 @@ class Action(StrEnum):
     CREATED = "created"
     UPDATED = "updated"
     MERGED = "merged"
+    RESTATED = "restated"
     SUPERSEDED = "superseded"
     DISPUTED = "disputed"
     QUARANTINED = "quarantined"

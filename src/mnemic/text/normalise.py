@@ -69,15 +69,20 @@ def dedup_key(text: str) -> str:
     The key itself has at most 200 characters and can be stored in any database: where it would be longer, hold a NUL or
     a lone surrogate, or look like a digest, it is "sha256:" and 64 hexadecimal digits of the full form.
     """
+    key = " ".join(key_words(text))
+    if len(key) <= KEY_CHARACTERS and not key.startswith(DIGEST_PREFIX) and not _UNSTORABLE.search(key):
+        return key
+    return DIGEST_PREFIX + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def key_words(text: str) -> list[str]:
+    """The words that the key of a text is made of, in order: folded, and without the punctuation around them."""
     folded = text.casefold()
     if not text.isascii():
         narrow = unicodedata.normalize("NFD", text.translate(_WIDTH))
         folded = unicodedata.normalize("NFC", unicodedata.normalize("NFD", narrow.casefold())).translate(_MARKS)
     words = folded.split()
-    key = " ".join(bare for word in words if (bare := _bare(word))) or " ".join(words)
-    if len(key) <= KEY_CHARACTERS and not key.startswith(DIGEST_PREFIX) and not _UNSTORABLE.search(key):
-        return key
-    return DIGEST_PREFIX + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    return [bare for word in words if (bare := _bare(word))] or words
 
 
 def _bare(word: str) -> str:

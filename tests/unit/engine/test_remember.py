@@ -117,10 +117,15 @@ def test_a_private_memory_is_seen_by_its_agent_alone(mnemic: Mnemic):
         mnemic.remember(Scope(user="anna"), "x", is_private=True)
 
 
-def test_its_making_is_in_its_history_with_the_actor(mnemic: Mnemic):
+def test_its_making_is_in_its_history_with_the_actor_and_that_it_was_said_again(mnemic: Mnemic):
     memory = mnemic.remember(ANNA, "Likes tea")
-    mnemic.remember(ANNA, "Likes tea")
-    assert [(e.action, e.actor, e.at) for e in mnemic.history(ANNA, memory.id)] == [(Action.CREATED, "tester", START)]
+    mnemic.remember(ANNA, "likes tea!")
+    made, again = mnemic.history(ANNA, memory.id)
+    assert [(e.action, e.actor, e.at) for e in (made, again)] == [
+        (Action.CREATED, "tester", START),
+        (Action.RESTATED, "tester", START),
+    ]
+    assert again.after == {"text": "likes tea!"}
 
 
 def test_context_and_snippet_are_searched_too(mnemic: Mnemic):

@@ -129,6 +129,7 @@ class TestHostileRecords:
 
     def test_a_forged_dedup_key_is_made_anew(self, mnemic: Mnemic, lines: list[str], record: dict[str, Any]):
         forged = {**record, "id": "forged", "text": "green tea", "dedup_key": "something else", "private_agent": None}
+        forged["kind"] = "fact"
         assert restored(mnemic, [lines[0], json.dumps(forged)]).known == {"memory": 1}
 
     def test_times_without_a_zone_are_utc_and_others_are_turned(

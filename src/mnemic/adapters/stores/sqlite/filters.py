@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.model.filter import All, AnyOf, Condition, Filter, Not, Scalar
 
+_INDEXED = ["slot"]
+"""The key of metadata that has an index of its own."""
+
 _BOOL, _TEXT, _NUMBER = "'true', 'false'", "'text'", "'integer', 'real'"
 
 
@@ -59,6 +62,8 @@ class FilterCompiler:
         return self._fragments["contains_text"].format(field=self._field(name), value=bound)
 
     def _metadata(self, path: Sequence[str], operator: str, value: Scalar) -> str:
+        if operator == "eq" and [*path] == _INDEXED and isinstance(value, str):
+            return self._fragments["eq_slot"].format(value=self._bind(value))
         where, bound = self._path(path), self._bind(value)
         types = _BOOL if isinstance(value, bool) else _TEXT if isinstance(value, str) else _NUMBER
         if operator == "contains":

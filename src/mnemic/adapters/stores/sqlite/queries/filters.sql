@@ -9,6 +9,8 @@ json_extract(m.metadata, {path})
 json_type(m.metadata, {path})
 -- name: eq
 coalesce({field} = {value}, 0)
+-- name: eq_slot
+(json_extract(m.metadata, '$.slot') IS {value} AND json_type(m.metadata, '$.slot') IS 'text')
 -- name: ne
 coalesce({field} != {value}, 1)
 -- name: in

@@ -1,0 +1,154 @@
+"""When two sentences say the same, and which sentences would deny one: by words alone, and with care.
+
+A wrong merge hides something that was said; a missed one only repeats it. So nothing but articles, a few words without
+content, spellings and the order around "is" may differ: never a name, a number, a date, a negation, a preposition, a
+tense or who does what to whom.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mnemic.text.normalise import key_words
+
+MAX_CHARS = 1000
+"""Longer texts are compared by their key alone."""
+
+_FILLERS = frozenset(("a", "an", "the", "that", "also", "currently", "now", "presently"))
+_SPELLINGS = {
+    **dict(zip(("two", "three", "four", "five", "six", "seven"), "234567", strict=True)),
+    **dict(zip(("eight", "nine", "ten", "eleven", "twelve"), ("8", "9", "10", "11", "12"), strict=True)),
+    "favorite": "favourite",
+    "color": "colour",
+    "cannot": "can not",
+    "can't": "can not",
+    "won't": "will not",
+    "shan't": "shall not",
+}
+_ENDINGS = (("n't", " not"), ("'re", " are"), ("'ve", " have"), ("'ll", " will"), ("'m", " am"))
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+")
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_NUMBER = re.compile(r"\d+(?:[.:/,-]\d+)*")
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|hardly|stopped|quit|former|formerly|ex)\b"
+    r"|n't\b|不|没|别|无"
+)
+_SUBJECT = r"(?P<subject>user|the user)"
+_DENIALS = (
+    (re.compile(rf"{_SUBJECT} (?:is not|isn't|is no longer)(?P<rest> .+)"), ("{subject} is{rest}",)),
+    (re.compile(rf"{_SUBJECT} (?:can not|cannot|can't|can no longer)(?P<rest> .+)"), ("{subject} can{rest}",)),
+    (re.compile(rf"{_SUBJECT} (?:does not|doesn't) (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"), ("{subject} {third}{rest}",)),
+    (re.compile(rf"{_SUBJECT} no longer (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"), ("{subject} {verb}{rest}",)),
+    (
+        re.compile(rf"{_SUBJECT} (?:has )?(?:stopped|quit|gave up|given up) (?P<verb>[a-z]+ing)(?P<rest>(?: .*)?)"),
+        ("{subject} {ing_s}{rest}", "{subject} {ing_es}{rest}", "{subject} {ing_short}{rest}"),
+    ),
+    (
+        re.compile(rf"{_SUBJECT} is (?P<rest>.+)"),
+        ("{subject} is not {rest}", "{subject} isn't {rest}", "{subject} is no longer {rest}"),
+    ),
+    (re.compile(rf"{_SUBJECT} can (?P<rest>.+)"), ("{subject} cannot {rest}", "{subject} can't {rest}")),
+    (
+        re.compile(rf"{_SUBJECT} (?P<verb>[a-z]+s)(?P<rest>(?: .*)?)"),
+        (
+            "{subject} does not {base}{rest}",
+            "{subject} doesn't {base}{rest}",
+            "{subject} no longer {verb}{rest}",
+        ),
+    ),
+)
+_AFTERWARDS = re.compile(r" (?:any ?more|any longer)$")
+_IRREGULAR = {"have": "has", "do": "does", "go": "goes", "be": "is"}
+_REGULAR_ES = ("s", "x", "z", "ch", "sh", "o")
+
+
+def same_statement(one: str, other: str) -> bool:
+    """True when both say the same in the same words but for articles, fillers and spelling."""
+    if max(len(one), len(other)) > MAX_CHARS:
+        return False
+    first, second = _content(one), _content(other)
+    return bool(first) and (first == second or _swapped(first) == second)
+
+
+def may_be_same(one: str, other: str) -> bool:
+    """False when a number, a date or the number of negations differs: then nobody's judgement makes them one."""
+    first, second = " ".join(_content(one)), " ".join(_content(other))
+    return sorted(_NUMBER.findall(first)) == sorted(_NUMBER.findall(second)) and len(_NEGATION.findall(first)) == len(
+        _NEGATION.findall(second)
+    )
+
+
+def denials(text: str) -> list[str]:
+    """The sentences that a plain sentence about the user denies, as their words: "User is not vegetarian" denies "user
+    is vegetarian", and the other way round. Few, and none of a text that is no such sentence.
+    """
+    if len(text) > MAX_CHARS or not text[:8].casefold().startswith(("user ", "the user")):
+        return []
+    key = " ".join(key_words(text))
+    said = _AFTERWARDS.sub("", key)
+    for pattern, forms in _DENIALS:
+        if (match := pattern.fullmatch(said)) is not None:
+            return [form for form in _forms(match, forms) if form != key]
+    return []
+
+
+def _forms(match: re.Match[str], forms: tuple[str, ...]) -> Iterator[str]:
+    fields = match.groupdict()
+    verb = fields.get("verb") or ""
+    stem = verb.removesuffix("ing")
+    short = stem[:-1] if len(stem) > 1 and stem[-1] == stem[-2:-1] else stem
+    fields |= {
+        "third": third_form(verb),
+        "base": _base_form(verb),
+        "ing_s": third_form(stem) if stem else "",
+        "ing_es": f"{stem}es",
+        "ing_short": f"{short}s",
+    }
+    return iter(dict.fromkeys(form.format_map(fields) for form in forms))
+
+
+def third_form(verb: str) -> str:
+    """The form of a verb that goes with "User"."""
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return f"{verb[:-1]}ies"
+    return verb + ("es" if verb.endswith(_REGULAR_ES) else "s")
+
+
+def _base_form(verb: str) -> str:
+    for base, third in _IRREGULAR.items():
+        if verb == third:
+            return base
+    if verb.endswith("ies"):
+        return f"{verb[:-3]}y"
+    return verb[:-2] if verb.endswith("es") and verb[:-2].endswith(_REGULAR_ES) else verb[:-1]
+
+
+def _content(text: str) -> list[str]:
+    words: list[str] = []
+    for word in key_words(_HYPHEN.sub(" ", text)):
+        words += _spelled(word).split()
+    return [word for word in words if word not in _FILLERS]
+
+
+def _spelled(word: str) -> str:
+    if word in _SPELLINGS:
+        return _SPELLINGS[word]
+    if _GROUPED.fullmatch(word):
+        return word.replace(",", "")
+    for ending, whole in _ENDINGS:
+        if word.endswith(ending):
+            return word.removesuffix(ending) + whole
+    return word
+
+
+def _swapped(words: list[str]) -> list[str]:
+    """What stands around "is" the other way round: "Rex is User's dog" for "User's dog is Rex". The words as they are
+    when there is no single "is", or a "not".
+    """
+    if words.count("is") != 1 or "not" in words:
+        return words
+    place = words.index("is")
+    return [*words[place + 1 :], "is", *words[:place]]
