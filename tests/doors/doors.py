@@ -25,6 +25,7 @@ OPTION_NAMES = {
     "is_pinned": "--pin",
     "is_private": "--private",
     "is_dry_run": "--dry-run",
+    "is_flush": "--flush",
 }
 COMMANDS = {
     "get": ["memory", "show"],

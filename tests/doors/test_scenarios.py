@@ -11,6 +11,7 @@ import pytest
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
 from tests.doors.life_scenarios import LIFE_SCENARIOS
 from tests.doors.scenarios import SCENARIOS, Scenario, Step, at, resolved
+from tests.doors.session_scenarios import SESSION_SCENARIOS
 
 DOORS: dict[str, Callable[[Path], Door]] = {
     "library-memory": lambda _: LibraryDoor("memory://"),
@@ -18,6 +19,8 @@ DOORS: dict[str, Callable[[Path], Door]] = {
     "async": lambda folder: AsyncDoor(str(folder / "memory.db")),
     "command-line": lambda folder: CommandLineDoor(str(folder / "memory.db")),
 }
+
+ALL_SCENARIOS = (*SCENARIOS, *LIFE_SCENARIOS, *SESSION_SCENARIOS)
 
 
 @pytest.fixture(params=DOORS)
@@ -42,7 +45,7 @@ def check(door: Door, step: Step, saved: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("D-07", "T-08")
-@pytest.mark.parametrize("scenario", [*SCENARIOS, *LIFE_SCENARIOS], ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", ALL_SCENARIOS, ids=lambda scenario: scenario.name)
 def test_a_scenario_goes_alike_through_every_door(door: Door, scenario: Scenario):
     saved: dict[str, Any] = {}
     for step in scenario.steps:

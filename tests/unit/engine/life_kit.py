@@ -20,12 +20,13 @@ from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, Clock
 
 ALL = (JobState.PENDING, JobState.RUNNING, JobState.DONE, JobState.DEAD)
+USUAL = Settings(life=LifeSettings(extracts=False))
 Answers = Iterable[Script] | Callable[[Prompt], Script]
 
 
 def parts_over(store: Store, clock: Clock, llm: ScriptedLlm | None = None, settings: Settings | None = None) -> Parts:
-    """Parts without an embedder."""
-    return Parts(store, ScanIndex(), None, clock, CounterObserver(), llm=llm, settings=settings or Settings())
+    """Parts without an embedder, in which no facts are extracted."""
+    return Parts(store, ScanIndex(), None, clock, CounterObserver(), llm=llm, settings=settings or USUAL)
 
 
 def opened(
@@ -39,7 +40,14 @@ def opened(
 
 def small(**life: float) -> Settings:
     """A window of 2 messages, batches of 2, a reflection after 4 summaries, made of 4, unless told otherwise."""
-    numbers = {"window_messages": 2, "summary_batch": 2, "reflection_threshold": 4, "reflection_episodes": 4, **life}
+    numbers = {
+        "window_messages": 2,
+        "summary_batch": 2,
+        "extracts": False,
+        "reflection_threshold": 4,
+        "reflection_episodes": 4,
+        **life,
+    }
     return Settings(life=LifeSettings(**numbers))  # pyright: ignore[reportArgumentType]
 
 

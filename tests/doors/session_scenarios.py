@@ -1,0 +1,85 @@
+"""What every door must do alike, the third part: sessions, their windows, summaries, reflections and ends."""
+
+from __future__ import annotations
+
+from mnemic.errors import InvalidInputError
+from tests.doors.scenarios import ANA, ANA_TODAY, BORIS_TODAY, TALK, Ref, Scenario, Step
+
+SESSION_SCENARIOS = (
+    Scenario(
+        "the window of a session shows its last messages to its user alone",
+        (
+            TALK,
+            Step("capture", {"user": "Make it ten"}, scope=ANA_TODAY),
+            Step(
+                "window",
+                scope=ANA_TODAY,
+                expect={"#": 3, "0.role": "user", "0.text": "My flight to Oslo leaves at noon", "2.position": 3},
+            ),
+            Step("window", {"limit": 1}, scope=ANA_TODAY, expect={"#": 1, "0.text": "Make it ten"}),
+            Step("window", scope=BORIS_TODAY, expect={"#": 0}),
+            Step("window", {"limit": 0}, scope=ANA_TODAY, fails=InvalidInputError),
+            Step("window", fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
+        "what was said is summarised when somebody asks for it, once",
+        (
+            TALK,
+            Step("summarise", scope=ANA_TODAY, expect={"entries.#": 0, "left": 0, "is_dry_run": False}),
+            Step(
+                "summarise",
+                {"is_flush": True, "is_dry_run": True},
+                scope=ANA_TODAY,
+                expect={"entries.#": 1, "entries.0.last": 2, "entries.0.memory_id": None, "is_dry_run": True},
+            ),
+            Step(
+                "summarise",
+                {"is_flush": True},
+                scope=ANA_TODAY,
+                save="report",
+                expect={"session": "today", "entries.#": 1, "entries.0.first": 1, "entries.0.fallback": "", "left": 0},
+            ),
+            Step(
+                "get",
+                {"id": Ref("report", "entries.0.memory_id")},
+                expect={"kind": "summary", "level": "user", "text": "user: My flight to Oslo leaves at noon"},
+            ),
+            Step("summarise", {"is_flush": True}, scope=ANA_TODAY, expect={"entries.#": 0}),
+            Step("summarise", fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
+        "a session ends once, and what was kept for it alone with it",
+        (
+            TALK,
+            Step("remember", {"text": "She is at the gate", "level": "session"}, scope=ANA_TODAY, save="gate"),
+            Step("end", scope=ANA_TODAY, expect={"session": "today", "expired": [Ref("gate")], "pending": 2}),
+            Step("end", scope=ANA_TODAY, expect={"expired": [], "pending": 2}),
+            Step("jobs.list", scope=ANA_TODAY, expect={"1.kind": "summarise", "1.payload.session": "today"}),
+            Step("list", {"levels": ["session"]}, scope=ANA_TODAY, expect={"memories.#": 0}),
+            Step("history", {"id": Ref("gate")}, scope=ANA_TODAY, expect={"1.reason": "the session ended"}),
+            Step("end", scope=ANA, fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
+        "a reflection waits for enough summaries and says so",
+        (
+            TALK,
+            Step("summarise", {"is_flush": True}, scope=ANA_TODAY),
+            Step(
+                "reflect",
+                scope=ANA_TODAY,
+                expect={
+                    "session": "today",
+                    "summaries": 1,
+                    "memory_id": None,
+                    "skipped": "there are 1 summaries; at least 5 make a reflection",
+                    "is_dry_run": False,
+                },
+            ),
+            Step("reflect", {"is_dry_run": True}, scope=ANA_TODAY, expect={"is_dry_run": True, "memory_id": None}),
+            Step("reflect", fails=InvalidInputError),
+        ),
+    ),
+)
