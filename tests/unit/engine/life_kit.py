@@ -17,6 +17,7 @@ from mnemic.model.llm import Prompt
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
 from mnemic.ports.store import Store
+from mnemic.testing.faults import Fault, FaultyStore
 from tests.unit.engine.kit import ANNA, Clock
 
 ALL = (JobState.PENDING, JobState.RUNNING, JobState.DONE, JobState.DEAD)
@@ -61,6 +62,17 @@ def numbered() -> Callable[[Prompt], Script]:
         return f'{{"reflection": "Anna likes boats, {count}."}}' if prompt.schema else f"Summary number {count}."
 
     return answer
+
+
+def failing_after_the_reply(store: Store, clock: Clock, step: int, settings: Settings) -> Mnemic:
+    """A Mnemic whose store fails once, at the `step`-th step after the first reply of its model."""
+    fault, answer = Fault(0), numbered()
+
+    def answered(prompt: Prompt) -> Script:
+        fault.nth = fault.nth or fault.steps + step
+        return answer(prompt)
+
+    return opened(FaultyStore(store, fault), clock, answered, settings=settings)[0]
 
 
 def say(mnemic: Mnemic, number: int, scope: Scope = ANNA, start: int = 1) -> None:

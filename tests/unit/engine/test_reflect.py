@@ -21,7 +21,7 @@ from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from mnemic.testing.observation import state_of
 from tests.unit.engine.kit import ANNA, Clock
-from tests.unit.engine.life_kit import Answers, jobs, made, numbered, opened, say, small
+from tests.unit.engine.life_kit import Answers, failing_after_the_reply, jobs, made, numbered, opened, say, small
 
 
 def talk(mnemic: Mnemic, clock: Clock, summaries: int, scope: Scope = ANNA) -> None:
@@ -134,6 +134,18 @@ class TestReflection:
         assert memory.text in "\n".join(summary.text for summary in made(mnemic)) or "\n" in memory.text
         assert "Error" in str(memory.metadata["fallback"])
 
+    @pytest.mark.requirement("D-46")
+    @pytest.mark.parametrize("step", range(1, 6))
+    def test_a_store_that_fails_between_reply_and_commit_is_a_warning_and_nothing_is_stored(
+        self, store: Store, clock: Clock, caplog: pytest.LogCaptureFixture, step: int
+    ):
+        talk(opened(store, clock, settings=small())[0], clock, 4)
+        mnemic = failing_after_the_reply(store, clock, step, small())
+        assert (mnemic.work().retried, made(mnemic, Kind.REFLECTION)) == (1, [])
+        assert [record.levelname for record in caplog.records if record.name == "mnemic.jobs"] == ["WARNING"]
+        reflected(mnemic, clock)
+        assert len(made(mnemic, Kind.REFLECTION)) == 1
+
     def test_without_a_model_it_is_what_the_summaries_say_word_for_word(self, store: Store, clock: Clock):
         mnemic, _ = opened(store, clock, settings=small())
         talk(mnemic, clock, 4)
@@ -241,6 +253,16 @@ class TestProfile:
         mnemic.summarise(ANNA, is_flush=True)
         mnemic.work()
         assert mnemic.profile.get(ANNA)["home"] == "Oslo"
+
+    @pytest.mark.requirement("D-34")
+    def test_where_no_user_is_named_the_session_stands_for_one(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock, settings=small(reflection_threshold=1, reflection_episodes=1))
+        nobody = Scope(org="acme", session="s1")
+        mnemic.capture(nobody, user="My name is Anna.")
+        mnemic.summarise(nobody, is_flush=True)
+        mnemic.work()
+        assert mnemic.profile.get(nobody) == {"name": "Anna"}
+        assert mnemic.profile.get(Scope(org="acme", session="s2")) == mnemic.profile.get(ANNA) == {}
 
     @pytest.mark.parametrize(
         "message",

@@ -15,7 +15,7 @@ from mnemic.model.job import JobState
 from mnemic.model.llm import Completion, Finish
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, Clock
-from tests.unit.engine.life_kit import Answers, jobs, made, numbered, opened, say, small
+from tests.unit.engine.life_kit import Answers, failing_after_the_reply, jobs, made, numbered, opened, say, small
 
 RAW = "user: I bought the boat 1 in harbour 1.\nuser: I bought the boat 2 in harbour 2."
 FAILURES = (
@@ -120,6 +120,20 @@ class TestModel:
         report = mnemic.summarise(ANNA)
         assert [each.memory_id is None for each in report.entries] == [False, True]
         assert len(made(mnemic)) == 1
+
+    @pytest.mark.requirement("D-12", "D-28")
+    @pytest.mark.parametrize("step", range(1, 8))
+    def test_a_store_that_fails_between_reply_and_commit_is_a_warning_and_the_job_is_done_again(
+        self, store: Store, clock: Clock, caplog: pytest.LogCaptureFixture, step: int
+    ):
+        mnemic = failing_after_the_reply(store, clock, step, small())
+        say(mnemic, 4)
+        report = mnemic.work()
+        assert (report.retried, report.done, made(mnemic)) == (1, 0, [])
+        assert [record.levelname for record in caplog.records if record.name == "mnemic.jobs"] == ["WARNING"]
+        clock.turn(minutes=1)
+        assert mnemic.work().done == 1
+        assert [memory.metadata["positions"] for memory in made(mnemic)] == [[1, 2]]
 
     @pytest.mark.requirement("D-53")
     def test_every_step_is_logged_with_its_session_and_nothing_that_was_said(
