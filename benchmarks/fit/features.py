@@ -24,7 +24,7 @@ from mnemic.engine.question import Question, Watch
 from mnemic.engine.recall import ranked
 from mnemic.engine.score import Scored
 from mnemic.evaluation.dataset import Dataset
-from mnemic.evaluation.retrieval import Space, spaces_of, stored
+from mnemic.evaluation.retrieval import QuestionClock, Space, spaces_of, stored
 from mnemic.model.scope import Scope
 from mnemic.model.space import Space as VectorSpace
 from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
@@ -128,12 +128,16 @@ def _asked(dataset: Dataset, vectors: Path) -> Iterator[Asked]:
         parts = build(Config(store=str(Path(folder) / "memory.db"), embedder="minilm"))
         if parts.embedder is not None:
             parts = replace(parts, embedder=KeptEmbedder(parts.embedder, vectors))
+        clock = QuestionClock(parts.clock)
+        parts = replace(parts, clock=clock)
         with Mnemic(parts) as mnemic:
             for space in spaces_of(dataset):
-                yield from _of_space(mnemic, parts, space, place_of)
+                yield from _of_space(mnemic, parts, clock, space, place_of)
 
 
-def _of_space(mnemic: Mnemic, parts: Parts, space: Space, place_of: Mapping[str, int]) -> Iterator[Asked]:
+def _of_space(
+    mnemic: Mnemic, parts: Parts, clock: QuestionClock, space: Space, place_of: Mapping[str, int]
+) -> Iterator[Asked]:
     rows = {item: place_of[row] for batch in stored(mnemic, space, 256) for item, row in batch}
     visible = Scope(user=space.user).visibility.at()
     for question in space.questions:
@@ -141,7 +145,9 @@ def _of_space(mnemic: Mnemic, parts: Parts, space: Space, place_of: Mapping[str,
             continue
         asked = Question(text=question.text, limit=HITS)
         vectors, _ = question_vectors(parts, question.text, Watch(None))
-        yield _candidates(question.id, ranked(parts, visible, asked, vectors), rows)
+        with clock.at(question.time):
+            scored = ranked(parts, visible, asked, vectors)
+        yield _candidates(question.id, scored, rows)
 
 
 def _candidates(qid: str, scored: Scored, rows: Mapping[str, int]) -> Asked:

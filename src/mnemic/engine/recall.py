@@ -80,7 +80,7 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemV
     found = search(parts, query)
     if question.min_similarity is not None:
         return by_similarity(found, question.min_similarity)
-    return by_relevance(found, parts.settings.weights, Asking.of(question.text))
+    return by_relevance(found, parts.settings.weights, Asking.of(question.text, now.date()))
 
 
 def _allowed(parts: Parts, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:

@@ -85,8 +85,8 @@ def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTH
         "importance": candidates.importances - np.float32(NEUTRAL_IMPORTANCE),
         **_talk(candidates, keyword, dense),
     }
-    if asking.dates:
-        features["dated"] = fitting(candidates.observed, asking.dates)
+    if asking.is_dated:
+        features["dated"] = fitting(candidates.observed, asking.dates, asking.spans)
     if asking.is_of_assistant and "assistant" in features:
         features["assistant_asked"] = features["assistant"]
     return _scored(candidates, features, {name: weights.of(name) for name in features})

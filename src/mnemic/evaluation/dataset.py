@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -48,6 +49,7 @@ class LabelledQuestion:
     """A question and what should be found: corpus ids with a grade (0 or less: not relevant), and session ids.
 
     `is_unanswerable`: the right answer is that the memory does not know; such questions are asked but not scored.
+    `time`: when it is asked, which tells what day "yesterday" was; None: now.
     """
 
     id: str
@@ -57,6 +59,7 @@ class LabelledQuestion:
     gold_sessions: tuple[str, ...] = ()
     category: str = ""
     is_unanswerable: bool = False
+    time: datetime | None = None
 
 
 _T = TypeVar("_T", CorpusRow, LabelledQuestion)
@@ -157,6 +160,7 @@ def _corpus_row(row: Row) -> CorpusRow:
 
 
 def _question(row: Row, fields: Fields) -> LabelledQuestion:
+    time = _optional_text(row, "time")
     gold = _object(row.get(fields.gold) or row.get("gold") or {}, "gold")
     if not all(isinstance(grade, int | float) for grade in gold.values()):
         raise InvalidInputError("gold must give each corpus id a number, its grade")
@@ -171,6 +175,7 @@ def _question(row: Row, fields: Fields) -> LabelledQuestion:
         gold_sessions=tuple(cast("list[str]", sessions)),
         category=str(row.get(fields.category)),
         is_unanswerable=bool(row.get("abstain")),
+        time=None if time is None else as_utc(time, "time"),
     )
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -25,6 +26,7 @@ from mnemic.evaluation.embedders import CachingEmbedder
 from mnemic.evaluation.metrics import Ranking
 from mnemic.model.item import Kind, Role
 from mnemic.model.scope import Scope
+from mnemic.ports.clock import Clock
 
 STORES = ("sqlite", "memory")
 ID_KEY = "corpus_id"
@@ -62,20 +64,41 @@ class Space:
     questions: Sequence[LabelledQuestion]
 
 
+class QuestionClock:
+    """Another clock, but within `at` it stands at the time of a question, so that "yesterday" means what it meant."""
+
+    def __init__(self, inner: Clock) -> None:
+        self._inner = inner
+        self._asked: datetime | None = None
+
+    def now(self) -> datetime:
+        """The present moment, or that of the question."""
+        return self._asked or self._inner.now()
+
+    @contextmanager
+    def at(self, time: datetime | None) -> Generator[None]:
+        """Stand at this time; None: go on as before."""
+        self._asked = time
+        try:
+            yield
+        finally:
+            self._asked = None
+
+
 def run_retrieval(
     dataset: Dataset, options: RetrievalOptions | None = None, progress: Progress | None = None
 ) -> Iterator[Ranking]:
     """The rankings of all questions, space by space, in a temporary store that is gone afterwards, or in the empty one
     of a URL. Raises `InvalidInputError` when that holds anything: nobody's memories are searched or added to.
 
-    `Ranking.ms` is the recall call alone, embedding of the question included. What is answered as general background
-    counts as not found. Rows with blank text are never stored.
+    A question that has a time is asked at that time. `Ranking.ms` is the recall call alone, embedding of the question
+    included. What is answered as general background counts as not found. Rows with blank text are never stored.
     """
     options, told = options or RetrievalOptions(), progress or _silent
     spaces = spaces_of(dataset)
     rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
     kept = asked = 0
-    with _opened(options) as mnemic:
+    with _opened(options) as (mnemic, clock):
         for space in spaces:
             ids: dict[str, list[str]] = {}
             for batch in stored(mnemic, space, options.batch):
@@ -84,7 +107,8 @@ def run_retrieval(
                 kept += len(batch)
                 told("store", kept, rows)
             for question in space.questions:
-                yield _asked(mnemic, space, question, ids, options.limit)
+                with clock.at(question.time):
+                    yield _asked(mnemic, space, question, ids, options.limit)
                 asked += 1
                 told("ask", asked, questions)
 
@@ -121,7 +145,7 @@ def read_run(path: Path) -> list[Ranking]:
 
 
 @contextmanager
-def _opened(options: RetrievalOptions) -> Generator[Mnemic]:
+def _opened(options: RetrievalOptions) -> Generator[tuple[Mnemic, QuestionClock]]:
     with TemporaryDirectory(prefix="mnemic-eval-") as folder:
         stores = {"memory": MEMORY_URL, "sqlite": str(Path(folder) / "memory.db")}
         store = stores.get(options.store, options.store)
@@ -129,9 +153,10 @@ def _opened(options: RetrievalOptions) -> Generator[Mnemic]:
         if parts.embedder is not None:
             main, *further = (CachingEmbedder(embedder) for embedder in parts.embedders)
             parts = replace(parts, embedder=main, further_embedders=tuple(further))
-        with Mnemic(parts) as mnemic:
+        clock = QuestionClock(parts.clock)
+        with Mnemic(replace(parts, clock=clock)) as mnemic:
             _check_empty(parts)
-            yield mnemic
+            yield mnemic, clock
 
 
 def _check_empty(parts: Parts) -> None:

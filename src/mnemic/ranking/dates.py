@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.text.ago import Span
 from mnemic.text.asking import Date
 
 Floats = NDArray[np.float32]
@@ -17,11 +18,11 @@ TOLD_WITHIN_DAYS = 10
 SAME_MONTH = 0.5
 
 
-def fitting(observed: NDArray[np.int64], dates: Sequence[Date]) -> Floats:
-    """Of each time (microseconds since 1970, UTC) the best fit to one of the dates, `(n,) float32` from 0 to 1.
+def fitting(observed: NDArray[np.int64], dates: Sequence[Date], spans: Sequence[Span] = ()) -> Floats:
+    """Of each time (microseconds since 1970, UTC) the best fit to one of the dates or spans, `(n,) float32`, 0 to 1.
 
     A month fits by 1, of any year where none is named. A day fits by 1 from the day before it (time zones) until
-    `TOLD_WITHIN_DAYS` after it, and by `SAME_MONTH` for the rest of its month.
+    `TOLD_WITHIN_DAYS` after it, and by `SAME_MONTH` for the rest of its month. A span fits by 1.
     """
     best = np.zeros(observed.shape, dtype=np.float32)
     days = observed.astype("datetime64[us]").astype("datetime64[D]")
@@ -34,6 +35,8 @@ def fitting(observed: NDArray[np.int64], dates: Sequence[Date]) -> Floats:
         if date.day is not None:
             fit = np.where(_told_of(days, date), np.float32(1), fit * np.float32(SAME_MONTH))
         best = np.maximum(best, fit)
+    for span in spans:
+        best[(days >= np.datetime64(span.first, "D")) & (days <= np.datetime64(span.last, "D"))] = 1.0
     return best
 
 

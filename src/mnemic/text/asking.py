@@ -1,8 +1,8 @@
 """What a question says beside its words: which days it names, and whether it asks for what the assistant said.
 
 Answers for dates written out (2023-05-07, 07.05.2023, 7 May 2023, May 7th, in May, 5月7日) in English, German, French,
-Spanish, Italian, Portuguese and Chinese, and for the wordings by which people come back to an assistant's reply. Not
-for "yesterday" or "last week": these need to know the day of the question.
+Spanish, Italian, Portuguese and Chinese, and for the wordings by which people come back to an assistant's reply. Days
+counted from the day of the question ("yesterday") are read by `ago`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
+
+from mnemic.text.ago import Span, spans
 
 MONTHS = (
     "january januar janvier enero gennaio janeiro jan",
@@ -75,12 +78,21 @@ class Asking:
 
     dates: tuple[Date, ...] = ()
     is_of_assistant: bool = False
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def is_dated(self) -> bool:
+        """True when it names days of any kind."""
+        return bool(self.dates or self.spans)
 
     @classmethod
-    def of(cls, text: str) -> Asking:
-        """What `text` says beside its words; a month's name counts beside a number or after a word such as "in"."""
+    def of(cls, text: str, today: date) -> Asking:
+        """What `text`, asked on `today`, says beside its words; a month's name counts beside a number or after a word
+        such as "in".
+        """
         folded = text.casefold()
-        return cls(tuple(dict.fromkeys(_dates(folded))), _ASSISTANT.search(folded) is not None)
+        is_of_assistant = _ASSISTANT.search(folded) is not None
+        return cls(tuple(dict.fromkeys(_dates(folded))), is_of_assistant, tuple(spans(folded, today)))
 
 
 def _dates(folded: str) -> Iterator[Date]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ def features(surroundings: Surroundings, asking: str = "", **changes: object) ->
         "surroundings": surroundings,
         **changes,
     }
-    scored = by_relevance(Candidates(**values), Weights(), Asking.of(asking))
+    scored = by_relevance(Candidates(**values), Weights(), Asking.of(asking, date(2026, 11, 22)))
     return {name: column.tolist() for name, column in scored.features.items()}
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.ranking.dates import SAME_MONTH, TOLD_WITHIN_DAYS, fitting
+from mnemic.text.ago import Span
 from mnemic.text.asking import Date
 
 
@@ -38,3 +41,8 @@ def test_the_best_of_several_dates_counts_and_none_is_nothing():
     assert fitting(observed, [Date(2023, 5, 1), Date(2023, 5, 19)]).tolist() == [1, 0]
     assert fitting(observed, []).tolist() == [0, 0]
     assert fitting(times(), [Date(2023, 5, 1)]).shape == (0,)
+
+
+def test_a_span_fits_from_its_first_day_to_its_last():
+    observed = times("2023-05-04T23:59", "2023-05-05", "2023-05-07T23:59", "2023-05-08")
+    assert fitting(observed, [], [Span(date(2023, 5, 5), date(2023, 5, 7))]).tolist() == [0, 1, 1, 0]

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
+from mnemic.text.ago import Span
 from mnemic.text.asking import Asking, Date
+
+TODAY = date(2026, 11, 22)
+"""A Sunday."""
 
 
 @pytest.mark.parametrize(
@@ -27,7 +33,7 @@ from mnemic.text.asking import Asking, Date
     ],
 )
 def test_dates_are_known_however_they_are_written(text: str, date: Date):
-    assert Asking.of(text).dates == (date,)
+    assert Asking.of(text, TODAY).dates == (date,)
 
 
 @pytest.mark.parametrize(
@@ -35,11 +41,11 @@ def test_dates_are_known_however_they_are_written(text: str, date: Date):
     ["May I ask something?", "Who will march?", "What was on 2023-13-01?", "Version 10.20.3000", "In 2022?", ""],
 )
 def test_words_and_numbers_that_are_no_dates_are_left_alone(text: str):
-    assert Asking.of(text).dates == ()
+    assert Asking.of(text, TODAY).dates == ()
 
 
 def test_several_dates_are_told_in_order_and_once():
-    found = Asking.of("Between 3 June 2023 and 5 June 2023, or on 3 June 2023?")
+    found = Asking.of("Between 3 June 2023 and 5 June 2023, or on 3 June 2023?", TODAY)
     assert found.dates == (Date(2023, 6, 3), Date(2023, 6, 5))
 
 
@@ -57,7 +63,7 @@ def test_several_dates_are_told_in_order_and_once():
     ],
 )
 def test_who_asks_for_a_reply_of_the_assistant_is_understood(text: str):
-    assert Asking.of(text).is_of_assistant
+    assert Asking.of(text, TODAY).is_of_assistant
 
 
 @pytest.mark.parametrize(
@@ -65,4 +71,26 @@ def test_who_asks_for_a_reply_of_the_assistant_is_understood(text: str):
     ["Can you suggest a hotel?", "Did you know that my cat is ill?", "What did Ana recommend?", "Where do I live?"],
 )
 def test_asking_for_something_new_is_not_asking_for_a_reply(text: str):
-    assert not Asking.of(text).is_of_assistant
+    assert not Asking.of(text, TODAY).is_of_assistant
+
+
+@pytest.mark.parametrize(
+    "text, first, last",
+    [
+        ("What did I buy 10 days ago?", date(2026, 11, 11), date(2026, 11, 13)),
+        ("What did I say two weeks ago?", date(2026, 11, 5), date(2026, 11, 11)),
+        ("Whom did I meet last Tuesday?", date(2026, 11, 17), date(2026, 11, 18)),
+        ("What did we do last Sunday?", date(2026, 11, 15), date(2026, 11, 16)),
+        ("What did I eat yesterday?", date(2026, 11, 21), date(2026, 11, 21)),
+        ("Was habe ich vor drei Tagen gekauft?", date(2026, 11, 18), date(2026, 11, 20)),
+        ("我兩週前買了什麼？", date(2026, 11, 5), date(2026, 11, 11)),
+    ],
+)
+def test_days_counted_from_today_are_known(text: str, first: date, last: date):
+    assert Asking.of(text, TODAY).spans == (Span(first, last),)
+    assert Asking.of(text, TODAY).is_dated
+
+
+@pytest.mark.parametrize("text", ["At last a long ago forgotten past", "It takes a week", "500 years ago", "上面"])
+def test_what_counts_from_no_day_names_none(text: str):
+    assert Asking.of(text, date(400, 1, 1)).spans == ()
