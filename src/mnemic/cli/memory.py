@@ -110,9 +110,14 @@ def past(id: ItemId, asking: ScopeOptions) -> None:
 
 
 def _row(memory: Memory) -> Row:
-    """With its present importance, and the stored one where it has faded."""
+    """With its present importance, the stored one where it has faded, and what it is contradicted by."""
     shown, stored = f"{memory.present_importance:.2f}", f"{memory.importance:.2f}"
-    return item_row(memory, shown, remark=f"stored with {stored}" if shown != stored else "")
+    remarks = [f"stored with {stored}"] if shown != stored else []
+    if memory.state is not State.ACTIVE:
+        remarks.append(memory.state.value)
+    if memory.other_id is not None:
+        remarks.append(f"see {memory.other_id}")
+    return item_row(memory, shown, remark=" · ".join(remarks))
 
 
 def register(memories: typer.Typer) -> None:

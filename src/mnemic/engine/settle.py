@@ -232,5 +232,5 @@ def _ended(old: Memory, by: Memory, now: datetime) -> Memory:
     start, end = old.valid_from or old.observed_at, by.valid_from or by.observed_at
     ends = max(end, start + _TICK)
     ends = ends if old.valid_to is None else min(old.valid_to, ends)
-    state = State.SUPERSEDED if ends <= max(now, start + _TICK) else old.state
+    state = State.SUPERSEDED if ends <= max(now, by.observed_at, start + _TICK) else old.state
     return replace(old, valid_to=ends, state=state, other_id=by.id)

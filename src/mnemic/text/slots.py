@@ -48,7 +48,7 @@ _ARTICLES = frozenset(("a", "an", "the", "in", "at", "on", "of", "my", "his", "h
 _S = r"(?:The[ ]|the[ ])?[Uu]ser[ ](?:(?:now|currently|also)[ ])?"
 _OF = r"(?:The[ ]|the[ ])?[Uu]ser['\u2019]s[ ](?:current[ ]|new[ ])?"
 _NAME = r"(?:[^\W\d_a-z][\w'\u2019.&-]*)"
-_VALUE = rf"(?P<value>{_NAME}(?:[ ](?:{_NAME}|de|da|do|of|la|le|am|upon|and|the))*(?:,[ ]{_NAME}(?:[ ]{_NAME})*)*)"
+_VALUE = rf"(?P<value>{_NAME}(?:[ ](?:{_NAME}|de|da|do|of|la|le|am|upon|and|the|&))*(?:,[ ]{_NAME}(?:[ ]{_NAME})*)*)"
 _ROLE = r"(?P<value>(?:(?!at\b|in\b|for\b|and\b|but\b|with\b|on\b|or\b)[\w/&'\u2019-]+[ ]?){1,5})"
 _ANY = r"(?P<value>[^,;:.!?]{1,60}?|[\w.+-]+@[\w.-]+|\+?[\d ()/.-]+)"
 _LATELY = r"(?:[ ](?:now|currently|these[ ]days|at[ ]the[ ]moment|at[ ]present))?"
@@ -81,6 +81,7 @@ _FEELS = re.compile(
     r"[ ]?(?P<object>[^,;:.!?，。；！？]{1,60})"
 )
 _PREFERS = re.compile(rf"{_S}prefers[ ](?P<one>[^,;:.!?]{{1,30}}?)[ ](?:to|over)[ ](?P<other>[^,;:.!?]{{1,30}})")
+_ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
 _OPEN_END = re.compile(r"\b(?:and|but|when|if|because|while|until|unless|since|although|or|than)\b", re.IGNORECASE)
 
 _CHANGE = re.compile(r"[ ](?:moved|relocated)[ ]to[ ]|搬到")
@@ -160,5 +161,5 @@ def _preference(sentence: str) -> Filled | None:
 
 
 def _words(value: str) -> list[str]:
-    words = key_words(value)
+    words = [_ORDINAL.sub(r"\1", word) for word in key_words(value)]
     return [word for word in words if word not in _ARTICLES] or words
