@@ -2,7 +2,8 @@
 
 Features, each normalised over the rows that the question may see:
     keyword     BM25, as standard deviations above the mean, times the share of the question that a row answers: a rare
-                word shared by chance stands out, but says little of a question of six words
+                word shared by chance stands out, but says little of a question of six words. Without the share where
+                the terms are pairs of characters (Chinese and others), most of which no answer repeats
     dense       cosine to the question, as standard deviations above the mean, the best over the embedding spaces; 0 for
                 a row without a vector
     importance  as stored, around 0.5
@@ -78,7 +79,7 @@ class Scored:
 
 def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTHING_MORE) -> Scored:
     """Scores from all features; `asking` is what the question says beside its words."""
-    keyword, dense = _keyword(candidates), _dense(candidates)
+    keyword, dense = _keyword(candidates, asking), _dense(candidates)
     features = {
         "keyword": keyword,
         "dense": dense,
@@ -163,7 +164,7 @@ def _scored(candidates: Candidates, features: dict[str, Floats], weights: dict[s
     return Scored(candidates, scores, order, features, weights)
 
 
-def _keyword(candidates: Candidates) -> Floats:
+def _keyword(candidates: Candidates, asking: Asking) -> Floats:
     statistics = CollectionStatistics.of(candidates.items, candidates.total_length, candidates.document_frequencies)
     bm25 = Bm25()
     scores = bm25.scores(candidates.counts, candidates.lengths, statistics)
@@ -175,6 +176,8 @@ def _keyword(candidates: Candidates) -> Floats:
     )
     mean, square = (each / candidates.items for each in sums)
     standard = zscores(scores, Population(candidates.items, mean, max(square - mean * mean, 0.0) ** 0.5))
+    if asking.is_unspaced:
+        return standard
     most = max(float(bm25.idf(statistics).sum()) * (bm25.k1 + 1.0), 1e-9)
     return standard * np.minimum(scores / np.float32(most) * np.float32(FULL_SHARE), np.float32(1.0))
 

@@ -207,3 +207,9 @@ class Analyser:
         if text.isascii() or not _UNSEGMENTED.search(text):
             return len(text.split())
         return sum(len(_SEGMENT.findall(piece)) if _UNSEGMENTED.search(piece) else 1 for piece in text.split())
+
+
+def is_unspaced(text: str) -> bool:
+    """True when most of the characters of its words are of scripts whose terms are pairs of characters."""
+    tokens = _tokens(text)
+    return 2 * sum(len(token) for token in tokens if _GRAMMED.match(token)) > sum(map(len, tokens))

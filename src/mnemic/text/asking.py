@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from mnemic.text.ago import Span, spans
+from mnemic.text.analyser import is_unspaced
 
 MONTHS = (
     "january januar janvier enero gennaio janeiro jan",
@@ -74,11 +75,14 @@ class Date:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What was found in a question."""
+    """What was found in a question. `is_unspaced`: its terms are pairs of characters, most of which stand in no text
+    that answers it.
+    """
 
     dates: tuple[Date, ...] = ()
     is_of_assistant: bool = False
     spans: tuple[Span, ...] = ()
+    is_unspaced: bool = False
 
     @property
     def is_dated(self) -> bool:
@@ -92,7 +96,8 @@ class Asking:
         """
         folded = text.casefold()
         is_of_assistant = _ASSISTANT.search(folded) is not None
-        return cls(tuple(dict.fromkeys(_dates(folded))), is_of_assistant, tuple(spans(folded, today)))
+        dates, named = tuple(dict.fromkeys(_dates(folded))), tuple(spans(folded, today))
+        return cls(dates, is_of_assistant, named, is_unspaced(text))
 
 
 def _dates(folded: str) -> Iterator[Date]:

@@ -187,3 +187,11 @@ def test_who_asks_for_the_reply_of_the_assistant_gets_it_and_others_do_not():
 def test_every_feature_has_a_weight_and_every_weight_a_feature():
     found = features(talk(is_assistant=[0, 1, 0, 1]), "What did you say in May?")
     assert set(found) == {field.name for field in fields(Weights)}
+
+
+def test_of_a_question_in_pairs_of_characters_a_row_counts_in_full_though_it_holds_few_of_them():
+    counts = np.zeros((4, 6), dtype=np.float32)
+    counts[0, 0] = 1
+    six: dict[str, object] = {"counts": counts, "document_frequencies": np.ones(6, dtype=np.int64)}
+    spaced, unspaced = (features(talk(), asking, **six)["keyword"] for asking in ("Where is it?", "她在哪里"))
+    assert 0 < spaced[0] < unspaced[0]

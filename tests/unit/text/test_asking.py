@@ -94,3 +94,17 @@ def test_days_counted_from_today_are_known(text: str, first: date, last: date):
 @pytest.mark.parametrize("text", ["At last a long ago forgotten past", "It takes a week", "500 years ago", "上面"])
 def test_what_counts_from_no_day_names_none(text: str):
     assert Asking.of(text, date(400, 1, 1)).spans == ()
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("她在哪里工作？", True),
+        ("東京ではどこに住んでいますか", True),
+        ("Where does Anna 工作?", False),
+        ("Где она живёт?", False),
+        ("", False),
+    ],
+)
+def test_a_question_of_scripts_without_blanks_is_known(text: str, *, expected: bool):
+    assert Asking.of(text, TODAY).is_unspaced is expected
