@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,15 @@ def test_a_run_reports_what_its_rankings_are_worth_and_leaks_nothing():
 
 def test_documents_that_say_the_same_are_all_found_by_their_ids():
     assert by_question(DATASET, KEYWORDS)["q3"][:2] == ["d2", "d3"]
+
+
+def test_a_question_with_a_time_is_asked_at_that_time():
+    said = [("early", "2025-03-01T10:00"), ("late", "2025-03-09T10:00")]
+    rows = [CorpusRow(id=i, group="mia", session=i, speaker="Mia", text="I drank tea.", time=at) for i, at in said]
+    for day, first in (("2025-03-02T09:00+00:00", "early"), ("2025-03-10T09:00+00:00", "late")):
+        asked = datetime.fromisoformat(day)
+        question = LabelledQuestion(id="q", group="mia", text="What did I drink yesterday?", time=asked)
+        assert by_question(Dataset(rows, (question,)), KEYWORDS)["q"][0] == first
 
 
 def test_who_speaks_can_be_asked_for():
