@@ -74,7 +74,7 @@ def test_a_question_with_a_time_is_asked_at_that_time():
     rows = [CorpusRow(id=i, group="mia", session=i, speaker="Mia", text="I drank tea.", time=at) for i, at in said]
     for day, first in (("2025-03-02T09:00+00:00", "early"), ("2025-03-10T09:00+00:00", "late")):
         asked = datetime.fromisoformat(day)
-        question = LabelledQuestion(id="q", group="mia", text="What did I drink yesterday?", time=asked)
+        question = LabelledQuestion(id="q", group="mia", text="Which tea was it yesterday?", time=asked)
         assert by_question(Dataset(rows, (question,)), KEYWORDS)["q"][0] == first
 
 
