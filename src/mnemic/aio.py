@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -27,10 +27,12 @@ from mnemic.api import (
 )
 from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.config import Config
+from mnemic.engine.curate import CurateReport
 from mnemic.engine.decay import DecayReport
 from mnemic.engine.end import EndReport
 from mnemic.engine.evict import EvictReport
 from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.extract import ExtractReport
 from mnemic.engine.import_logs import ImportReport
 from mnemic.engine.jobs import LISTED, WorkReport
 from mnemic.engine.reflect import ReflectReport
@@ -201,6 +203,14 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     async def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
         """As `Mnemic.reflect`."""
         return await self._run(self._mnemic.reflect, scope, is_dry_run=is_dry_run)
+
+    async def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
+        """As `Mnemic.curate`."""
+        return await self._run(self._mnemic.curate, scope, day=day, is_dry_run=is_dry_run)
+
+    async def extract(self, scope: Scope, *, is_dry_run: bool = False) -> ExtractReport:
+        """As `Mnemic.extract`."""
+        return await self._run(self._mnemic.extract, scope, is_dry_run=is_dry_run)
 
     async def decay(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False

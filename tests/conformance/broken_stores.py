@@ -221,15 +221,15 @@ class StartsEveryRun(Spoilt):
 class IdlesAtOnce(Spoilt):
     port: Upkeep
 
-    def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
-        return self.port.idle(cursor, max(since, FAR_AHEAD), limit)
+    def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
+        return self.port.idle(cursor, max(since, FAR_AHEAD), limit, within)
 
 
 class IdlesForEveryCursor(Spoilt):
     port: Upkeep
 
-    def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
-        return self.port.idle(f"not {cursor}", since, limit)
+    def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
+        return self.port.idle(f"not {cursor}", since, limit, within)
 
 
 class ForgetsAnyJob(Spoilt):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date, datetime
 
+from mnemic.engine.curate import CurateReport, curate
 from mnemic.engine.decay import DecayReport, decay
 from mnemic.engine.end import EndReport, end
 from mnemic.engine.evict import EvictReport, evict
 from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.extract import ExtractReport, extract
 from mnemic.engine.inputs import check_choice
 from mnemic.engine.parts import Parts
 from mnemic.engine.reflect import ReflectReport, reflect
@@ -54,6 +57,23 @@ class LifeVerbs:
         """
         return reflect(self._parts, scope, actor=self._actor, is_dry_run=is_dry_run)
 
+    def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
+        """Keep what will be worth knowing in six months of the days that were not read yet, as gems.
+
+        The worker does it every night, up to yesterday. `day` is the last day to read, in the time zone of the
+        schedules; today may be named. A dry run asks the language model too. Raises BackendError when the model fails;
+        what was curated before stays.
+        """
+        return curate(self._parts, scope, actor=self._actor, day=_date(day), is_dry_run=is_dry_run)
+
+    def extract(self, scope: Scope, *, is_dry_run: bool = False) -> ExtractReport:
+        """Find facts in what the user said in the scope's session since the last time, at most three a message.
+
+        The worker does it after every capture. The report says what became of each fact, and why. A dry run writes
+        nothing, and asks the language model too. Raises BackendError when the model fails; what was found before stays.
+        """
+        return extract(self._parts, scope, actor=self._actor, is_dry_run=is_dry_run)
+
     def decay(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
     ) -> DecayReport:
@@ -77,6 +97,15 @@ class LifeVerbs:
 
 def _checked(levels: Iterable[Level | str]) -> tuple[Level, ...]:
     return tuple(check_choice(Level, level, "levels") for level in levels)
+
+
+def _date(day: date | str | None) -> date | None:
+    if day is None or (isinstance(day, date) and not isinstance(day, datetime)):
+        return day
+    try:
+        return date.fromisoformat(str(day))
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"day must be a date such as 2026-05-01, not {day!r}") from error
 
 
 def _counting(limit: object) -> int | None:

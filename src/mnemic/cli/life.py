@@ -14,7 +14,35 @@ from mnemic.model.scope import Level
 Levels = Annotated[
     list[Level] | None, typer.Option("--level", help="Only this level; may be repeated; all but org unless said.")
 ]
+Day = Annotated[
+    str | None, typer.Option("--day", help="The last day to read, such as 2026-05-01; yesterday unless said.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
+
+
+def choose(asking: ScopeOptions, day: Day = None, is_dry_run: DryRun = False) -> None:
+    """Read the days that were not read yet, and keep as gems what will be worth knowing in six months, as a worker does
+    every night.
+    """
+    with asking.open() as mnemic:
+        report = mnemic.curate(asking.scope, day=day, is_dry_run=is_dry_run)
+    if asking.as_json:
+        show_json(report)
+        return
+    for told in report.days:
+        rows = [
+            Row((told.day, each.verdict.value), each.gem.gem, (each.memory_id or "", *each.gem.categories))
+            for each in told.gems
+        ]
+        rows += [Row((told.day, "refused"), each.excerpt, (one_line(each.reason),)) for each in told.refused]
+        if rows:
+            show_rows(("day", "done"), rows)
+        if told.fallback:
+            note(f"{told.day}: by rules, because the language model failed ({told.fallback})")
+    turns, gems = sum(told.turns for told in report.days), sum(len(told.gems) for told in report.days)
+    note(f"{turns} turns of {len(report.days)} days {_done(is_dry_run=report.is_dry_run)} read, {gems} gems found")
+    if report.held:
+        note(f"turns of {len(report.held)} conversations wait for the next run, because a gem was refused")
 
 
 def fade(asking: ScopeOptions, levels: Levels = None, is_dry_run: DryRun = False) -> None:
@@ -50,6 +78,9 @@ def make_room(asking: ScopeOptions, levels: Levels = None, is_dry_run: DryRun = 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
+    command(app, "curate", examples="mnemic curate --user ana --dry-run\nmnemic curate --user ana --day 2026-05-01")(
+        choose
+    )
     command(app, "decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")(fade)
     command(app, "evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")(make_room)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
+from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
 from mnemic.engine.decay import decay_partition
 from mnemic.engine.evict import evict_partition
 from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import DECAY, EMBED, EVICT, EXTRACT, REFLECT, SUMMARISE
+from mnemic.engine.kinds import CURATE, DECAY, EMBED, EVICT, EXTRACT, REFLECT, SUMMARISE
 from mnemic.engine.parts import Parts
 from mnemic.engine.pending import pending
 from mnemic.engine.reflect import Reflecting
@@ -21,6 +23,9 @@ from mnemic.ports.store import UnitOfWork
 
 AFTER = "after"
 """In the payload of a job of upkeep: the id of the memory behind which it goes on."""
+
+HELD = "held"
+"""In the payload of a job of curating: the conversations that wait for the next night."""
 
 
 def _embed(parts: Parts, job: Job) -> FollowUp:
@@ -92,6 +97,19 @@ def _extract(parts: Parts, job: Job) -> FollowUp:
     return follow_up
 
 
+def _curate(parts: Parts, job: Job) -> FollowUp:
+    """Some parts of the days that were not read yet; the rest is the work of a next job, which leaves alone what this
+    one left for the next night.
+    """
+    held = cast("Sequence[str]", job.payload.get(HELD) or ())
+    is_last = job.attempts >= parts.settings.life.llm_tries
+    run = Curating(parts, job.partition, CURATE, held=held, may_fall_back=is_last)
+    run.run(DAYS_AT_ONCE if parts.llm is None else PARTS_AT_ONCE)
+    payload = {**job.payload, HELD: sorted(run.held)}
+    rest = [replace(anew(job, parts.clock.now()), payload=payload)] if run.is_unfinished else []
+    return lambda _: rest
+
+
 HANDLERS: Mapping[str, Handler] = {
     EMBED: _embed,
     DECAY: _decay,
@@ -99,5 +117,6 @@ HANDLERS: Mapping[str, Handler] = {
     SUMMARISE: _summarise,
     REFLECT: _reflect,
     EXTRACT: _extract,
+    CURATE: _curate,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

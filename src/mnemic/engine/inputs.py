@@ -11,12 +11,12 @@ from typing import Any, TypeVar, cast
 from mnemic.errors import InvalidInputError
 from mnemic.model.clocktime import as_utc
 from mnemic.model.draft import MemoryDraft, MessageDraft
+from mnemic.model.gem import IMPORTANCE_WORDS
 from mnemic.model.item import Kind, Role, Trust
 from mnemic.model.scope import Level
 from mnemic.model.settings import Settings
 from mnemic.model.unicode import check_unicode
 
-IMPORTANCE_WORDS: Mapping[str, float] = {"low": 0.3, "medium": 0.6, "high": 0.9}
 MAX_NAME_CHARS = 255
 MAX_CATEGORIES = 32
 _MESSAGE_FIELDS = ("role", "content", "text", "name", "observed_at", "external_id", "id", "trust", "metadata")

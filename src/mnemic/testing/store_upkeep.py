@@ -57,6 +57,15 @@ class UpkeepContract:
         add_messages(store, a_message(2, observed_at=NOW + MINUTE))
         assert idle(store, NOW + MINUTE) == []
 
+    def test_of_one_partition_only_its_own_conversations_are_idle(self, store: Store):
+        for scope in (ANNA, BERT):
+            add_messages(store, a_message(1, scope=scope))
+            add_messages(store, a_message(1, scope=scope, session="s2"))
+        with store.read() as work:
+            found = work.upkeep.idle(CURSOR, NOW + MINUTE, 9, HIS)
+            assert [(talk.partition, talk.session) for talk in found] == [(HIS, "s1"), (HIS, "s2")]
+            assert work.upkeep.idle(CURSOR, NOW + MINUTE, 9, BERT.partition(Level.AGENT)) == []
+
     def test_a_conversation_whose_cursor_stands_at_its_last_message_is_done_with(self, store: Store):
         add_messages(store, a_message(1), a_message(2))
         for was, to, expected in ((0, 1, ["anna s1"]), (1, 2, []), (2, 3, [])):

@@ -46,12 +46,14 @@ class MemoryUpkeep:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
 
-    def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
+    def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
         tables = self._transaction.tables
         found = [
             talk
             for (partition, session), talk in tables.conversations.items()
-            if talk.last_at < since and tables.cursors.get((partition, session, cursor), 0) < talk.messages
+            if within in (None, partition)
+            and talk.last_at < since
+            and tables.cursors.get((partition, session, cursor), 0) < talk.messages
         ]
         return sorted(found, key=lambda talk: (talk.last_at, talk.partition, talk.session))[:limit]
 

@@ -22,9 +22,12 @@ class PostgresUpkeep:
         self._session = session
         self._sql = statements("upkeep")
 
-    def idle(self, cursor: str, since: datetime, limit: int) -> list[Conversation]:
+    def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
         key = {"cursor": cursor, "since": to_microseconds(since), "limit": limit}
-        return [to_conversation(row) for row in self._session.run(self._sql["idle"], key)]
+        names = ["idle", "idle_order"] if within is None else ["idle", "idle_of", "idle_order"]
+        if within is not None:
+            key["pids"] = self._session.pids([within])
+        return [to_conversation(row) for row in self._session.run("\n".join(self._sql[name] for name in names), key)]
 
     def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
         key = {"pid": self._session.pid(partition), "after": after, "limit": limit}

@@ -3,6 +3,9 @@ SELECT p.org, p.level, p.owner, c.session, c.turns, c.messages, c.started_at, c.
 FROM conversations AS c JOIN partitions AS p USING (pid)
 LEFT JOIN cursors AS k ON k.pid = c.pid AND k.session = c.session AND k.name = %(cursor)s
 WHERE c.last_at < %(since)s AND coalesce(k.position, 0) < c.messages
+-- name: idle_of
+  AND c.pid = ANY(%(pids)s)
+-- name: idle_order
 ORDER BY c.last_at, p.org, p.level, p.owner, c.session LIMIT greatest(%(limit)s, 0);
 -- name: memories
 WHERE m.pid = %(pid)s AND m.id > %(after)s AND m.state != 'erased' ORDER BY m.id LIMIT %(limit)s

@@ -1,0 +1,325 @@
+"""From what a curator wrote to gems: repaired where the turns say what is right, else refused with a reason.
+
+All eleven fields are checked here, whoever the curator is: a model is not believed. Nothing is rescaled, no category is
+invented, and a snippet is only ever what was really said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime
+from typing import cast
+
+from mnemic.model.gem import CATEGORIES, IMPORTANCE_WORDS, Gem, turn_range
+from mnemic.text.mending import clean_text
+from mnemic.text.narrative import ToldTurn
+from mnemic.text.normalise import dedup_key
+from mnemic.text.replies import Reading, Refused, list_schema, read_items
+from mnemic.text.sentences import sentences
+from mnemic.text.snippets import snippet_of
+
+MAX_GEMS = 30
+"""More gems of one reply are refused: a curator who keeps everything chooses nothing."""
+
+MAX_GEM_CHARS = 500
+MAX_CONTEXT_CHARS = 1000
+MAX_CATEGORIES = 4
+_SHOWN_CHARS = 60
+
+FIELDS = tuple(field.name for field in fields(Gem))
+REPLY_SCHEMA: Mapping[str, object] = list_schema(
+    {
+        "type": "object",
+        "properties": {
+            "gem": {"type": "string", "maxLength": MAX_GEM_CHARS},
+            "context": {"type": "string", "maxLength": MAX_CONTEXT_CHARS},
+            "snippet": {"type": "string", "maxLength": 600},
+            "categories": {
+                "type": "array",
+                "items": {"type": "string", "enum": list(CATEGORIES)},
+                "minItems": 1,
+                "maxItems": MAX_CATEGORIES,
+            },
+            "importance": {"type": "string", "enum": list(IMPORTANCE_WORDS)},
+            "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+            "source_turns": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 20},
+        },
+        "required": ["gem", "context", "snippet", "categories", "importance", "confidence", "source_turns"],
+    },
+    "gems",
+    MAX_GEMS,
+)
+"""What a model is held to where it can be. The other four fields follow from the turns."""
+
+_READ: Mapping[str, object] = {
+    "type": "object",
+    "properties": {name: dict[str, object]() for name in FIELDS},
+    "required": ["gem"],
+}
+_RANGE = re.compile(r"\s*(\d{1,9})\s*(?:[-\u2010-\u2015~]\s*(\d{1,9})\s*)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A valid gem, and the turns of the story that it was made of."""
+
+    gem: Gem
+    turns: tuple[ToldTurn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A gem that is none: its beginning, why, and the turns it names; no turns where it names none that exist."""
+
+    excerpt: str
+    reason: str
+    turns: tuple[ToldTurn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gems:
+    """What a curator found. `is_answer` False: the reply was no answer, and asking again may help. `is_cut`: it ended
+    before its end.
+    """
+
+    found: tuple[Found, ...]
+    rejected: tuple[Rejected, ...]
+    is_answer: bool
+    is_cut: bool = False
+
+
+class _RefusalError(Exception):
+    """Says why a gem is none."""
+
+
+def read_gems(reply: str, turns: Sequence[ToldTurn]) -> Gems:
+    """The gems in a reply about the numbered `turns`: JSON, in a fence or not. Raises nothing, whatever was written."""
+    reading: Reading = read_items(reply, _READ, most=MAX_GEMS)
+    gems = checked_gems(reading.items, turns)
+    unread = tuple(_unread(refused) for refused in reading.refused if not reading.is_cut)
+    return replace(gems, rejected=(*gems.rejected, *unread), is_answer=reading.is_answer, is_cut=reading.is_cut)
+
+
+def checked_gems(items: Sequence[Mapping[str, object]], turns: Sequence[ToldTurn]) -> Gems:
+    """The gems among some records, each whole or refused; those that say the same are one."""
+    found: dict[str, Found] = {}
+    rejected: list[Rejected] = []
+    by_number = {turn.number: turn for turn in turns}
+    for item in items:
+        try:
+            each = _checked(item, by_number)
+        except _RefusalError as refusal:
+            rejected.append(Rejected(_excerpt(item.get("gem")), str(refusal), _named(item, by_number)))
+            continue
+        key = dedup_key(each.gem.gem)
+        found[key] = _joined(found[key], each) if key in found else each
+    return Gems(tuple(found.values()), tuple(rejected), is_answer=True)
+
+
+def _checked(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> Found:
+    gem = _sentence(item.get("gem"), "gem", MAX_GEM_CHARS)
+    context = _sentence(item.get("context"), "context", MAX_CONTEXT_CHARS)
+    categories = _categories(item.get("categories"))
+    importance = _importance(item.get("importance"))
+    confidence = _confidence(item.get("confidence"))
+    turns = _turns(item, by_number)
+    conversation = _conversation(item.get("conversation_id"), turns)
+    own = sorted({turn.turn for turn in turns if turn.conversation_id == conversation})
+    moment = _moment(item.get("timestamp"), turns)
+    _check_date(item.get("date"))
+    snippet = snippet_of(_text(item.get("snippet"), "snippet"), f"{gem} {context}", turns)
+    if not snippet:
+        raise _RefusalError("nothing of it is said in the turns that it names")
+    return Found(
+        Gem(
+            gem=gem,
+            context=context,
+            snippet=snippet,
+            categories=categories,
+            importance=importance,
+            confidence=confidence,
+            timestamp=moment.isoformat(timespec="seconds"),
+            date=moment.date().isoformat(),
+            conversation_id=conversation,
+            turn_range=turn_range(own),
+            source_turns=tuple(own),
+        ),
+        turns,
+    )
+
+
+def _text(value: object, name: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _RefusalError(f"{name} is {_excerpt(value)}, no text")
+    return clean_text(value)
+
+
+def _sentence(value: object, name: str, most: int) -> str:
+    """A text on one line; a longer one ends with its last whole sentence that fits."""
+    text = " ".join(_text(value, name).split())
+    if not any(character.isalnum() for character in text):
+        raise _RefusalError(f"{name} is missing")
+    if len(text) <= most:
+        return text
+    ends = [end for _, end in sentences(text) if end <= most]
+    return text[: ends[-1]] if ends else text[: most - 1].rstrip() + "\u2026"
+
+
+def _categories(value: object) -> tuple[str, ...]:
+    given = value.split(",") if isinstance(value, str) else value
+    if given is None or given == []:
+        raise _RefusalError("categories are missing")
+    if not isinstance(given, list):
+        raise _RefusalError(f"categories are {_excerpt(cast('object', value))}, no list")
+    words = [each.strip().lower() for each in cast("list[object]", given) if isinstance(each, str)]
+    known = tuple(dict.fromkeys(word for word in words if word in CATEGORIES))
+    if not known:
+        raise _RefusalError(f"none of the categories {_excerpt(value)} is one of {', '.join(CATEGORIES)}")
+    return known
+
+
+def _importance(value: object) -> str:
+    if value is None:
+        raise _RefusalError("importance is missing")
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in IMPORTANCE_WORDS:
+        raise _RefusalError(f"importance is {_excerpt(value)}, none of the words {', '.join(IMPORTANCE_WORDS)}")
+    return word
+
+
+def _confidence(value: object) -> float:
+    if value is None:
+        raise _RefusalError("confidence is missing")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _RefusalError(f"confidence is {_excerpt(value)}, no number")
+    if not math.isfinite(value) or not 0 <= value <= 1:
+        raise _RefusalError(f"confidence is {_excerpt(value)}, not from 0 to 1")
+    return float(value)
+
+
+def _turns(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tuple[ToldTurn, ...]:
+    """The turns that it names, by their numbers in the story, in order."""
+    listed, ranged = _listed(item.get("source_turns")), _ranged(item.get("turn_range"), max(by_number, default=0))
+    if listed is None and ranged is None:
+        raise _RefusalError("it names no turns: source_turns and turn_range are missing")
+    if listed is not None and ranged is not None and not _agree(listed, ranged):
+        raise _RefusalError("turn_range and source_turns name different turns")
+    numbers = sorted(set(listed if listed is not None else ranged or ()))
+    strange = [number for number in numbers if number not in by_number]
+    if strange:
+        raise _RefusalError(f"turn {strange[0]} does not exist; there are 1 to {max(by_number, default=0)}")
+    return tuple(by_number[number] for number in numbers)
+
+
+def _listed(value: object) -> list[int] | None:
+    if value is None or value == []:
+        return None
+    entries = cast("list[object]", value) if isinstance(value, list) else [value]
+    if not all(isinstance(entry, int) and not isinstance(entry, bool) for entry in entries):
+        raise _RefusalError(f"source_turns are {_excerpt(entries)}, no list of whole numbers")
+    return cast("list[int]", entries)
+
+
+def _ranged(value: object, last: int) -> list[int] | None:
+    """The turns of "15-16", "15-16,18" or "15", both ends included."""
+    if value is None or value == "":
+        return None
+    numbers: list[int] = []
+    for part in str(value).split(","):
+        match = None if isinstance(value, bool) else _RANGE.fullmatch(part)
+        if match is None:
+            raise _RefusalError(f'turn_range is {_excerpt(value)}, nothing like "15-16"')
+        first, end = int(match.group(1)), int(match.group(2) or match.group(1))
+        if end < first:
+            raise _RefusalError(f"turn_range is {_excerpt(value)}: it ends before it begins")
+        if end > last:
+            raise _RefusalError(f"turn {end} does not exist; there are 1 to {last}")
+        numbers += range(first, end + 1)
+    return numbers
+
+
+def _agree(listed: Sequence[int], ranged: Sequence[int]) -> bool:
+    """True as "15-18" agrees with 15, 16 and 18: a range says where the turns begin and end."""
+    return (min(listed), max(listed)) == (min(ranged), max(ranged)) and set(listed) <= set(ranged)
+
+
+def _conversation(value: object, turns: Sequence[ToldTurn]) -> str:
+    """The conversation of the gem: that of most of its turns, of the later one where as many are of two."""
+    counts: dict[str, int] = {}
+    for turn in reversed(turns):
+        counts[turn.conversation_id] = counts.get(turn.conversation_id, 0) + 1
+    given = _text(value, "conversation_id")
+    if given and given not in counts:
+        raise _RefusalError(f"conversation_id is {_excerpt(given)}, not the conversation of its turns")
+    return given or max(counts, key=lambda each: counts[each])
+
+
+def _moment(value: object, turns: Sequence[ToldTurn]) -> datetime:
+    """When it was said: as it says where its turns were then, else the time of the last of them."""
+    given = _text(value, "timestamp")
+    last = turns[-1].said_at
+    if not given:
+        return last
+    try:
+        moment = datetime.fromisoformat(given)
+        moment = moment.replace(tzinfo=last.tzinfo) if moment.tzinfo is None else moment.astimezone(last.tzinfo)
+    except (ValueError, OverflowError) as error:
+        raise _RefusalError(f"timestamp is {_excerpt(given)}, no time in ISO 8601") from error
+    return moment if turns[0].said_at <= moment <= last else last
+
+
+def _check_date(value: object) -> None:
+    """A date must be one; which one follows from the time."""
+    given = _text(value, "date")
+    if not given:
+        return
+    try:
+        date.fromisoformat(given if _DATE.fullmatch(given) else "")
+    except ValueError as error:
+        raise _RefusalError(f"date is {_excerpt(given)}, no date such as 2026-05-01") from error
+
+
+def _joined(first: Found, second: Found) -> Found:
+    """One gem of two that say the same: reasons, categories and turns of both."""
+    one, two = first.gem, second.gem
+    turns = tuple({turn.number: turn for turn in (*first.turns, *second.turns)}.values())
+    of_both = one.conversation_id == two.conversation_id
+    own = tuple(sorted({*one.source_turns, *(two.source_turns if of_both else ())}))
+    contexts = [one.context] if two.context in one.context else [one.context, two.context]
+    snippets = [one.snippet] if two.snippet in one.snippet else [one.snippet, two.snippet]
+    gem = replace(
+        one,
+        context=" ".join(contexts),
+        snippet="\n".join(snippets),
+        categories=tuple(dict.fromkeys((*one.categories, *two.categories))),
+        importance=max(one.importance, two.importance, key=lambda word: IMPORTANCE_WORDS[word]),
+        confidence=max(one.confidence, two.confidence),
+        source_turns=own,
+        turn_range=turn_range(own),
+    )
+    return Found(gem, turns)
+
+
+def _named(item: Mapping[str, object], by_number: Mapping[int, ToldTurn]) -> tuple[ToldTurn, ...]:
+    """The turns of a refused gem, as far as they can be told."""
+    try:
+        return _turns(item, by_number)
+    except _RefusalError:
+        return ()
+
+
+def _unread(refused: Refused) -> Rejected:
+    return Rejected(refused.excerpt[:_SHOWN_CHARS], refused.reason)
+
+
+def _excerpt(value: object) -> str:
+    """The beginning of a value on one line."""
+    text = value if isinstance(value, str) else str(value)
+    line = " ".join(clean_text(text).split())
+    return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "\u2026"

@@ -1,0 +1,123 @@
+"""A day of conversations as one story: numbered turns with times and speakers, measured in tokens and cut into parts.
+
+Answers for what a model reads of it, and for how a long day is divided. Nothing is stored or asked here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mnemic.model.item import Message
+from mnemic.text.prompts import CUT_MARK, counted
+from mnemic.text.sanitise import one_line, sanitise
+
+BEGIN, END = "---BEGIN DAY---", "---END DAY---"
+_FORGED = re.compile(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+day\s*[-=_*#>\]]*", re.IGNORECASE)
+_LINE_TOKENS = 16
+"""For a line with the number of a turn and its time, or that of a conversation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldTurn:
+    """One turn, or the part of one that was said in one go: `number` counts the turns of the story, `turn` those of its
+    conversation; `said_at` is its first moment, in the time zone of the days. `until` is the position behind which the
+    conversation goes on after it.
+    """
+
+    conversation_id: str
+    turn: int
+    said_at: datetime
+    until: int
+    messages: tuple[Message, ...]
+    number: int = 0
+
+    @property
+    def first_position(self) -> int:
+        """The position of its first message."""
+        return self.messages[0].position
+
+    @property
+    def says_anything(self) -> bool:
+        """False when nothing of it is shown: it is released without a look."""
+        return any(counted(message).strip() for message in self.messages)
+
+
+def numbered(turns: Iterable[ToldTurn]) -> list[ToldTurn]:
+    """The turns of one part in their order, with numbers from 1."""
+    return [replace(turn, number=number) for number, turn in enumerate(turns, start=1)]
+
+
+def told(turns: Sequence[ToldTurn], most_chars: int) -> str:
+    """The story of one part, between its markers: of a message at most so many characters, on one line each."""
+    lines: list[str] = [BEGIN]
+    conversations: list[str] = []
+    last = None
+    for turn in turns:
+        if turn.conversation_id != last:
+            last = turn.conversation_id
+            if last not in conversations:
+                conversations.append(last)
+            lines.append(f"Conversation {conversations.index(last) + 1}")
+        lines.append(f"[turn {turn.number}] {turn.said_at:%Y-%m-%d %H:%M}")
+        lines += [line for message in turn.messages if (line := shown(message, most_chars))]
+    return "\n".join([*lines, END])
+
+
+def shown(message: Message, most_chars: int) -> str:
+    """As "name: text" on one line, without anything that could end the story or give orders; "" for a blank one."""
+    text = counted(message).strip()
+    if not text:
+        return ""
+    cut = text[:most_chars] + (CUT_MARK if most_chars < len(text) or len(counted(message)) < len(message.text) else "")
+    return f"{_inline(message.author)}: {_inline(cut)}"
+
+
+def tokens(text: str) -> int:
+    """No fewer tokens than a model counts: two and a half ASCII characters make one, any other character two."""
+    plain = sum(character.isascii() for character in text)
+    return -(-2 * plain // 5) + 2 * (len(text) - plain)
+
+
+def turn_tokens(turn: ToldTurn, most_chars: int) -> int:
+    """What a turn takes in a story."""
+    return _LINE_TOKENS + sum(tokens(shown(message, most_chars)) + 1 for message in turn.messages)
+
+
+def divided(conversations: Sequence[Sequence[ToldTurn]], room: int, most_chars: int) -> list[list[ToldTurn]]:
+    """Parts of at most `room` tokens, in order: conversations stay whole where they fit, and are cut between turns
+    where they do not, or within one that is larger than a part.
+    """
+    parts: list[list[ToldTurn]] = []
+    free = 0
+    for conversation in ([p for turn in each for p in _pieces(turn, room, most_chars)] for each in conversations):
+        sizes = [turn_tokens(turn, most_chars) for turn in conversation]
+        whole = sum(sizes) + _LINE_TOKENS
+        if parts and whole <= free:
+            parts[-1] += conversation
+            free -= whole
+            continue
+        free = 0
+        for turn, size in zip(conversation, sizes, strict=True):
+            if size > free:
+                parts.append([])
+                free = room - _LINE_TOKENS
+            parts[-1].append(turn)
+            free -= size
+    return parts
+
+
+def _pieces(turn: ToldTurn, room: int, most_chars: int) -> list[ToldTurn]:
+    """The turn, cut between its messages where it does not fit into one part."""
+    if len(turn.messages) == 1 or turn_tokens(turn, most_chars) <= room - _LINE_TOKENS:
+        return [turn]
+    middle = len(turn.messages) // 2
+    before, after = turn.messages[:middle], turn.messages[middle:]
+    halves = (replace(turn, messages=before, until=before[-1].position), replace(turn, messages=after))
+    return [piece for half in halves for piece in _pieces(half, room, most_chars)]
+
+
+def _inline(text: str) -> str:
+    return _FORGED.sub("[REDACTED]", one_line(sanitise(text)))
