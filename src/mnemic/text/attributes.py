@@ -78,7 +78,10 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "name",
             rf"(?:^|[,;.!][ ]*|\band[ ])(?:[Pp]lease[ ]|you[ ]can[ ]|just[ ])?[Cc]all[ ]me[ ](?P<value>{_WORD}){_DONE}",
         ),
-        ("home", rf"{_START}(?:I[ ]{_NOW}live|{_AM}{_NOW}living|{_AM}{_NOW}based)[ ]in[ ](?P<value>{_PLACE}){_DONE}"),
+        (
+            "home",
+            rf"{_START}(?:I[ ]{_NOW}live|{_AM}{_NOW}living|{_AM}{_NOW}based)[ ]in[ ](?:the[ ])?(?P<value>{_PLACE}){_DONE}",
+        ),
         ("home", rf"{_START}{_HAVE}{_NOW}relocated[ ]to[ ](?P<value>{_PLACE}){_DONE}"),
         (
             "home",
