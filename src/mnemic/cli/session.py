@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mnemic.cli.options import command
-from mnemic.cli.output import Row, item_row, note, show_json, show_rows
+from mnemic.cli.output import Row, item_row, note, one_line, show_json, show_rows
 from mnemic.cli.scope_options import ScopeOptions
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
@@ -41,6 +41,23 @@ def make_summaries(asking: ScopeOptions, is_flush: Flush = False, is_dry_run: Dr
     note(f"{count} messages {'would be' if is_dry_run else 'were'} summarised")
 
 
+def find_facts(asking: ScopeOptions, is_dry_run: DryRun = False) -> None:
+    """Find the facts in what a user said in a session and was not read yet, as a worker does after every message."""
+    with asking.open() as mnemic:
+        report = mnemic.extract(asking.scope, is_dry_run=is_dry_run)
+    if asking.as_json:
+        show_json(report)
+        return
+    if report.entries:
+        rows = [
+            Row((each.verdict or "found", each.kind.value), one_line(each.text), (each.reason,) if each.reason else ())
+            for each in report.entries
+        ]
+        show_rows(("done", "kind"), rows)
+    done = "would be kept of" if is_dry_run else "were found in"
+    note(f"{len(report.entries)} facts {done} {report.messages} messages")
+
+
 def finish(asking: ScopeOptions) -> None:
     """End a session: its memories of session level expire, and what was said in it will be summarised by a job."""
     with asking.open() as mnemic:
@@ -71,5 +88,6 @@ def register(app: typer.Typer) -> None:
     command(app, "summarise", examples=f"mnemic summarise {of} --dry-run\nmnemic summarise {of} --flush")(
         make_summaries
     )
+    command(app, "extract", examples=f"mnemic extract {of} --dry-run\nmnemic extract {of}")(find_facts)
     command(app, "reflect", examples=f"mnemic reflect {of} --dry-run\nmnemic reflect {of}")(look_back)
     command(app, "end", examples=f"mnemic end {of}")(finish)

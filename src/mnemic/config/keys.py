@@ -72,6 +72,13 @@ def fraction(value: object) -> float:
     return float(value)
 
 
+def switch(value: object) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise ValueError("true or false")  # noqa: TRY004 -- as in `free_text`
+    return value
+
+
 def table(value: object) -> Mapping[str, object]:
     """A table of keys and values."""
     if not isinstance(value, Mapping):
@@ -185,6 +192,13 @@ LIFE_KEYS: tuple[Key, ...] = (
     _number("memory.eviction.kept-importance", fraction, "but none stored with so much", "life.kept_importance"),
     _number("memory.eviction.archive-days", positive, "days in the archive before deletion", "life.archive_days"),
     _text("memory.schedule.time-zone", time_zone, "the time zone of the cron lines", "life.time_zone"),
+    _text("memory.extraction.enabled", switch, "whether facts are sought in what users say", "life.extracts"),
+    _text(
+        "memory.extraction.promote-learnings",
+        switch,
+        "whether a model is also asked what its agent should learn",
+        "life.promotes_learnings",
+    ),
     _number("memory.jobs.llm-tries", counting, "failures of the model before a step does without", "life.llm_tries"),
     _number("memory.jobs.keep-done-days", positive, "days until a done job is forgotten", "life.done_jobs_days"),
 )

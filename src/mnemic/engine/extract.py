@@ -74,7 +74,7 @@ def extract(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False)
     found before one stays.
     """
     if scope.user is None or scope.session is None:
-        raise InvalidInputError("facts are found in what a user says in a session; say which, as user=…, session=…")
+        raise InvalidInputError("facts are found in what a user says in a session; say which, as user=… and session=…")
     run = Extracting(parts, scope.message_partition, scope.session, actor)
     read, entries = run.look() if is_dry_run else run.run(most=None)
     return ExtractReport(scope.session, read, tuple(entries), run.left(), is_dry_run)

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
+from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.metering import Metered
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.schedules import add_due, following
@@ -171,8 +172,10 @@ class _Lease:
         with self.parts.store.write() as unit:
             if unit.jobs.fail(job, self._error, retry_at):
                 self._outcome = JobState.DEAD if is_last else JobState.PENDING
-        told = (job.kind, _whose(job), job.id, job.attempts, self._error)
-        _log.log(logging.ERROR if is_last else logging.WARNING, "%s of %s: job %s failed at try %d: %s", *told)
+        is_quiet = job.kind == EXTRACT
+        level = logging.DEBUG if is_quiet else logging.ERROR if is_last else logging.WARNING
+        told = (job.kind, _whose(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
+        _log.log(level, "%s of %s: job %s failed at try %d: %s", *told)
         self.parts.observer.count("mnemic.jobs.failed", kind=job.kind)
 
     def _metered(self) -> Job:

@@ -106,6 +106,11 @@ def load_dataset(corpus: Path, questions: Path, haystacks: Path | None = None, f
     )
 
 
+def load_corpus(path: Path) -> tuple[CorpusRow, ...]:
+    """The rows of a corpus alone. Raises `InvalidInputError` for a missing or broken file, or a repeated id."""
+    return tuple(_unique(path, _corpus_row).values())
+
+
 def read_json_lines(path: Path) -> Iterator[tuple[int, Row]]:
     """(line number from 1, row) of each line that is not blank. Raises `InvalidInputError`, naming file and line."""
     number = 0

@@ -162,7 +162,7 @@ def _in_year(match: re.Match[str], today: datetime) -> When | None:
 
 
 def _written(folded: str, today: datetime) -> When | None:
-    date = next(iter(Asking.of(folded).dates), None)
+    date = next(iter(Asking.of(folded, today.date()).dates), None)
     if date is None:
         return None
     is_relative = date.year is None

@@ -1,0 +1,208 @@
+"""Runs a corpus through the product session by session, and tells every memory that extraction ever wrote.
+
+Answers for how rows become messages, and for the file of what was produced. It does not judge; `extraction_score` does.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from mnemic.api import Mnemic
+from mnemic.build import build
+from mnemic.config import MEMORY_URL, Config
+from mnemic.engine.handlers import HANDLERS
+from mnemic.engine.jobs import work
+from mnemic.engine.kinds import EXTRACT
+from mnemic.engine.parts import Parts
+from mnemic.errors import InvalidInputError
+from mnemic.evaluation.dataset import CorpusRow, read_json_lines
+from mnemic.evaluation.embedders import CachingEmbedder
+from mnemic.evaluation.retrieval import Progress
+from mnemic.model.clocktime import as_utc
+from mnemic.model.item import Memory, Role, State
+from mnemic.model.scope import Scope
+
+PAGE = 500
+_START = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionOptions:
+    """`embedder`, `llm`: as in `Config`; without a model the rules find the facts."""
+
+    embedder: str = "minilm"
+    llm: str = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produced:
+    """One memory that was written, what it replaced, and where it came from: corpus ids."""
+
+    group: str
+    session: str | None
+    text: str
+    kind: str | None = None
+    id: str | None = None
+    supersedes: tuple[str, ...] = ()
+    source_ids: tuple[str, ...] = ()
+
+
+class RowClock:
+    """Stands where the row stands that is being said; never goes back."""
+
+    def __init__(self) -> None:
+        self._now = _START
+
+    def now(self) -> datetime:
+        """The time of the last row."""
+        return self._now
+
+    def reach(self, time: str | None) -> None:
+        """Go on to the time of a row, when it is later."""
+        if time is not None:
+            self._now = max(self._now, as_utc(time, "time"))
+
+
+def run_extraction(
+    corpus: Sequence[CorpusRow], options: ExtractionOptions | None = None, progress: Progress | None = None
+) -> list[Produced]:
+    """Every memory that extraction writes of a corpus, in the order of writing, with what was superseded later.
+
+    Every group is a user of its own. Each session is captured exchange by exchange, at the times of its rows, and then
+    the worker does what is due. Rows without a session are no messages and are left out.
+    """
+    options = options or ExtractionOptions()
+    clock = RowClock()
+    parts = replace(build(Config(store=MEMORY_URL, embedder=options.embedder, llm=options.llm)), clock=clock)
+    if parts.embedder is not None:
+        parts = replace(parts, embedder=CachingEmbedder(parts.embedder))
+    sessions: dict[tuple[str, str], list[CorpusRow]] = {}
+    for row in corpus:
+        if row.session is not None and row.text.strip():
+            sessions.setdefault((row.group, row.session), []).append(row)
+    sources: dict[str, CorpusRow] = {}
+    with Mnemic(parts) as mnemic:
+        for done, ((group, session), rows) in enumerate(sessions.items(), start=1):
+            sources |= _told(mnemic, clock, Scope(user=group, session=session), rows)
+            work(parts, {EXTRACT: HANDLERS[EXTRACT]}, worker="evaluation")
+            if progress is not None:
+                progress("extract", done, len(sessions))
+        groups = dict.fromkeys(group for group, _ in sessions)
+        return [each for group in groups for each in _written(parts, group, sources)]
+
+
+def write_produced(path: Path, produced: Iterable[Produced]) -> None:
+    """Write one JSON row for each memory, packed where the name ends in `.gz`; the file appears when it is complete."""
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        packed = path.suffix == ".gz"
+        with gzip.open(partial, "wt", encoding="utf-8") if packed else partial.open("w", encoding="utf-8") as out:
+            for each in produced:
+                row = {
+                    "group": each.group,
+                    "session": each.session,
+                    "text": each.text,
+                    "kind": each.kind,
+                    "supersedes": list(each.supersedes) or None,
+                    "id": each.id,
+                    "source_ids": list(each.source_ids) or None,
+                }
+                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        partial.replace(path)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error}") from error
+    finally:
+        with suppress(OSError):  # the first error is the one to tell
+            partial.unlink(missing_ok=True)
+
+
+def read_produced(path: Path) -> list[Produced]:
+    """The rows of such a file, whoever wrote it. Raises `InvalidInputError`, naming file and line."""
+    return [_produced(row, f"{path}, line {number}") for number, row in read_json_lines(path)]
+
+
+def _produced(row: Mapping[str, object], place: str) -> Produced:
+    group, text = row.get("group"), row.get("text")
+    if not isinstance(group, str) or not isinstance(text, str):
+        raise InvalidInputError(f"{place}: a produced row has a group and a text")
+    return Produced(
+        group=group,
+        text=text,
+        session=_optional(row, "session"),
+        kind=_optional(row, "kind"),
+        id=_optional(row, "id"),
+        supersedes=_listed(row.get("supersedes")),
+        source_ids=_listed(row.get("source_ids")),
+    )
+
+
+def _optional(row: Mapping[str, object], name: str) -> str | None:
+    value = row.get(name)
+    return None if value is None else str(value)
+
+
+def _listed(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return tuple(str(each) for each in cast("list[object]", value)) if isinstance(value, list) else (str(value),)
+
+
+def _told(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequence[CorpusRow]) -> dict[str, CorpusRow]:
+    """Capture a session; gives the row of each message by its id."""
+    known: dict[str, CorpusRow] = {}
+    exchange: list[CorpusRow] = []
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        exchange.append(row)
+        if following is None or following.role in (None, Role.USER.value):
+            clock.reach(row.time)
+            turn = mnemic.capture(scope, [_message(each) for each in exchange])
+            known |= {message.id: each for message, each in zip(turn.messages, exchange, strict=True)}
+            exchange = []
+    return known
+
+
+def _message(row: CorpusRow) -> Mapping[str, object]:
+    fields = {
+        "role": row.role or Role.USER.value,
+        "text": row.text,
+        "name": row.speaker,
+        "observed_at": row.time,
+        "external_id": row.id,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _written(parts: Parts, group: str, sources: Mapping[str, CorpusRow]) -> list[Produced]:
+    """What extraction wrote for a user, whatever became of it."""
+    memories: list[Memory] = []
+    with parts.store.read() as unit:
+        after = ""
+        while page := unit.upkeep.memories(Scope(user=group).message_partition, after, PAGE):
+            memories += [each for each in page if any(entry.extractor == EXTRACT for entry in each.provenance)]
+            after = page[-1].id
+    replaced: dict[str, list[str]] = {}
+    for memory in memories:
+        if memory.state is State.SUPERSEDED and memory.other_id is not None:
+            replaced.setdefault(memory.other_id, []).append(memory.id)
+    return [_of_memory(memory, group, sources, replaced.get(memory.id, ())) for memory in memories]
+
+
+def _of_memory(memory: Memory, group: str, sources: Mapping[str, CorpusRow], supersedes: Iterable[str]) -> Produced:
+    rows = [sources[entry.source_id] for entry in memory.provenance if entry.source_id in sources]
+    return Produced(
+        group=group,
+        session=rows[0].session if rows else None,
+        text=memory.text,
+        kind=memory.kind.value,
+        id=memory.id,
+        supersedes=tuple(supersedes),
+        source_ids=tuple(dict.fromkeys(row.id for row in rows)),
+    )
