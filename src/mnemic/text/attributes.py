@@ -80,7 +80,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "home",
-            rf"{_START}(?:I[ ]{_NOW}live|{_AM}{_NOW}living|{_AM}{_NOW}based)[ ]in[ ](?:the[ ])?(?P<value>{_PLACE}){_DONE}",
+            rf"{_START}(?:I[ ]{_NOW}live|{_AM}{_NOW}(?:living|based))[ ]in[ ](?:the[ ])?(?P<value>{_PLACE}){_DONE}",
         ),
         ("home", rf"{_START}{_HAVE}{_NOW}relocated[ ]to[ ](?P<value>{_PLACE}){_DONE}"),
         (
