@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mnemic.evaluation.speed import SpeedResult, Spread
 
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
-SPEED_ROWS = ("remember", "recall", "search", "embedding", "scan")
+SPEED_ROWS = ("remember", "window", "context", "recall", "search", "embedding", "scan")
 MEGABYTE = 1_000_000
 
 

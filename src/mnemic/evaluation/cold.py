@@ -30,7 +30,7 @@ def main() -> None:
 
     store, user, query, embedder = sys.argv[1:]
     laps = [_START, time.perf_counter()]
-    with opened(store, embedder)[0] as mnemic:
+    with opened(store, embedder).mnemic as mnemic:
         laps.append(time.perf_counter())
         mnemic.recall(Scope(user=user), query)
         laps.append(time.perf_counter())

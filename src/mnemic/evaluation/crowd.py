@@ -87,7 +87,7 @@ class _Crowd:
         )
 
     def _filled(self, name: str, users: int) -> Mnemic:
-        mnemic, _ = opened(str(self._folder / name), self._options.embedder)
+        mnemic = opened(str(self._folder / name), self._options.embedder).mnemic
         for user in range(users):
             texts = list(self._texts.texts(self._options.memories))
             for start in range(0, len(texts), self._options.batch):

@@ -27,11 +27,13 @@ from mnemic.evaluation.generated import GeneratedTexts
 from mnemic.evaluation.metrics import percentile
 from mnemic.model.scope import Scope
 from mnemic.ports.embedder import Embedder
+from mnemic.ports.index import Index
 
 SYNTHETIC = "synthetic"
 DEFAULT_SIZES = (1_000, 10_000)
 _USER = "speed"
 _WARM_UP = 5
+_SAID = 20
 _PROBE_HITS = 10
 
 Progress = Callable[[str, int, int], None]
@@ -74,9 +76,11 @@ class SpeedResult:
 
     `ingest_rows_per_s`: durable, in batches; `embedding_rows_per_s`: the embedder alone, within that very time, so that
     `ingest_share`, the one over the other, does not depend on what else the machine did. `remember`: one durable
-    memory. `recall`: from text to hits (the question was never asked before); `search`: the same without embedding;
-    `embedding`: the embedding alone. `scan`: one product with all vectors and the best ten. `cold_*`: a new process
-    from its first line to the first answer. `rss_bytes`: that process then; None where the system does not tell.
+    memory. `index_build_s`: until everything that a search uses is made, from rows alone. `window`: the last 20
+    messages of a session; `context`: a whole prompt with profile, window and facts. `recall`: from text to hits (the
+    question was never asked before); `search`: the same without embedding; `embedding`: the embedding alone. `scan`:
+    one product with all vectors and the best ten. `cold_*`: a new process from its first line to the first answer.
+    `rss_bytes`: that process then; None where the system does not tell.
     """
 
     memories: int
@@ -85,6 +89,9 @@ class SpeedResult:
     embedding_rows_per_s: float
     ingest_share: float
     remember: Spread
+    index_build_s: float
+    window: Spread
+    context: Spread
     recall: Spread
     search: Spread
     embedding: Spread
@@ -104,7 +111,16 @@ def run_speed(options: SpeedOptions | None = None, progress: Progress | None = N
             yield _Run(options, size, Path(folder), progress or silent).result()
 
 
-def opened(store: str, embedder: str) -> tuple[Mnemic, TimedEmbedder]:
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An open memory, its embedder with a watch, and its index."""
+
+    mnemic: Mnemic
+    embedder: TimedEmbedder
+    index: Index
+
+
+def opened(store: str, embedder: str) -> Opened:
     """A memory whose embedder has a watch. Raises `InvalidInputError` for "none": there is nothing to compare with."""
     parts = build(Config(store=store, embedder="none" if embedder == SYNTHETIC else embedder))
     inner: Embedder | None = SyntheticEmbedder() if embedder == SYNTHETIC else parts.embedder
@@ -112,7 +128,7 @@ def opened(store: str, embedder: str) -> tuple[Mnemic, TimedEmbedder]:
         parts.store.close()
         raise InvalidInputError("speed is measured with an embedder")
     timed = TimedEmbedder(inner)
-    return Mnemic(replace(parts, embedder=timed)), timed
+    return Opened(Mnemic(replace(parts, embedder=timed)), timed, parts.index)
 
 
 class _Run:
@@ -125,11 +141,14 @@ class _Run:
         self._scope = Scope(user=_USER)
 
     def result(self) -> SpeedResult:
-        mnemic, embedder = opened(self._store, self._options.embedder)
+        memory = opened(self._store, self._options.embedder)
+        mnemic, embedder, index = memory.mnemic, memory.embedder, memory.index
         with mnemic:
             embedder.embed_documents(["warm"])
             rows_per_s, embedding_rows_per_s = self._ingest(mnemic, embedder)
             remember = self._remember(mnemic)
+            index_build_s = self._built(mnemic, index)
+            window, context = self._context(mnemic)
             recall, search, embedding = self._recall(mnemic, embedder)
         cold = self._cold()
         return SpeedResult(
@@ -139,6 +158,9 @@ class _Run:
             embedding_rows_per_s=round(embedding_rows_per_s, 1),
             ingest_share=round(rows_per_s / embedding_rows_per_s, 3),
             remember=remember,
+            index_build_s=round(index_build_s, 3),
+            window=window,
+            context=context,
             recall=recall,
             search=search,
             embedding=embedding,
@@ -165,6 +187,24 @@ class _Run:
         return Spread.of(
             [timed_ms(lambda t=t: mnemic.remember(self._scope, t)) for t in self._texts.texts(self._options.singles)]
         )
+
+    def _built(self, mnemic: Mnemic, index: Index) -> float:
+        """Seconds from the first question to an index that has settled."""
+        start = time.perf_counter()
+        mnemic.recall(self._scope, self._texts.questions(1)[0])
+        index.settle()
+        return time.perf_counter() - start
+
+    def _context(self, mnemic: Mnemic) -> tuple[Spread, Spread]:
+        """The window of a session, and a whole context in it."""
+        scope = replace(self._scope, session="speed")
+        said = list(self._texts.texts(_SAID))
+        mnemic.capture_many(scope, [[{"role": "user", "content": text}] for text in said])
+        mnemic.profile.set(scope, {"name": "Anna", "home": "Lisbon"})
+        window = [timed_ms(lambda: mnemic.window(scope)) for _ in range(self._options.singles)]
+        questions = self._texts.questions(self._options.singles)
+        context = [timed_ms(lambda q=question: mnemic.context(scope, q)) for question in questions]
+        return Spread.of(window), Spread.of(context)
 
     def _recall(self, mnemic: Mnemic, embedder: TimedEmbedder) -> tuple[Spread, Spread, Spread]:
         for question in self._texts.questions(_WARM_UP):
