@@ -98,6 +98,23 @@ CHANGES = (
         ),
     ),
     Scenario(
+        "what was said again is noted, and what contradicts a memory ends it, visibly, until that is taken back",
+        (
+            Step("remember", {"text": "User lives in Lisbon"}, save="lisbon"),
+            Step("remember", {"text": "user lives in LISBON!"}, expect={"id": Ref("lisbon")}),
+            Step("remember", {"text": "User lives in Porto"}, expect={"state": "active"}, save="porto"),
+            Step("list", expect={"memories.#": 1, "memories.0.id": Ref("porto")}),
+            Step("list", {"states": ["superseded"]}, expect={"memories.#": 1, "memories.0.other_id": Ref("porto")}),
+            Step("get", {"id": Ref("lisbon")}, expect={"state": "superseded", "other_id": Ref("porto")}),
+            Step(
+                "history",
+                {"id": Ref("lisbon")},
+                expect={"#": 3, "1.action": "restated", "2.action": "superseded", "2.after.other_id": Ref("porto")},
+            ),
+            Step("undo", {"id": Ref("lisbon")}, expect={"state": "active", "other_id": None, "valid_to": None}),
+        ),
+    ),
+    Scenario(
         "a verdict refreshes a memory, or ends its validity",
         (
             KEEP_TEA,

@@ -13,7 +13,7 @@ from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.fields import held_key, indexed_text
 from mnemic.engine.neighbours import judged, near
 from mnemic.engine.parts import Parts, new_id
-from mnemic.engine.restate import UNSUPPORTED, restate
+from mnemic.engine.restate import UNSUPPORTED, gives_way, restate
 from mnemic.engine.settle import Neighbours, Settler, slot_metadata
 from mnemic.engine.support import MIN_SUPPORT, sources_of, supported
 from mnemic.model.clocktime import to_microseconds
@@ -105,8 +105,11 @@ class _Writer:
         is_carried = support >= MIN_SUPPORT
         if not is_carried:
             memory = replace(memory, state=State.QUARANTINED)
-        if not self._work.memories.add([(memory, self._parts.terms(indexed_text(memory)))])[0]:
-            return self._repeat(memory)
+        row = (memory, self._parts.terms(indexed_text(memory)))
+        if not self._work.memories.add([row])[0]:
+            if not gives_way(self._work, self._editor, memory):
+                return self._repeat(memory)
+            self._work.memories.add([row])
         vectors = None if prepared.vectors is None else [prepared.vectors]
         put_vectors(self._parts, self._work, [(memory.partition, memory.id)], vectors, memory.updated_at)
         self._editor.note(memory, Action.CREATED, "", {}, {})

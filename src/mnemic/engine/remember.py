@@ -12,7 +12,7 @@ from mnemic.engine.edit import Editor
 from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.fields import held_key, indexed_text
 from mnemic.engine.parts import Parts, new_id
-from mnemic.engine.restate import restate
+from mnemic.engine.restate import gives_way, restate
 from mnemic.engine.settle import Neighbours, Settler, slot_metadata
 from mnemic.errors import InvalidInputError
 from mnemic.model.draft import MemoryDraft
@@ -38,12 +38,12 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
     vectors = document_vectors(parts, [indexed_text(memory) for memory in memories])
     with parts.store.write() as work:
         parts.accesses.drain(work)
-        is_new = _add(parts, work, memories, actor, now)
+        editor = Editor(parts, work, scope.visibility, actor)
+        is_new = _add(parts, work, memories, editor, actor)
         added = [memory for memory, new in zip(memories, is_new, strict=True) if new]
         ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
         put_vectors(parts, work, [(memory.partition, memory.id) for memory in added], ready, now)
         work.history.add([_entry(memory, Action.CREATED, actor, now) for memory in added])
-        editor = Editor(parts, work, scope.visibility, actor)
         kept = [_settled(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
         for partition in dict.fromkeys(m.partition for m in added if m.level is Level.SESSION):
             _keep_small(parts, work, Visibility((partition,), scope.agent), actor, now)
@@ -52,23 +52,25 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
     return kept
 
 
-def _add(parts: Parts, work: UnitOfWork, memories: Sequence[Memory], actor: str, now: datetime) -> list[bool]:
-    """True where a memory is new. One that has expired must not keep its like from being remembered: it is archived."""
+def _add(parts: Parts, work: UnitOfWork, memories: Sequence[Memory], editor: Editor, actor: str) -> list[bool]:
+    """True where a memory is new. One that has expired or ended must not keep its like from being remembered: it is
+    archived, or superseded.
+    """
     rows = [(memory, parts.terms(indexed_text(memory))) for memory in memories]
     is_new = work.memories.add(rows)
     taken = [place for place, new in enumerate(is_new) if not new]
-    freed = [place for place in taken if _is_freed(parts, work, memories[place], actor, now)]
+    freed = [place for place in taken if _is_freed(parts, work, memories[place], editor, actor)]
     if freed:
         for place, new in zip(freed, work.memories.add([rows[place] for place in freed]), strict=True):
             is_new[place] = new
     return is_new
 
 
-def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, actor: str, now: datetime) -> bool:
-    """True when the dedup key of `memory` is free by now, because its holder has expired."""
+def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, editor: Editor, actor: str) -> bool:
+    """True when the dedup key of `memory` is free by now, because its holder has expired or ended."""
     holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
-    if holder is None or holder.expires_at is None or holder.expires_at > now:
-        return holder is None
+    if holder is None or holder.expires_at is None or holder.expires_at > editor.now:
+        return holder is None or gives_way(work, editor, memory)
     return archive(parts, work, holder, actor=actor, reason=EXPIRED)
 
 

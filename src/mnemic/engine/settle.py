@@ -35,7 +35,7 @@ _LIVE = (State.ACTIVE, State.DISPUTED)
 @dataclass(frozen=True, slots=True)
 class Neighbours:
     """Memories that may say the same, and what a model said of some of them, by id. `is_told`: a program states it as
-    it is now, so what comes later counts, however soon.
+    it is now, so what comes later counts, however soon, and its own words are kept beside others that say the same.
     """
 
     near: Sequence[Memory] = ()
@@ -51,7 +51,7 @@ class Settler:
 
     def settle(self, memory: Memory, neighbours: Neighbours) -> Decision:
         """What becomes of an active memory that was written in this unit of work."""
-        if not neighbours.near and not may_settle(memory):
+        if not _is_live(memory, self._editor.now) or not (neighbours.near or may_settle(memory)):
             return Decision(Verdict.ADD, memory.id)
         memory = self._editor.get(memory.id)
         same, rivals = self._sorted(memory, neighbours)
@@ -68,24 +68,29 @@ class Settler:
         """The one that `memory` repeats, and those that cannot hold beside it."""
         rivals: dict[str, Memory] = {}
         for known, how in self._of_slot(memory):
-            if how is Relation.SAME and known.state is State.ACTIVE and _is_repeated(known, memory):
-                return known, []
-            if how is Relation.OTHER or known.state is State.DISPUTED:
+            if how is Relation.SAME and known.state is State.ACTIVE:
+                if not neighbours.is_told and _is_repeated(known, memory):
+                    return known, []
+            elif how is Relation.OTHER or known.state is State.DISPUTED:
                 rivals[known.id] = known
-        for denied in denials(memory.text) if _is_about_one_user(memory) else []:
-            holder = self._work.memories.holder(memory.partition, memory.private_agent, dedup_key(denied))
-            if holder is not None and holder.state is State.ACTIVE:
-                rivals[holder.id] = holder
+        rivals |= {known.id: known for known in self._denied(memory)}
         for known in neighbours.near:
             if known.id == memory.id or known.state is not State.ACTIVE or not _is_mergeable(known, memory):
                 continue
             judgement = neighbours.judgements.get(known.id)
-            is_judged_same = judgement is Judgement.SAME and may_be_same(known.text, memory.text)
-            if is_judged_same or same_statement(known.text, memory.text):
+            if _says_the_same(known, memory, judgement):
                 return known, []
             if judgement is Judgement.CHANGED:
                 rivals[known.id] = known
         return None, list(rivals.values())
+
+    def _denied(self, memory: Memory) -> list[Memory]:
+        """The live memories that say the opposite in the same words."""
+        if not _is_about_one_user(memory):
+            return []
+        keys = [dedup_key(text) for text in denials(memory.text)]
+        held = [self._work.memories.holder(memory.partition, memory.private_agent, key) for key in keys]
+        return [m for m in held if m is not None and m.state is State.ACTIVE and _is_live(m, self._editor.now)]
 
     def _of_slot(self, memory: Memory) -> list[tuple[Memory, Relation]]:
         filled = filled_of(memory)
@@ -198,13 +203,21 @@ def _is_repeated(known: Memory, memory: Memory) -> bool:
     return all(each is not None and not each.is_change for each in said) and _is_mergeable(known, memory)
 
 
+def _says_the_same(known: Memory, memory: Memory, judgement: Judgement | None) -> bool:
+    is_judged_same = judgement is Judgement.SAME and may_be_same(known.text, memory.text)
+    return is_judged_same or same_statement(known.text, memory.text)
+
+
 def _is_mergeable(known: Memory, memory: Memory) -> bool:
-    """True when merging loses nothing: the same place and kind, no other dates, and the same day for an event."""
+    """True when merging loses nothing: the same place and kind, no other dates, the same day for an event, and the
+    known one had not ended when the new one was said.
+    """
     times = [(m.valid_from, m.valid_to, m.expires_at, m.is_pinned) for m in (known, memory)]
     is_event = Kind.EVENT in (known.kind, memory.kind)
     return (
         (known.partition, known.private_agent) == (memory.partition, memory.private_agent)
         and (times[0] == times[1] or times[1] == (None, None, None, False))
+        and (known.valid_to is None or known.valid_to > memory.observed_at)
         and (not is_event or known.observed_at.date() == memory.observed_at.date())
         and known.kind is memory.kind
     )
@@ -221,6 +234,10 @@ def _overlap(known: Memory, memory: Memory) -> bool:
 def _is_about_one_user(memory: Memory) -> bool:
     """In a place that many users share, "User" is nobody in particular."""
     return memory.level in (Level.USER, Level.SESSION)
+
+
+def _is_live(memory: Memory, now: datetime) -> bool:
+    return memory.expires_at is None or memory.expires_at > now
 
 
 def _rank(memory: Memory) -> int:

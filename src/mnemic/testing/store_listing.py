@@ -35,7 +35,8 @@ RICH = a_memory(
     updated_at=NOW + MINUTE,
     valid_from=NOW + MINUTE,
     valid_to=NOW + 2 * MINUTE,
-    metadata={"n": 1, "f": 1.5, "s": "1", "yes": True, "none": None, "list": ["a", 1, False], "in": {"ner": "x"}},
+    metadata={"n": 1, "f": 1.5, "s": "1", "yes": True, "none": None, "list": ["a", 1, False], "in": {"ner": "x"}}
+    | {"slot": "home"},
 )
 
 ONLY_RICH: tuple[Mapping[str, object], ...] = (
@@ -64,6 +65,7 @@ ONLY_RICH: tuple[Mapping[str, object], ...] = (
     {"metadata.n": {"gte": 0.5, "lt": 1.5}},
     {"metadata.f": {"in": [1.5, "x"]}},
     {"metadata.s": "1"},
+    {"metadata.slot": "home"},
     {"metadata.s": {"contains": "1"}},
     {"metadata.yes": True},
     {"metadata.list": {"contains": "a"}},
@@ -83,6 +85,7 @@ BOTH: tuple[Mapping[str, object], ...] = (
     {"metadata.n": {"ne": 2}},
     {"metadata.none": {"exists": False}},
     {"not": {"metadata.unknown": "x"}},
+    {"not": {"metadata.slot": "away"}},
     {"metadata.s": {"ne": 1}},
 )
 NEITHER: tuple[Mapping[str, object], ...] = (
@@ -91,6 +94,8 @@ NEITHER: tuple[Mapping[str, object], ...] = (
     {"kind": "goal", "is_pinned": False},
     {"agent": {"gt": "z"}},
     {"metadata.n": "1"},
+    {"metadata.slot": "away"},
+    {"metadata.slot": 1},
     {"metadata.n": True},
     {"metadata.s": 1},
     {"metadata.s": {"gt": 0}},

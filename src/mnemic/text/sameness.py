@@ -15,6 +15,9 @@ from mnemic.text.normalise import key_words
 MAX_CHARS = 1000
 """Longer texts are compared by their key alone."""
 
+MAX_DENIAL_CHARS = 160
+"""A longer text is no plain sentence."""
+
 _FILLERS = frozenset(("a", "an", "the", "that", "also", "currently", "now", "presently"))
 _SPELLINGS = {
     **dict(zip(("two", "three", "four", "five", "six", "seven"), "234567", strict=True)),
@@ -34,7 +37,8 @@ _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|hardly|stopped|quit|former|formerly|ex)\b"
     r"|n't\b|不|没|别|无"
 )
-_SUBJECT = r"(?P<subject>user|the user)"
+_SUBJECT = r"(?P<subject>[^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*){0,2}?)"
+_ONE = r"(?P<subject>user|the user|[^\W\d_][\w-]*)"
 _DENIALS = (
     (re.compile(rf"{_SUBJECT} (?:is not|isn't|is no longer)(?P<rest> .+)"), ("{subject} is{rest}",)),
     (re.compile(rf"{_SUBJECT} (?:can not|cannot|can't|can no longer)(?P<rest> .+)"), ("{subject} can{rest}",)),
@@ -50,7 +54,7 @@ _DENIALS = (
     ),
     (re.compile(rf"{_SUBJECT} can (?P<rest>.+)"), ("{subject} cannot {rest}", "{subject} can't {rest}")),
     (
-        re.compile(rf"{_SUBJECT} (?P<verb>[a-z]+s)(?P<rest>(?: .*)?)"),
+        re.compile(rf"{_ONE} (?P<verb>[a-z]+s)(?P<rest>(?: .*)?)"),
         (
             "{subject} does not {base}{rest}",
             "{subject} doesn't {base}{rest}",
@@ -80,10 +84,10 @@ def may_be_same(one: str, other: str) -> bool:
 
 
 def denials(text: str) -> list[str]:
-    """The sentences that a plain sentence about the user denies, as their words: "User is not vegetarian" denies "user
-    is vegetarian", and the other way round. Few, and none of a text that is no such sentence.
+    """The sentences that a plain sentence denies, as their words: "User is not vegetarian" denies "user is vegetarian",
+    and the other way round. Few, and none of a text that is no such sentence.
     """
-    if len(text) > MAX_CHARS or not text[:8].casefold().startswith(("user ", "the user")):
+    if len(text) > MAX_DENIAL_CHARS:
         return []
     key = " ".join(key_words(text))
     said = _AFTERWARDS.sub("", key)

@@ -1,7 +1,8 @@
-"""Which attribute of the user a plain sentence fills, and with what: "User lives in Porto" fills `home` with "Porto".
+"""Which attribute a plain sentence fills, and with what: "User lives in Porto" fills `home` with "Porto".
 
-Rules, and careful ones: a sentence counts only when it says that one thing and nothing else, of "User" as its subject.
-So two sentences with one slot and the same value say the same, and with other values they cannot both hold.
+Rules, and careful ones: a sentence counts only when it says that one thing and nothing else, of the user ("User", "I")
+or of somebody who is named; "Anna lives in Porto" fills `home of anna`. So two sentences with one slot and the same
+value say the same, and with other values they cannot both hold.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mnemic.text.facts.person import third_person
 from mnemic.text.normalise import key_words
 
 MAX_CHARS = 160
@@ -45,9 +47,17 @@ _FEELING = {
 _AGAINST = frozenset(("dislike", "hate", "no longer"))
 _ARTICLES = frozenset(("a", "an", "the", "in", "at", "on", "of", "my", "his", "her", "their"))
 
-_S = r"(?:The[ ]|the[ ])?[Uu]ser[ ](?:(?:now|currently|also)[ ])?"
-_OF = r"(?:The[ ]|the[ ])?[Uu]ser['\u2019]s[ ](?:current[ ]|new[ ])?"
 _NAME = r"(?:[^\W\d_a-z][\w'\u2019.&-]*)"
+_WHO = r"(?:(?:The[ ]|the[ ])?[Uu]ser|(?P<who>[^\W\d_a-z][\w-]+(?:[ ][^\W\d_a-z][\w-]+)?))"
+_S = rf"{_WHO}[ ](?:(?:now|currently|also)[ ])?"
+_OF = rf"{_WHO}['\u2019]s[ ](?:current[ ]|new[ ])?"
+_NOBODY = frozenset(
+    (
+        *("he", "she", "it", "they", "we", "you", "this", "that", "these", "those", "there", "who", "what", "one"),
+        *("someone", "somebody", "everyone", "everybody", "nobody", "people", "the", "an"),
+        *("my", "his", "her", "their", "our", "your"),
+    )
+)
 _VALUE = rf"(?P<value>{_NAME}(?:[ ](?:{_NAME}|de|da|do|of|la|le|am|upon|and|the|&))*(?:,[ ]{_NAME}(?:[ ]{_NAME})*)*)"
 _ROLE = r"(?P<value>(?:(?!at\b|in\b|for\b|and\b|but\b|with\b|on\b|or\b)[\w/&'\u2019-]+[ ]?){1,5})"
 _ANY = r"(?P<value>[^,;:.!?]{1,60}?|[\w.+-]+@[\w.-]+|\+?[\d ()/.-]+)"
@@ -84,6 +94,7 @@ _PREFERS = re.compile(rf"{_S}prefers[ ](?P<one>[^,;:.!?]{{1,30}}?)[ ](?:to|over)
 _ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
 _OPEN_END = re.compile(r"\b(?:and|but|when|if|because|while|until|unless|since|although|or|than)\b", re.IGNORECASE)
 
+_FIRST_PERSON = ("I ", "I'm ", "I\u2019m ", "My ")
 _CHANGE = re.compile(r"[ ](?:moved|relocated)[ ]to[ ]|搬到")
 
 
@@ -107,17 +118,21 @@ class Filled:
 
 
 def slot_of(text: str) -> Filled | None:
-    """The slot that a sentence in the third person fills, when it says nothing else; None otherwise."""
+    """The slot that a sentence fills, when it says nothing else; None otherwise."""
     sentence = text.strip().rstrip(".!。！").strip()
-    if len(sentence) > MAX_CHARS or not sentence.lower().startswith(("user", "the user", "用户")):
+    if len(sentence) > MAX_CHARS or not (sentence[:1].isupper() or sentence.startswith(("user", "the user", "用户"))):
         return None
+    if sentence.startswith(_FIRST_PERSON):
+        sentence = third_person(sentence)
     for slot, rule in _RULES:
         if (match := rule.fullmatch(sentence)) is not None:
             value = match["value"].strip()
             name = canonical(slot or match["slot"])
+            if (owner := _owner(match)) is None:
+                return None
             if _OPEN_END.search(value) and name != "name":
                 return None
-            return Filled(name, value, is_change=_CHANGE.search(sentence) is not None)
+            return Filled(name + owner, value, is_change=_CHANGE.search(sentence) is not None)
     return _preference(sentence)
 
 
@@ -130,7 +145,7 @@ def canonical(slot: str) -> str:
 
 def is_single(slot: str) -> bool:
     """True for a slot (by its one name) that holds one value at a time; every other may hold many."""
-    return slot in _SINGLE or slot.startswith(_SINGLE_BEGINNINGS)
+    return slot.partition(" of ")[0] in _SINGLE or slot.startswith(_SINGLE_BEGINNINGS)
 
 
 def relation(slot: str, one: str, other: str) -> Relation:
@@ -149,15 +164,27 @@ def relation(slot: str, one: str, other: str) -> Relation:
 def _preference(sentence: str) -> Filled | None:
     if (match := _PREFERS.fullmatch(sentence)) is not None:
         one, other = (" ".join(_words(match[name])) for name in ("one", "other"))
-        return Filled("prefers " + " | ".join(sorted((one, other))), one) if one and other else None
+        owner = _owner(match)
+        is_told = one and other and owner is not None
+        return Filled("prefers " + " | ".join(sorted((one, other))) + str(owner), one) if is_told else None
     stopped = _STOPPED.fullmatch(sentence)
     match = _FEELS.fullmatch(stopped["rest"] if stopped else sentence)
     if match is None or _OPEN_END.search(match["object"]):
         return None
     feeling, liked = _FEELING[match["feeling"]], " ".join(_words(match["object"]))
-    if not liked or (stopped and feeling not in _AGAINST):
+    owner = _owner(match)
+    if not liked or owner is None or (stopped and feeling not in _AGAINST):
         return None
-    return Filled(f"likes {liked}", "no longer" if stopped else feeling)
+    return Filled(f"likes {liked}{owner}", "no longer" if stopped else feeling)
+
+
+def _owner(match: re.Match[str]) -> str | None:
+    """How the slot of somebody else is told from the user's: "" for the user; None where nobody is named."""
+    who = match.groupdict().get("who")
+    if who is None:
+        return ""
+    name = who.casefold()
+    return None if _NOBODY.intersection(name.split()) else f" of {name}"
 
 
 def _words(value: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +27,7 @@ from tests.unit.engine.kit import ANNA, BERT, START, Clock
 
 PLACE = Place(ANNA.partition(Level.USER), agent="jarvis")
 ALL = [state for state in State if state is not State.ERASED]
+NUMBERS = itertools.count()
 LATER = START + timedelta(days=1)
 
 
@@ -42,6 +44,10 @@ def write(parts: Parts, *facts: Fact, place: Place = PLACE) -> list[Decision]:
 
 def by_text(mnemic: Mnemic) -> dict[str, Memory]:
     return {memory.text: memory for memory in mnemic.list(ANNA, states=ALL).memories}
+
+
+def others_of(mnemic: Mnemic, state: State) -> list[tuple[str, str | None]]:
+    return [(memory.id, memory.other_id) for memory in mnemic.list(ANNA, states=[state]).memories]
 
 
 def source(mnemic: Mnemic, text: str, at: datetime = START, session: str = "s1") -> tuple[Provenance, ...]:
@@ -113,6 +119,12 @@ class TestRepetition:
         write(parts, fact("User owns a red boat"))
         with parts.store.write() as work:
             assert assimilate(parts, work, PLACE, early, actor="tester")[0].action is Verdict.MERGE
+
+    @pytest.mark.requirement("R-14")
+    def test_other_words_for_the_same_value_of_a_slot_are_merged(self, parts: Parts):
+        texts = ("User lives in Lisbon", "The user resides in Lisbon.", "User moved to Lisbon")
+        decisions = [write(parts, fact(text))[0].action for text in texts]
+        assert decisions == [Verdict.ADD, Verdict.MERGE, Verdict.ADD]
 
 
 class TestContradiction:
@@ -235,7 +247,7 @@ class TestContradiction:
         parts_of=st.lists(
             st.tuples(
                 st.sampled_from(
-                    ["User owns", "User lost", "User visited", "User likes", "Anna lives in", "User speaks"]
+                    ["User owns", "User lost", "User visited", "User likes", "Anna flew from", "User speaks"]
                 ),
                 st.sampled_from(["Lisbon", "tea", "two boats", "3 boats", "French", "the doctor on 3 May"]),
             ),
@@ -247,7 +259,7 @@ class TestContradiction:
         self, make_parts: Callable[..., Parts], parts_of: list[tuple[str, str]]
     ):
         parts = make_parts(None)
-        user = Place(replace(ANNA, user=f"u{len(parts_of)}-{hash(tuple(parts_of))}").partition(Level.USER))
+        user = Place(replace(ANNA, user=f"u{next(NUMBERS)}").partition(Level.USER))
         texts = [" ".join(words) for words in parts_of]
         decisions = write(parts, *(fact(text, START + timedelta(days=n)) for n, text in enumerate(texts)), place=user)
         assert [decision.action for decision in decisions] == [Verdict.ADD] * len(texts)
@@ -354,10 +366,27 @@ class TestRemember:
         old = by_text(mnemic)["User lives in Lisbon"]
         assert (new.state, old.state, old.other_id) == (State.ACTIVE, State.SUPERSEDED, new.id)
 
-    @pytest.mark.requirement("R-14")
-    def test_another_wording_of_a_slot_gives_back_the_known_memory(self, mnemic: Mnemic):
-        known = mnemic.remember(ANNA, "User lives in Lisbon")
-        assert mnemic.remember(ANNA, "The user resides in Lisbon.").id == known.id
+    def test_another_wording_by_a_program_is_kept_beside_and_both_end_together(self, mnemic: Mnemic):
+        mnemic.remember(ANNA, "User lives in Lisbon")
+        mnemic.remember(ANNA, "The user resides in Lisbon.")
+        assert len(mnemic.list(ANNA).memories) == 2
+        mnemic.remember(ANNA, "User lives in Porto")
+        assert [memory.text for memory in mnemic.list(ANNA).memories] == ["User lives in Porto"]
+
+    def test_what_had_ended_gives_way_when_it_is_said_anew(self, mnemic: Mnemic, clock: Clock):
+        ended = mnemic.remember(ANNA, "User lives in Lisbon")
+        clock.turn(days=1)
+        mnemic.feedback(ANNA, ended.id, "outdated")
+        clock.turn(days=1)
+        anew = mnemic.remember(ANNA, "User lives in Lisbon")
+        assert (anew.id == ended.id, others_of(mnemic, State.SUPERSEDED)) == (False, [(ended.id, anew.id)])
+
+    def test_what_has_expired_neither_ends_anything_nor_is_ended(self, mnemic: Mnemic, clock: Clock):
+        mnemic.remember(ANNA, "User lives in Lisbon", expires_at=START + timedelta(hours=1))
+        mnemic.remember(ANNA, "User lives in Oslo", expires_at=START - timedelta(hours=1))
+        assert [memory.text for memory in mnemic.list(ANNA).memories] == ["User lives in Lisbon"]
+        clock.turn(hours=2)
+        assert mnemic.remember(ANNA, "User lives in Porto").state is State.ACTIVE
 
     @pytest.mark.requirement("R-14")
     def test_restatements_leave_one_memory_each_with_history(self, mnemic: Mnemic):

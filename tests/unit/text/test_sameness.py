@@ -59,6 +59,8 @@ def test_names_numbers_dates_negations_order_and_tense_do(one: str, other: str):
         ("User doesn't study law anymore", "user studies law"),
         ("User stopped running", "user runs"),
         ("User quit smoking", "user smokes"),
+        ("Anna is tired", "anna is not tired"),
+        ("The dog is not ill", "the dog is ill"),
         ("User can't swim", "user can swim"),
     ],
 )
@@ -66,7 +68,7 @@ def test_a_sentence_denies_its_opposite(one: str, other: str):
     assert other in denials(one)
 
 
-@pytest.mark.parametrize("text", ["User visited Rome", "Anna is tired", "user", "", "User did not go home"])
+@pytest.mark.parametrize("text", ["User visited Rome", "user", "", "User did not go home"])
 def test_a_past_event_and_what_is_no_sentence_about_the_user_deny_nothing(text: str):
     assert denials(text) == []
 
