@@ -19,9 +19,9 @@ One linear score, one set of coefficients for every kind of data. How: listwise 
 set, sets weighted alike, a penalty towards beliefs that have reasons (`benchmarks/fit/beliefs.py`), two decimals.
 Fitted to are only sets under permissive or share-alike licences and dialogues generated here; the others are measured,
 never fitted to. Of LongMemEval one half of the questions is fitted to and the other half measured; both search the same
-sessions, so its other half is unseen questions, not unseen talk. The checking sets were looked at while the features
-and the generator were made; no coefficient, and no strength of the prior, was chosen by them. All numbers
-re-score the features that recall computed; runs through the public verbs gave the same on tc-event-memory,
+sessions, so its other half is unseen questions, not unseen talk. The checking sets were in view while the features, the
+generator and the recipe (losses as shares, LongMemEval in two haystacks) were settled; coefficients and the strength of
+the prior come from the sets fitted to alone. All numbers re-score the features that recall computed; runs through the public verbs gave the same on tc-event-memory,
 hotpotqa-100, beam, halumem and memdaily, and within 0.1 point on locomo.
 """
 
