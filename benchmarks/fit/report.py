@@ -22,8 +22,8 @@ never fitted to. Of LongMemEval one half of the questions is fitted to and the o
 sessions, so its other half is unseen questions, not unseen talk. The checking sets were in view while the features, the
 generator and the recipe (losses as shares, LongMemEval in two haystacks) were settled; coefficients and the strength of
 the prior come from the sets fitted to alone. All numbers re-score the features that recall computed; runs through the
-public verbs gave the same on tc-event-memory, hotpotqa-100, beam, halumem, memdaily and longmemeval-pool, and within 0.1
-point on locomo.
+public verbs gave the same on tc-event-memory, hotpotqa-100, beam, halumem, memdaily and longmemeval-pool, and within
+0.1 point on locomo.
 """
 
 
