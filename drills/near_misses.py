@@ -171,10 +171,10 @@ def _assimilating(parts: Parts) -> Writer:
     return write
 
 
-def drill(seed: int, pairs: int) -> tuple[dict[str, object], list[str], list[list[str]]]:
+def drill(seed: int, pairs: int, embedder: str = "minilm") -> tuple[dict[str, object], list[str], list[list[str]]]:
     """Counts, violations, and the rows of a table of near misses."""
     random_ = random.Random(seed)  # noqa: S311 -- templates
-    parts = build(Config(store="memory://"))
+    parts = build(Config(store="memory://", embedder=embedder))
     mnemic = Mnemic(parts, actor="drill")
     try:
         problems: list[str] = []
