@@ -46,7 +46,7 @@ WORKERS = 2
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 ORDER = (EMBED, EXTRACT, SUMMARISE, REFLECT, CURATE, DECAY, EVICT)
 """Each kind works on what the kinds before it have left."""
-CURSORS = ("summarised", "unreflected")
+CURSORS = ("summarised", "unreflected", "curated", "curate_tries")
 OF_A_SESSION = (SUMMARISE, REFLECT)
 Ending = dict[str, Counter[str]]
 """What is there in the end, counted under what it is."""

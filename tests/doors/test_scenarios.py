@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.doors.curate_scenarios import CURATION
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
 from tests.doors.life_scenarios import LIFE_SCENARIOS
 from tests.doors.scenarios import SCENARIOS, Scenario, Step, at, resolved
@@ -20,7 +21,7 @@ DOORS: dict[str, Callable[[Path], Door]] = {
     "command-line": lambda folder: CommandLineDoor(str(folder / "memory.db")),
 }
 
-ALL_SCENARIOS = (*SCENARIOS, *LIFE_SCENARIOS, *SESSION_SCENARIOS)
+ALL_SCENARIOS = (*SCENARIOS, *LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS)
 
 
 @pytest.fixture(params=DOORS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +14,7 @@ from mnemic.cli.input import json_mapping
 from mnemic.cli.options import command
 from mnemic.cli.output import Row, item_row, moment, note, one_line, printable, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
+from mnemic.engine.inputs import check_fraction
 from mnemic.model.item import Kind, Memory, State
 from mnemic.model.query import Order
 from mnemic.model.scope import Level
@@ -36,6 +39,14 @@ class ListOptions:
         list[State] | None, typer.Option("--state", help="This state; may be repeated; active unless said.")
     ] = None
     filter: Annotated[str | None, typer.Option(help='Conditions in JSON, as {"importance": {"gte": 0.6}}.')] = None
+    categories: Annotated[
+        list[str] | None, typer.Option("--category", help="With this category; repeated, with all of them.")
+    ] = None
+    min_importance: Annotated[
+        str | None, typer.Option(help="At least so important: low, medium, high, or 0 to 1.", metavar="IMPORTANCE")
+    ] = None
+    since: Annotated[str | None, typer.Option(help="Said at this time or later, ISO 8601.")] = None
+    before: Annotated[str | None, typer.Option(help="Said before this time, ISO 8601.")] = None
     order: Annotated[Order, typer.Option(help="What comes first.")] = Order.NEWEST
     limit: Annotated[int, typer.Option("--limit", "-n", help="Memories per page, 1 to 1000.")] = 50
     after: Next = None
@@ -48,13 +59,32 @@ class ListOptions:
             "levels": self.levels or (),
             "kinds": self.kinds or (),
             "states": self.states or (State.ACTIVE,),
-            "filter": json_mapping(self.filter, "filter"),
+            "filter": self._filter(),
             "order": self.order,
             "limit": self.limit,
             "after": self.after if self.after is None else check_unicode(self.after, "after"),
             "as_of": self.as_of,
             "known_at": self.known_at,
         }
+
+    def _filter(self) -> Mapping[str, object] | None:
+        conditions: list[Mapping[str, object]] = [
+            {"categories": {"contains": check_unicode(category, "category")}} for category in self.categories or ()
+        ]
+        if self.min_importance is not None:
+            conditions.append({"importance": {"gte": _fraction(self.min_importance)}})
+        for operator, time in (("gte", self.since), ("lt", self.before)):
+            if time is not None:
+                conditions.append({"observed_at": {operator: time}})
+        given = json_mapping(self.filter, "filter")
+        return {"and": [*([given] if given else []), *conditions]} if conditions else given
+
+
+def _fraction(text: str) -> float:
+    value: float | str = text
+    with suppress(ValueError):
+        value = float(text)
+    return check_fraction(value, "importance")
 
 
 def browse(asking: ScopeOptions, wanted: ListOptions) -> None:
@@ -127,6 +157,7 @@ def register(memories: typer.Typer) -> None:
         "list",
         examples="""
         mnemic memory list --user ana
+        mnemic memory list --user ana --kind gem --category architecture --since 2026-04-01 --before 2026-05-01
         mnemic memory list --user ana --kind goal --order importance
         mnemic memory list --user ana --filter '{"categories": {"contains": "work"}}' --json
         """,

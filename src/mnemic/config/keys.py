@@ -192,6 +192,8 @@ LIFE_KEYS: tuple[Key, ...] = (
     _number("memory.eviction.kept-importance", fraction, "but none stored with so much", "life.kept_importance"),
     _number("memory.eviction.archive-days", positive, "days in the archive before deletion", "life.archive_days"),
     _text("memory.schedule.time-zone", time_zone, "the time zone of the cron lines", "life.time_zone"),
+    _text("memory.curation.enabled", switch, "whether days are curated by night", "life.curates"),
+    _text("memory.curation.cron", cron_line, "when the days before are curated", "life.curate_cron"),
     _text("memory.extraction.enabled", switch, "whether facts are sought in what users say", "life.extracts"),
     _text(
         "memory.extraction.promote-learnings",

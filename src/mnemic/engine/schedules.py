@@ -56,11 +56,12 @@ class Timetable:
 
 
 def schedules(life: LifeSettings, kinds: Collection[str]) -> list[Schedule]:
-    """The schedules whose jobs somebody can do; of each the kinds that somebody can do."""
+    """The schedules whose jobs somebody can do, of each the kinds that somebody can do; none that is switched off."""
     all_of_them = (
         Schedule("curate", life.curate_cron, life.time_zone, (CURATE,)),
         Schedule("evict", life.evict_cron, life.time_zone, (DECAY, EVICT)),
     )
+    kinds = [kind for kind in kinds if kind != CURATE or life.curates]
     able = [replace(each, kinds=tuple(kind for kind in each.kinds if kind in kinds)) for each in all_of_them]
     return [each for each in able if each.kinds]
 

@@ -28,7 +28,8 @@ class LifeSettings:
 
     Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. `llm_tries`: after so many
     failures of the language model a step does its work without it. `extracts`: facts are sought in what users say;
-    `promotes_learnings`: a model is also asked what its agent should learn from it.
+    `promotes_learnings`: a model is also asked what its agent should learn from it. `curates`: days are curated by
+    night.
     """
 
     window_messages: int = 20
@@ -53,4 +54,5 @@ class LifeSettings:
     time_zone: str = "UTC"
     llm_tries: int = 3
     extracts: bool = True
+    curates: bool = True
     promotes_learnings: bool = False

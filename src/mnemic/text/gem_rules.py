@@ -28,7 +28,7 @@ ROOM_TOKENS = 60_000
 """What the rules read in one go."""
 
 KEPT = 1.0
-HIGH = 1.9
+HIGH = 1.6
 CONFIDENCE = 0.6
 MAX_CHARS = 300
 MIN_TERMS = 3

@@ -159,6 +159,12 @@ class TestRuns:
         assert [each.kinds for each in schedules(life, {EVICT, "embed"})] == [(EVICT,)]
         assert schedules(life, {"embed"}) == []
 
+    @pytest.mark.requirement("R-10")
+    def test_curation_that_is_switched_off_has_no_schedule(self):
+        kinds = (CURATE, DECAY, EVICT)
+        assert [each.name for each in schedules(LifeSettings(), kinds)] == ["curate", "evict"]
+        assert [each.name for each in schedules(LifeSettings(curates=False), kinds)] == ["evict"]
+
     def test_a_step_waits_until_the_one_before_has_done_all_it_left_over(self, parts: Parts, clock: Clock):
         Mnemic(parts).remember(Scope(org="acme", user="anna"), "She likes tea")
         log = Log(DECAY, EVICT, rest=2)
