@@ -14,7 +14,6 @@ from mnemic.cli.input import json_mapping
 from mnemic.cli.options import command
 from mnemic.cli.output import Row, item_row, moment, note, one_line, printable, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.engine.inputs import check_fraction
 from mnemic.model.item import Kind, Memory, State
 from mnemic.model.query import Order
 from mnemic.model.scope import Level
@@ -81,6 +80,8 @@ class ListOptions:
 
 
 def _fraction(text: str) -> float:
+    from mnemic.engine.inputs import check_fraction
+
     value: float | str = text
     with suppress(ValueError):
         value = float(text)

@@ -115,7 +115,7 @@ def test_a_failing_embedder_keeps_the_messages_and_leaves_one_job(
     assert "cat" not in caplog.text
     assert mnemic.recall(ANNA, "cat").hits[0].text == "the cat sleeps"
     with parts.store.read() as work:
-        assert [job.kind for job in work.jobs.list(None, [JobState.PENDING], 10)] == ["embed"]
+        assert sum(job.kind == "embed" for job in work.jobs.list(None, [JobState.PENDING], 10)) == 1
 
 
 def test_messages_and_arguments_cannot_both_be_given(mnemic: Mnemic):

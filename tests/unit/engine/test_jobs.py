@@ -130,7 +130,7 @@ def test_one_job_at_a_time_can_be_asked_for(parts: Parts, store: Store):
 
 
 def test_jobs_of_other_kinds_wait_for_who_knows_them(parts: Parts, store: Store):
-    add_jobs(store, a_job())
+    add_jobs(store, a_job(kind="of another program"))
     assert work(parts, HANDLERS, worker="w").done == 0
     assert [job.state for job in list_jobs(parts, ANNA)] == [JobState.PENDING]
 
