@@ -78,3 +78,14 @@ def test_capture_says_that_it_left_out_what_mnemic_itself_had_put_into_the_promp
     assert "1 messages hold what Mnemic itself had put into the prompt" in err
     out, _ = told("import", "-", *ANA, stdin="\n".join(map(json.dumps, messages)).encode())
     assert "left out: 1 blocks that Mnemic itself had put into a prompt" in out
+
+
+@pytest.mark.requirement("P-05")
+def test_a_listing_names_the_state_of_a_memory_and_what_superseded_it(store: Path):
+    with Mnemic.open(str(store)) as mnemic:
+        mnemic.remember(Scope(user="ana"), "User lives in Lisbon")
+        porto = mnemic.remember(Scope(user="ana"), "User lives in Porto")
+    listed, _ = told("memory", "list", *ANA, "--state", "superseded")
+    assert "User lives in Lisbon" in listed
+    assert f"superseded · see {porto.id}" in listed
+    assert "superseded" not in told("memory", "list", *ANA)[0]

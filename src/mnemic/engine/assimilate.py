@@ -32,16 +32,24 @@ MAX_RECENT = 64
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where facts belong: the partition, the agent that notes them, and the one they are private to, if any."""
+    """Where facts belong: the partition, the agent that notes them, and the one they are private to, if any. `heard`:
+    the partition of their sources, where that is another one, as of what an agent learns from its users.
+    """
 
     partition: Partition
     agent: str | None = None
     private_agent: str | None = None
+    heard: Partition | None = None
 
     @property
     def visibility(self) -> Visibility:
         """What may be seen from here."""
         return Visibility((self.partition,), self.agent)
+
+    @property
+    def sources(self) -> Visibility:
+        """Where the sources of the facts are looked for."""
+        return Visibility((self.partition,) if self.heard is None else (self.heard, self.partition), self.agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,7 @@ def assimilate(
     somebody changes a compared memory at the same time; the whole unit of work is then to be done again.
     """
     writer = _Writer(parts, work, place, Editor(parts, work, place.visibility, actor))
-    sources = sources_of(work, place.visibility, [each.fact for each in facts])
+    sources = sources_of(work, place.sources, [each.fact for each in facts])
     decisions = [writer.write(each, sources) for each in facts]
     for verdict in Verdict:
         number = sum(decision.action is verdict for decision in decisions)

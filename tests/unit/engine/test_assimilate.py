@@ -302,6 +302,12 @@ class TestSupport:
         assert by_text(mnemic)["User lives in Porto"].state is State.ACTIVE
 
     @pytest.mark.requirement("P-03")
+    def test_what_an_agent_learns_is_carried_by_what_its_user_said(self, parts: Parts, mnemic: Mnemic):
+        learnt = fact("Invoices need two signatures", provenance=source(mnemic, "invoices need two signatures"))
+        agent = Place(ANNA.partition(Level.AGENT), "jarvis", heard=ANNA.partition(Level.USER))
+        assert write(parts, learnt, place=agent)[0].action is Verdict.ADD
+
+    @pytest.mark.requirement("P-03")
     def test_a_fact_whose_sources_are_gone_is_dropped(self, parts: Parts, mnemic: Mnemic):
         said = source(mnemic, "I live in Porto")
         ready = prepare(parts, PLACE, [fact("User lives in Porto", provenance=said)])
