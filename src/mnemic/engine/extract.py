@@ -22,7 +22,7 @@ from mnemic.model.job import Job
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.llm import Llm
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import MIN_CHARS, Said, find_facts, terms_of
+from mnemic.text.facts.find import Said, find_facts, is_long_enough, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
 
@@ -112,7 +112,7 @@ def unread(work: UnitOfWork, partition: Partition, session: str) -> int:
 
 def is_readable(message: Message) -> bool:
     """True for what a user said at some length and nobody distrusts."""
-    return message.role is Role.USER and message.state is State.ACTIVE and len(message.text.strip()) >= MIN_CHARS
+    return message.role is Role.USER and message.state is State.ACTIVE and is_long_enough(message.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,12 @@ class _Found:
     message: Message
     facts: Sequence[Fact]
     fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    messages: Sequence[Message]
+    until: int
 
 
 class Extracting:
@@ -143,25 +149,25 @@ class Extracting:
         """What would be found: how many messages were read, and the facts."""
         after = self._begin()
         read, entries = 0, list[Extracted]()
-        while messages := self._next(after):
-            found = [self._found(message) for message in messages if is_readable(message)]
+        while (batch := self._next(after)).until > after:
+            found = [self._found(message) for message in batch.messages]
             read += len(found)
             entries += [_entry(each, fact) for each in found for fact in each.facts]
-            after = messages[-1].position
+            after = batch.until
         return read, entries
 
     def run(self, most: int | None) -> tuple[int, list[Extracted]]:
         """Read what is unread, at most about `most` messages; ends where somebody else moved the cursor."""
         after = self._begin()
         read, entries = 0, list[Extracted]()
-        while (most is None or read < most) and (messages := self._next(after)):
-            found = [self._found(message) for message in messages if is_readable(message)]
-            written = self._commit(after, messages, found)
+        while (most is None or read < most) and (batch := self._next(after)).until > after:
+            found = [self._found(message) for message in batch.messages]
+            written = self._commit(after, batch.until, found)
             if written is None:
                 break
-            read += len(messages)
+            read += len(found)
             entries += written
-            after = messages[-1].position
+            after = batch.until
         return read, entries
 
     def _begin(self) -> int:
@@ -180,18 +186,21 @@ class Extracting:
         self._position += 1
         self._before.update(terms_of(message.text))
 
-    def _next(self, after: int) -> list[Message]:
-        """The next messages: as many as go into one transaction."""
+    def _next(self, after: int) -> _Batch:
+        """The next messages to read: as many as go into one transaction. Positions of what is not read, and of what
+        was erased, go with those before them.
+        """
         limit = RULE_MESSAGES if self._parts.llm is None else 1
         with self._parts.store.read() as work:
+            talk = work.conversations.get(self._partition, self._session)
             found = work.conversations.messages(self._partition, self._session, after, RULE_MESSAGES)
-        taken, readable = list[Message](), 0
-        for message in found:
-            readable += is_readable(message)
-            if readable > limit:
-                break
-            taken.append(message)
-        return taken
+        taken = [message for message in found if is_readable(message)]
+        if len(taken) > limit:
+            return _Batch(taken[:limit], taken[limit].position - 1)
+        end = (
+            talk.messages if talk is not None and len(found) < RULE_MESSAGES else found[-1].position if found else after
+        )
+        return _Batch(taken, end)
 
     def _found(self, message: Message) -> _Found:
         """The facts of one message. Raises the errors of the model, unless the rules may stand in."""
@@ -223,7 +232,7 @@ class Extracting:
         version = f"{llm.name} {PROMPT_VERSION}"
         return read_facts(llm.complete(prompt), said, version, has_learnings=has_learnings)
 
-    def _commit(self, after: int, messages: Sequence[Message], found: Sequence[_Found]) -> list[Extracted] | None:
+    def _commit(self, after: int, until: int, found: Sequence[_Found]) -> list[Extracted] | None:
         """Write the facts and move the cursor; None when somebody else moved it, or erased one of the messages."""
         pairs = [(each, fact) for each in found for fact in each.facts]
         places = [self._place(each.message, fact) for each, fact in pairs]
@@ -233,7 +242,6 @@ class Extracting:
             ids = list({each.message.id for each, _ in pairs})
             if len(work.messages.get(self._visible, ids)) < len(ids):
                 return None
-            until = messages[-1].position
             if not work.conversations.move(self._partition, self._session, EXTRACTED, after, until):
                 return None
             for (each, fact), place, prepared in zip(pairs, places, ready, strict=True):
@@ -255,7 +263,8 @@ class Extracting:
     def _place(self, message: Message, fact: Fact) -> Place:
         """What is learnt for everybody belongs to the agent, all else to the user."""
         if fact.kind is Kind.LEARNING and message.agent is not None:
-            return Place(Partition(self._partition.org, Level.AGENT, message.agent), message.agent)
+            agent = Partition(self._partition.org, Level.AGENT, message.agent)
+            return Place(agent, message.agent, heard=self._partition)
         return Place(self._partition, message.agent)
 
     def _prepared(self, places: Sequence[Place], facts: Sequence[Fact]) -> list[Prepared]:

@@ -28,6 +28,7 @@ MAX_SHOWN_CHARS = 4000
 MAX_FACT_CHARS = 500
 
 KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT)
+MIN_SUPPORT = 0.5
 _CONFIDENCE = 0.8
 _BEGIN, _END = "---BEGIN MESSAGE---", "---END MESSAGE---"
 _FORGED = re.compile(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+message\s*[-=_*#>\]]*", re.IGNORECASE)
@@ -89,8 +90,9 @@ def extraction_prompt(text: str, at: datetime, language: Language, *, has_learni
 def read_facts(completion: Completion, said: Said, version: str, *, has_learnings: bool = False) -> list[Fact]:
     """The facts in a reply, at most three, without any that addresses the assistant as an instruction.
 
-    Each names the sentence of the message that carries most of its words. Raises `BadReplyError` for a reply that holds
-    no list.
+    Each names the sentence of the message that carries most of its words. A learning names none: it is for everybody,
+    and the message is its user's; so one of which the message does not carry `MIN_SUPPORT` is left out. Raises
+    `BadReplyError` for a reply that holds no list.
     """
     if completion.finish is Finish.LENGTH:
         raise BadReplyError("the model's reply was cut at its limit of tokens")
@@ -102,15 +104,19 @@ def read_facts(completion: Completion, said: Said, version: str, *, has_learning
     for item in reading.items:
         text, kind = sanitise.one_line(str(item["content"])), Kind[str(item["type"])]
         is_wanted = kind is not Kind.LEARNING or has_learnings
-        if text and is_wanted and not sanitise.findings(text) and text not in [fact.text for fact in facts]:
+        if not text or not is_wanted or sanitise.findings(text) or text in [fact.text for fact in facts]:
+            continue
+        if kind is not Kind.LEARNING:
             facts.append(_fact(text, kind, said, version))
+        elif _carrier(text, said.text)[2] >= MIN_SUPPORT:
+            facts.append(_learning(text, said))
     return facts[:MAX_FACTS]
 
 
 def _fact(text: str, kind: Kind, said: Said, version: str) -> Fact:
     start, end, support = _carrier(text, said.text)
     span = said.text[start:end]
-    slot, value = slot_of(span) if kind is not Kind.LEARNING else ("", "")
+    slot, value = slot_of(span)
     return Fact(
         text=text,
         kind=kind,
@@ -120,8 +126,12 @@ def _fact(text: str, kind: Kind, said: Said, version: str) -> Fact:
         value=value if value.casefold() in text.casefold() else "",
         provenance=(Provenance(said.id, start, end, EXTRACTOR, version, support),),
         trust=said.trust,
-        profile={} if kind is Kind.LEARNING else attributes(span),
+        profile=attributes(span),
     )
+
+
+def _learning(text: str, said: Said) -> Fact:
+    return Fact(text=text, kind=Kind.LEARNING, observed_at=said.at, confidence=_CONFIDENCE, trust=said.trust)
 
 
 def _carrier(fact: str, message: str) -> tuple[int, int, float]:

@@ -13,26 +13,28 @@ from dataclasses import dataclass
 from mnemic.model.item import Kind
 from mnemic.text.facts.verbs import words
 
-KEPT = 1.0
+KEPT = 1.8
 """A statement of less is not kept."""
 
 WEIGHTS = {
     "own": 1.0,
     "owned": 0.8,
     "content": 1.2,
-    "named": 0.5,
-    "number": 0.4,
+    "life": 1.5,
+    "slot": 2.0,
+    "named": 0.8,
+    "number": 0.5,
+    "dated": 0.5,
     "plain": 0.6,
     "feeling": 0.4,
-    "decision": 0.4,
-    "slot": 1.5,
-    "new": 1.0,
-    "opening": 0.6,
+    "decision": 0.5,
+    "new": 0.5,
+    "opening": 3.0,
     "vague": -1.6,
     "hanging": -0.7,
     "impersonal": -1.5,
-    "opinion": -0.5,
-    "intention": -0.5,
+    "opinion": -0.7,
+    "intention": -0.8,
     "courtesy": -1.5,
     "short": -1.0,
 }
@@ -47,19 +49,48 @@ SHORT_WORDS = 2
 OPENING_MESSAGES = 6
 """People open a talk with its news: what they say later mostly adds to it."""
 
+_LIFE = re.compile(
+    r"\b(?:my|our) (?:[\w-]+ )?(?:mother|mum|mom|father|dad|parents?|sister|brother|siblings?|wife|husband|partner"
+    r"|spouse"
+    r"|fianc[eé]e?|girlfriend|boyfriend|son|daughter|kids?|child(?:ren)?|baby|twins|grand\w+|uncle|aunt|cousin"
+    r"|niece|nephew"
+    r"|family|in-laws?|roommate|flatmate|neighbou?rs?|boss|manager|dog|cat|puppy|kitten|parrot|rabbit|horse|hamster"
+    r"|pets?"
+    r"|name|birthday|anniversary|wedding|job|salary|house|flat|apartment|car|bike|phone|laptop|school|university|degree"
+    r"|thesis|doctor|therapist|surgery|diagnosis|blood type|hobby|hobbies|hometown|address|e-?mail|native language)\b"
+    r"|\bi(?:['’]m| am) (?:\w+ )?(?:an? (?!bit|little|lot|big fan)|from\b|allergic|intolerant|diabetic|pregnant"
+    r"|married|single"
+    r"|divorced|engaged|retired|unemployed|vegan|vegetarian|left-handed|colou?r-?blind|\d+)"
+    r"|\b(?:i|we) (?:\w+ly )?(?:have|own|got|adopted) (?:an?|two|three|four|five|\d+|no) (?!lot\b|bit\b|great\b"
+    r"|good\b|feeling"
+    r"|strong\b|chance|question)|\b(?:i|we) (?:\w+ly )?(?:live|work|study|teach|speak|play|drive|volunteer|commute"
+    r"|grew up)\b"
+    r"|\bi (?:can(?:['’]|no)t|don['’]t|never|do not) (?:eat|drink|drive|fly|swim|smoke|watch|work)\b|\bdiagnosed with\b"
+    r"|我(?:的)?(?:爸|妈|父|母|哥|姐|弟|妹|爷|奶|外婆|外公|女儿|儿子|老公|老婆|丈夫|妻子|女朋友|男朋友|孩子|狗|猫|生日|名字|工作"
+    r"|专业|老家|母语)|我(?:是一?[名个位]|叫|姓|来自|住|有一?[只个辆套]|养了?|在.{1,12}(?:工作|上班|上学|读书)|会说|对.{1,8}过敏|不吃"
+    r"|不喝|毕业)",
+    re.IGNORECASE,
+)
 _OWN = re.compile(r"(?:\w+(?:ly)?,? ){0,2}(?:i|we)\b|我|咱", re.IGNORECASE)
-_OWNED = re.compile(r"\b(?:my|our|me|us|i)\b|我|咱", re.IGNORECASE)
+_OWNED = re.compile(r"\b(?:my|mine|our|me|myself|us|i|we)\b|我|咱", re.IGNORECASE)
 _NAMED = re.compile(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|《|[A-Za-z]{2,}(?=[\u4e00-\u9fff])")
-_NUMBER = re.compile(r"\d|[一二三四五六七八九十两]+(?:个|年|天|岁|次|只|名|位|月)")
+_NUMBER = re.compile(
+    r"\d|\b(?:every|each) (?:single )?(?:day|morning|evening|night|week|weekend|month|year|\w+day)\b"
+    r"|\b(?:once|twice|two|three|four|five|six|seven|eight|nine|ten) (?:times )?(?:a|per|days|weeks|months|years)\b"
+    r"|[一二三四五六七八九十两]+(?:个|年|天|岁|次|只|名|位|月)",
+    re.IGNORECASE,
+)
 _FEELING = re.compile(
-    r"\b(?:happy|sad|excited|anxious|afraid|scared|worried|grateful|proud|angry|upset|stressed|overwhelmed|nervous|lonely"
-    r"|disappointed|relieved|frustrated|optimistic|curious|passionate|confident|enthusiastic|thrilled|depressed|love|hate"
+    r"\b(?:happy|sad|excited|anxious|afraid|scared|worried|grateful|proud|angry|upset|stressed|overwhelmed|nervous"
+    r"|lonely"
+    r"|disappointed|relieved|frustrated|optimistic|curious|passionate|confident|enthusiastic|thrilled|depressed"
+    r"|love|hate"
     r"|enjoy|prefer|allergic|favou?rite)\b|高兴|开心|难过|焦虑|担心|紧张|自豪|失望|喜欢|讨厌|害怕|生气|兴奋|过敏|压力",
     re.IGNORECASE,
 )
 _DECISION = re.compile(
     r"\b(?:decided|decide|accepted|started|stopped|quit|switched|changed|chose|joined|signed|promoted|moved|bought|sold"
-    r"|began|launched|committed|updated|refined|adopted|planning|considering)\b|决定|开始|换|放弃|加入|接受|买了|搬",
+    r"|began|launched|committed|updated|refined|adopted|planning|considering|saving|training)\b|决定|开始|换|放弃|加入|接受|买了|搬",
     re.IGNORECASE,
 )
 _HANGING = re.compile(
@@ -79,7 +110,11 @@ _OPINION = re.compile(
     r"|\b(?:important|crucial|essential|key|vital) (?:to|for|that|in)\b|我(?:觉得|认为|想(?!要)|相信|希望)",
     re.IGNORECASE,
 )
-_INTENTION = re.compile(r"\b(?:i|we)(?:['’]ll| will)\b|\bcontinue to\b|\bkeep \w+ing\b", re.IGNORECASE)
+_INTENTION = re.compile(
+    r"\b(?:i|we)(?:['’]ll| will)\b|\bcontinue to\b|\bkeep \w+ing\b"
+    r"|\b(?:i|we)(?: \w+ly)? (?:plan|intend|aim|want|hope)\b|\b(?:i['’]m|i am) (?:\w+ing to|hoping)\b",
+    re.IGNORECASE,
+)
 _COURTESY = re.compile(
     r"\b(?:thank|thanks|appreciate|conversation|chat with|talking to you|your|you|sounds)\b|谢谢|感谢|你", re.IGNORECASE
 )
@@ -97,15 +132,26 @@ class Reading:
     """A statement as the score sees it: its words, the terms that carry meaning, what was said before it.
 
     `terms`: stems without stop words. `said`: those of earlier messages of the talk. `position`: of its message among
-    the user's in that talk, from 1; 0 where it is not known.
+    the user's in that talk, from 1. `is_dated`: it names a time.
     """
 
     text: str
     terms: tuple[str, ...]
     kind: Kind
     is_slotted: bool
+    is_dated: bool = False
     said: Collection[str] = frozenset()
-    position: int = 0
+    position: int = 1
+
+
+def is_own(text: str) -> bool:
+    """True for a statement in which the speaker is named at all."""
+    return _OWNED.search(text) is not None
+
+
+def goes_on(text: str) -> bool:
+    """True for a statement that is only understood from the one before: "It was …", "They help …"."""
+    return _IMPERSONAL.match(text) is not None
 
 
 def features(reading: Reading) -> dict[str, float]:
@@ -117,21 +163,23 @@ def features(reading: Reading) -> dict[str, float]:
         "own": float(_OWN.match(text) is not None),
         "owned": float(_OWN.match(text) is None and _OWNED.search(text) is not None),
         "content": min(len(terms), WHOLE_WORDS) / WHOLE_WORDS,
+        "life": float(_LIFE.search(text) is not None),
+        "slot": float(reading.is_slotted),
         "named": float(_NAMED.search(text) is not None),
         "number": float(_NUMBER.search(text) is not None),
+        "dated": float(reading.is_dated),
         "plain": float(reading.kind in (Kind.EVENT, Kind.PREFERENCE)),
         "feeling": float(_FEELING.search(text) is not None),
         "decision": float(_DECISION.search(text) is not None),
-        "slot": float(reading.is_slotted),
         "new": fresh,
-        "opening": 0.0 if reading.position == 0 else max(0.0, 1.0 - (reading.position - 1) / OPENING_MESSAGES),
+        "opening": max(0.0, 1.0 - (reading.position - 1) / OPENING_MESSAGES),
         "vague": sum(term in _VAGUE for term in terms) / max(len(terms), 1),
         "hanging": min(2.0, len(_HANGING.findall(_HELD.sub("", text)))),
         "impersonal": float(is_impersonal),
         "opinion": float(_OPINION.search(text) is not None),
         "intention": float(_INTENTION.search(text) is not None),
         "courtesy": float(_COURTESY.search(text) is not None),
-        "short": float(len(terms) < SHORT_WORDS and not reading.is_slotted),
+        "short": float(len(terms) < SHORT_WORDS and not (reading.is_slotted or _LIFE.search(text))),
     }
 
 

@@ -27,9 +27,10 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "job",
         re.compile(
-            rf"\bI(?:['’]ve| have)? {_NOW}(?:(?:been |got |was )+(?:promoted to|hired as|appointed(?: as)?)|became"
-            rf"|become"
-            rf"|accepted a promotion to) (?:an? |the )?(?P<value>(?:{_TITLE}|{_JOB}))(?= (?:at|of|in)\b|$|[,.])"
+            rf"\bI(?:['’]ve| have)? {_NOW}(?:(?:been |got |was )+(?:promoted to|hired as|appointed(?: as)?)"
+            rf"|bec[ao]me(?= an? | the )"
+            rf"|accepted a promotion to) (?:an? |the )?(?P<value>(?:{_TITLE}|{_JOB}))(?= (?:at|of|in|on|last"
+            rf"|this)\b|$|[,.])"
         ),
     ),
     ("job", re.compile(rf"\bI(?:['’]m| am) {_NOW}an? (?P<value>{_JOB}) (?:at|for) {_WORD}")),
@@ -52,7 +53,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "home",
         re.compile(
-            r"我(?:们)?(?:刚|最近|已经|昨天|上周|上个月|去年)*搬(?:到|去)了?(?P<value>[\u4e00-\u9fff]{2,6}?)(?:了|住|$)"
+            r"我(?:们)?(?:刚|最近|已经|昨天|上周|上个月|去年)*搬(?:到|去)了?(?P<value>[\u4e00-\u9fff]{2,6}?)(?:了|住|$|[，,。])"
         ),
     ),
     ("age", re.compile(r"我(?:今年|已经)?(?P<value>\d{1,2})岁")),

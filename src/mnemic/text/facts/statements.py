@@ -53,6 +53,11 @@ _COMMENT = re.compile(
     r"\s+[^,;]*$",
     re.IGNORECASE,
 )
+_NO_OBJECT = re.compile(
+    r"i (?:\w+ly )?(?:stopped|quit|did|do|don['’]t|didn['’]t|failed|recovered|survived|agreed|tried"
+    r"|gave up)\b(?! \w+ing|\s+(?:my|the|like))",
+    re.IGNORECASE,
+)
 _VERB = re.compile(
     r"\b(?:am|is|are|was|were|be|been|have|has|had|do|does|did|can|could|will|would|['’](?:m|s|re|ve|ll|d))\b"
     r"|['’](?:m|s|re|ve|ll|d)\b|\b[a-z]+(?:ed|s)\b|\bI\s+[a-z]+|\bwe\s+[a-z]+",
@@ -85,7 +90,13 @@ _NO_STATEMENT = re.compile(
     r"|\b(?:i['’]ll|i will|will) (?:definitely |certainly |surely )?(?:keep (?:that|this|it|you)|let you know|do that"
     r"|try (?:that|this|it)|think about (?:it|that)|check (?:it|that|them))\b"
     r"|\blooking forward to (?:our|your|hearing|talking|chatting|the next|it)\b|\bour (?:next )?conversations?\b"
-    r"|\b(?:just |only )?(?:kidding|joking)\b|\bfor example\b|\be\.g\.",
+    r"|[\"“][^\"”]*\b(?:i|my|me|we|our)\b[^\"”]*[\"”]"
+    r"|\bsuppose\b|\b(?:just |only )?(?:kidding|joking)\b|\bfor example\b|\be\.g\.",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"^(?:if|unless|suppose|supposing|imagine|assuming|assume|let['’]?s say|what if|as an example|say)\b"
+    r"|^(?:如果|假如|要是|假设|倘若|万一|即使)",
     re.IGNORECASE,
 )
 _WORKED_ON = re.compile(
@@ -124,7 +135,7 @@ _ZH_NO_STATEMENT = re.compile(
     r"|^(?:谢谢|多谢|感谢你|再见|晚安|早上好|晚上好|你好|您好|拜拜|不客气|辛苦)"
     r"|(?:我)?(?:想问|想知道|想请问|请问|想让你|需要你|希望你|要你|同意|明白了|知道了|懂了|了解了)"
     r"|你(?:刚才|之前)?(?:说|提到|建议|推荐|觉得|认为|能|会|可以|知道)|你的(?:建议|回答|帮助|意见)"
-    r"|开玩笑|逗你"
+    r"|开玩笑|逗你|[“「][^”」]*我[^”」]*[”」]"
 )
 
 
@@ -179,6 +190,8 @@ def _clauses(text: str, start: int, end: int) -> Iterator[Statement]:
     opening, refused = (_ZH_OPENING, _ZH_NO_STATEMENT) if chinese else (_OPENING, _NO_STATEMENT)
     if (greeting := opening.match(sentence)) is not None and greeting.end() < len(sentence):
         start += greeting.end()
+    if _CONDITION.search(text[start:end]):
+        return
     if refused.search(text[start:end]) and not _keeps_parts(text[start:end], chinese=chinese):
         return
     edges = _edges(text[start:end], chinese=chinese)
@@ -227,6 +240,8 @@ def _edges(sentence: str, *, chinese: bool) -> list[tuple[int, int]]:
     for cut in (_ZH_CUT if chinese else _CUT).finditer(sentence):
         left = sentence[begin : cut.start()]
         if not chinese and (not _VERB.search(left) or _is_tied(left, cut.group()) or _is_pair(left, sentence, cut)):
+            continue
+        if not chinese and _NO_OBJECT.match(sentence, cut.end()):
             continue
         if chinese and len(left) < _SHORTEST_ZH:
             continue

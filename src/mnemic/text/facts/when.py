@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from mnemic.text.asking import Asking, Date
+from mnemic.text.facts import verbs
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NUMBERS = {
@@ -139,9 +140,10 @@ def _near(match: re.Match[str], today: datetime) -> When:
 
 
 def _weekday(match: re.Match[str], today: datetime) -> When:
-    """The day: "last Friday" and "on Friday" the latest one before today, "next Friday" that of the next week."""
+    """The day: "last Friday", or "on Friday" of what is past, the latest one; "next Friday" that of the next week."""
     day = _WEEKDAYS.index(match["day"])
-    step = match["step"] or "last"
+    is_past = any(verbs.is_past(word) for word in match.string.replace("'", " ").split())
+    step = match["step"] or ("last" if is_past else "coming")
     if step == "next":
         return _span(_monday(today) + timedelta(days=7 + day), "day")
     if step in ("this", "coming"):

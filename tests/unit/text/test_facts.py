@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemic.model.fact import Fact
+from mnemic.model.item import Kind, Trust
+from mnemic.text.facts.chinese import third_person as chinese_third_person
+from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, Said, find_facts, terms_of
+from mnemic.text.facts.person import third_person
+from mnemic.text.facts.when import when
+from tests.unit.text.fact_cases import CHINESE, ENGLISH, LEFT_ALONE, Case
+
+AT = datetime(2026, 5, 6, 14, 30, tzinfo=UTC)
+
+
+def found(text: str, *, position: int = 1, trust: Trust = Trust.USER) -> list[Fact]:
+    return find_facts(Said("m1", text, AT, trust=trust, position=position))
+
+
+def test_the_cases_are_many():
+    assert len(ENGLISH) + len(CHINESE) + len(LEFT_ALONE) >= 180
+
+
+@pytest.mark.requirement("J-22", "J-23")
+@pytest.mark.parametrize("case", [*ENGLISH, *CHINESE], ids=lambda case: case[0])
+def test_a_fact_is_told_of_the_user_in_the_third_person(case: Case):
+    text, facts = case
+    assert tuple((fact.text, fact.kind.value) for fact in found(text)) == facts
+
+
+@pytest.mark.requirement("J-23")
+@pytest.mark.parametrize("text", LEFT_ALONE)
+def test_questions_thanks_orders_guesses_and_the_words_of_others_are_no_facts(text: str):
+    assert found(text) == []
+
+
+@pytest.mark.requirement("J-24")
+def test_dark_mode_and_windows_make_a_preference_and_a_context():
+    facts = found("I prefer dark mode and I use Windows 11")
+    assert [(fact.text, fact.kind) for fact in facts] == [
+        ("User prefers dark mode", Kind.PREFERENCE),
+        ("User uses Windows 11", Kind.CONTEXT),
+    ]
+
+
+@pytest.mark.requirement("J-25")
+def test_a_message_gives_at_most_three_facts_the_best_in_their_order():
+    text = "My name is Ola. I live in Bergen. I think it's nice. I work as a plumber. My wife is a doctor. I ski."
+    facts = found(text)
+    assert len(facts) == MAX_FACTS == 3
+    starts = [fact.provenance[0].start for fact in facts]
+    assert starts == sorted(starts)
+    assert "User thinks it's nice" not in [fact.text for fact in facts]
+
+
+@pytest.mark.requirement("J-27")
+@pytest.mark.parametrize("text", ["", "   ", "I ski", "  I am 34  ", "我同意"])
+def test_fewer_than_ten_characters_hold_no_fact(text: str):
+    assert found(text) == []
+
+
+def test_the_span_carries_the_fact_and_its_source_and_rules_are_named():
+    text = "Hello! I moved to Rome yesterday. What should I see?"
+    (fact,) = found(text)
+    (entry,) = fact.provenance
+    assert text[entry.start : entry.end] == "I moved to Rome yesterday"
+    assert (entry.source_id, entry.extractor, entry.version) == ("m1", EXTRACTOR, "rules-1")
+    assert fact.observed_at == AT
+    assert fact.valid_from == datetime(2026, 5, 5, tzinfo=UTC)
+
+
+def test_what_goes_on_about_a_fact_stays_with_it():
+    text = "I saw a film about bees. It was very long. Next week I fly to Oslo."
+    facts = found(text)
+    assert [fact.text for fact in facts] == [
+        "User saw a film about bees; it was long",
+        "Next week User flies to Oslo (in the week of 2026-05-11)",
+    ]
+
+
+def test_what_is_to_come_is_dated_in_words_but_is_not_true_yet():
+    (fact,) = found("I'm flying to Rome next Friday.")
+    assert fact.text == "User is flying to Rome next Friday (on 2026-05-15)"
+    assert fact.valid_from is None
+
+
+@pytest.mark.parametrize(
+    "text, slot, value",
+    [
+        ("I live in Berlin now.", "home", "Berlin"),
+        ("I've just moved to Lisbon.", "home", "Lisbon"),
+        ("I got promoted to team lead at Acme.", "job", "team lead"),
+        ("I'm 34 years old.", "age", "34"),
+        ("I've become vegan.", "diet", "vegan"),
+        ("My favourite film is Alien.", "favourite film", "Alien"),
+        ("I used to live in Berlin.", "", ""),
+        ("I want to live in Berlin.", "", ""),
+        ("My sister lives in Berlin.", "", ""),
+        ("我搬到了上海，天气不错。", "home", "上海"),
+    ],
+)
+def test_what_holds_one_value_at_a_time_fills_a_slot(text: str, slot: str, value: str):
+    assert [(fact.slot, fact.value) for fact in found(text)][:1] == [(slot, value)]
+
+
+@pytest.mark.requirement("R-35")
+def test_plain_words_of_the_user_about_themselves_are_lines_of_the_profile():
+    (fact,) = found("My name is Ola Nordmann.")
+    assert fact.profile == {"name": "Ola Nordmann"}
+    assert found("I have a sister in Bergen.")[0].profile == {}
+
+
+def test_facts_are_as_trusted_as_their_message():
+    assert found("I live in Berlin now.", trust=Trust.IMPORTED)[0].trust is Trust.IMPORTED
+
+
+def test_late_in_a_talk_remarks_are_left_out_and_facts_are_not():
+    remark = "I plan to keep exploring new ways to find balance."
+    assert found(remark, position=20) == []
+    assert len(found("My sister is a nurse in Oslo.", position=20)) == 1
+
+
+def test_what_was_said_before_counts_less():
+    text = "I am interested in gardening and compost."
+    early = find_facts(Said("m1", text, AT, position=1))
+    again = find_facts(Said("m1", text, AT, position=1, before=frozenset(terms_of(text))))
+    assert [fact.importance for fact in again] < [fact.importance for fact in early]
+
+
+@pytest.mark.parametrize(
+    "first, third",
+    [
+        ("I'm a nurse", "User is a nurse"),
+        ("I've never been there and I'd love to go", "User has never been there and User would love to go"),
+        ("I'd been there", "User had been there"),
+        ("I like tea and hate coffee", "User likes tea and hates coffee"),
+        ("I want to relax and enjoy life", "User wants to relax and enjoy life"),
+        ("My wife and I have two cats", "User's wife and User have two cats"),
+        ("Anna and I work together", "Anna and User work together"),
+        ("We moved into our flat", "User and others moved into User's flat"),
+        ("I fly, do sports and watch films", "User flies, do sports and watches films"),
+        ("I studied World War I", "User studied World War I"),
+        ("He gave me his bike", "He gave User his bike"),
+        ("So am I", "So is User"),
+        (
+            "I don't smoke, I can't swim and I haven't tried",
+            "User does not smoke, User cannot swim and User has not tried",
+        ),
+        ('She said "I love my cat" to me', 'She said "I love my cat" to User'),
+        ("I need, feed and succeed", "User needs, feed and succeed"),
+        ("the US and us", "the US and User and others"),
+    ],
+)
+def test_the_first_person_becomes_the_third(first: str, third: str):
+    assert third_person(first) == third
+
+
+@pytest.mark.parametrize(
+    "first, third",
+    [
+        ("我妹妹住在北京", "用户的妹妹住在北京"),
+        ("我们搬家了", "用户和其他人搬家了"),
+        ("他说“我喜欢你”，我不信", "他说“我喜欢你”，用户不信"),
+        ("我的猫很老呢", "用户的猫很老"),
+    ],
+)
+def test_the_first_person_becomes_the_third_in_chinese(first: str, third: str):
+    assert chinese_third_person(first) == third
+
+
+@pytest.mark.parametrize(
+    "text, label",
+    [
+        ("yesterday", "on 2026-05-05"),
+        ("the day before yesterday", "on 2026-05-04"),
+        ("tomorrow", "on 2026-05-07"),
+        ("I left on Monday", "on 2026-05-04"),
+        ("my exam is on Monday", "on 2026-05-11"),
+        ("last Wednesday", "on 2026-04-29"),
+        ("next Monday", "on 2026-05-11"),
+        ("two weeks ago", "in the week of 2026-04-20"),
+        ("a couple of days ago", "on 2026-05-04"),
+        ("in three months", "in 2026-08"),
+        ("last month", "in 2026-04"),
+        ("next year", "in 2027"),
+        ("back in 2019", "in 2019"),
+        ("on 3 May", "on 2026-05-03"),
+        ("in December", "in 2025-12"),
+        ("前天", "on 2026-05-04"),
+        ("上周五", "on 2026-05-01"),
+        ("下周一", "on 2026-05-11"),
+        ("三个月前", "in 2026-02"),
+        ("去年", "in 2025"),
+        ("2019年", "in 2019"),
+    ],
+)
+def test_times_are_counted_from_when_it_was_said(text: str, label: str):
+    named = when(text, AT)
+    assert named is not None
+    assert named.label == label
+    assert named.start < named.end
+
+
+@pytest.mark.parametrize("text", ["", "on 31 February", "99999 years ago", "at once", "in 1066", "以前"])
+def test_no_time_is_read_into_a_text(text: str):
+    assert when(text, AT) is None
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        [
+            "I",
+            "i'm",
+            "my",
+            "we",
+            "moved",
+            "Rome",
+            "and",
+            "if",
+            '"',
+            "“",
+            ",",
+            ".",
+            "?",
+            "\n",
+            "我",
+            "搬",
+            "昨天",
+            "，",
+            "'",
+            "to",
+            "is",
+        ]
+    )
+).map(" ".join)
+
+
+@given(st.one_of(st.text(), WORDS))
+def test_no_string_raises_and_every_span_lies_in_it(text: str):
+    facts = found(text)
+    assert len(facts) <= MAX_FACTS
+    for fact in facts:
+        (entry,) = fact.provenance
+        assert text[entry.start : entry.end].strip()
+        assert fact.text
+        assert 0 <= fact.importance <= 1
+
+
+@given(st.text(), st.datetimes(timezones=st.just(UTC)))
+def test_no_moment_raises(text: str, moment: datetime):
+    for said in (text, f"yesterday {text}", "in 9 years", "900 years ago"):
+        named = when(said, moment)
+        assert named is None or named.start < named.end
