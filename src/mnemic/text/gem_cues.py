@@ -15,6 +15,9 @@ class Cue:
     pattern: re.Pattern[str]
 
 
+_ADVERBS = r"(?:(?:\w+ly|also|just|do|don['’]t|do not|would|much|still|always|never|did|didn['’]t) )*"
+
+
 def _cue(category: str, weight: float, *wordings: str) -> Cue:
     return Cue(category, weight, re.compile("|".join(wordings), re.IGNORECASE))
 
@@ -35,7 +38,8 @@ CUES = (
     _cue(
         "insight",
         1.2,
-        r"\bturn(?:s|ed) out\b|\broot cause\b|\blessons?\b.{0,20}\b(?:is|was|learn)|\bnever again\b",
+        r"\bturn(?:s|ed) out\b|\broot cause\b.{0,40}\b(?:is|was)\b|\blessons?\b.{0,20}\b(?:is|was|learn)"
+        r"|\bnever again\b",
         r"\bthe (?:real |actual )?(?:problem|issue|bug|reason|cause|trick|fix|solution|answer) (?:is|was)\b",
         r"\b(?:fixed|solved|resolved|cured) (?:it|that|this|the|my|our)\b.*\b(?:by|with)\b",
         r"\b(?:I|we)(?:['’]ve| have)? (?:\w+ )?(?:reali[sz]ed|learn(?:ed|t)|found out|figured out|understood"
@@ -45,11 +49,17 @@ CUES = (
     _cue(
         "preference",
         1.1,
-        r"\b(?:I|we) (?:\w+ )?(?:prefer|like|love|hate|dislike|can['’]?t stand|cannot stand|enjoy)\b"
+        rf"\b(?:I|we) {_ADVERBS}(?:prefer|like|love|hate|dislike|can['’]?t stand|cannot stand|enjoy)\b"
         r"|\bI['’]d rather\b",
-        r"\b(?:my|our) (?:favou?rite|preference)\b|\b(?:I|we) (?:always|never)\b|\bplease (?:always|never)\b"
-        r"|\bI['’]m allergic\b",
+        r"\b(?:my|our) (?:favou?rite|preference)\b|\bplease (?:always|never)\b|\bI['’]m allergic\b"
+        r"|\bI don['’]?t want\b",
+        r"\b(?:I|we) (?:always|never) (?!(?:had|heard|seen|knew|thought|said|saw|was|were|got|\w+ed|ask|asked)\b)",
         r"我\w{0,3}(?:喜欢|讨厌|偏好|偏爱|习惯|受不了)|我(?:总是|从不|从来不)|请(?:总是|永远|不要再)|过敏",
+    ),
+    _cue(
+        "decision",
+        0.8,
+        r"\bwe (?:should|must|need to|have to)\b|我们(?:应该|必须|得)",
     ),
     _cue(
         "plan",
@@ -123,6 +133,8 @@ HANGING = re.compile(r"^(?:it|this|that|these|those|they|he|she)\b|^(?:它|这|�
 ASKING = re.compile(
     r"[?？]\W*$|^(?:can|could|would|will|do|does|did|is|are|what|which|who|where|when|why|how|should"
     r"|please (?!always|never)"
+    r"|continue|go on|proceed|investigate|fix|run|look|check|read|implement|refactor|find|list|translate|rewrite"
+    r"|summari[sz]e"
     r"|help|tell|show|write|give|explain|thanks|thank you|hi|hello)\b|^(?:请(?!总是|永远|不要再)|帮|能不能"
     r"|怎么|为什么|谢谢|你好)",
     re.IGNORECASE,
