@@ -207,6 +207,16 @@ class TestGems:
         assert memory.access_count == 2
         assert memory.valid_to is None
 
+    @pytest.mark.requirement("T-32")
+    def test_a_gem_is_put_before_the_model_in_a_later_conversation(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock, curator())
+        decide(mnemic, "use pgvector")
+        clock.turn(days=1)
+        mnemic.curate(ANNA)
+        context = mnemic.context(replace(ANNA, session="s7"), "Which pgvector question did I settle?")
+        assert "User decided to use pgvector" in "".join(str(message) for message in context.messages)
+        assert gems(mnemic)[0].id in {citation.item_id for citation in context.citations}
+
 
 class TestAgain:
     @pytest.mark.parametrize("is_model", [True, False])
