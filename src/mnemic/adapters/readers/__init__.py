@@ -1,0 +1,1 @@
+"""Readers of files: text, code, PDF, office documents, web pages, e-books, notebooks, mail."""

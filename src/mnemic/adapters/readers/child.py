@@ -1,0 +1,121 @@
+"""The process that reads files for `SandboxReader`: takes one after the other on its input, answers on its output.
+
+A message is its length (8 bytes, big-endian) and its bytes. The first is the set-up, as JSON; then for every file its
+head as JSON and its bytes; each is answered by one JSON message. What readers print goes nowhere, so that it cannot
+be taken for an answer. It ends with its input, or by itself when a file takes too long and nobody ended it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import json
+import os
+import sys
+from dataclasses import asdict
+from typing import Any, BinaryIO
+
+from mnemic.errors import MnemicError
+from mnemic.model.document_text import ReadDocument, ReadLimits
+from mnemic.ports.reader import Reader, Unreadable, UnreadableError
+
+LENGTH_BYTES = 8
+GRACE_S = 5.0
+"""How much later than the parent's the child's own alarm rings: for when there is no parent any more."""
+
+OUT_OF_MEMORY = 3
+"""The exit code after memory ran out: what is left of the process is not to be trusted."""
+
+
+def send(stream: BinaryIO, message: bytes) -> None:
+    """Write one message."""
+    stream.write(len(message).to_bytes(LENGTH_BYTES, "big"))
+    stream.write(message)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> bytes | None:
+    """Read one message; None when the other side is gone."""
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        return None
+    length = int.from_bytes(head, "big")
+    message = stream.read(length)
+    return message if len(message) == length else None
+
+
+def serve() -> None:
+    """Read files until the input ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    setup = receive(sys.stdin.buffer)
+    if setup is None:
+        return
+    from mnemic.adapters.readers.registry import AnyReader, all_readers
+
+    try:
+        reader = AnyReader(all_readers(json.loads(setup)["readers"]))
+    except MnemicError as error:
+        send(answers, _failure(error))
+        return
+    send(answers, b"{}")
+    while (head := receive(sys.stdin.buffer)) is not None:
+        data = receive(sys.stdin.buffer)
+        if data is None:
+            return
+        facts = json.loads(head)
+        limits = ReadLimits(**facts["limits"])
+        faulthandler.dump_traceback_later(limits.timeout_s + GRACE_S, exit=True, file=sys.__stderr__ or sys.stderr)
+        limit_memory(limits.memory_bytes)
+        try:
+            answer = answered(reader, data, facts["name"], limits)
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
+        faulthandler.cancel_dump_traceback_later()
+        send(answers, answer)
+
+
+def answered(reader: Reader, data: bytes, name: str, limits: ReadLimits) -> bytes:
+    """The document, or why there is none, as JSON."""
+    try:
+        document = reader.read(data, name, limits)
+    except MnemicError as error:
+        return _failure(error)
+    except RecursionError:
+        from mnemic.adapters.readers import refusals
+
+        return _failure(refusals.broken(name, "a document", "nested too deeply"))
+    facts = asdict(document) | {"metadata": dict(document.metadata)}
+    return json.dumps({"document": facts}).encode()
+
+
+def document_from(facts: dict[str, Any]) -> ReadDocument:
+    """The document of an answer. Raises `MnemicError`, `KeyError`, `TypeError` or `ValueError` for anything else."""
+    from mnemic.model.document_text import Heading
+
+    return ReadDocument(
+        title=str(facts["title"]),
+        media_type=str(facts["media_type"]),
+        text=str(facts["text"]),
+        pages=tuple(int(page) for page in facts["pages"]),
+        headings=tuple(
+            Heading(int(each["offset"]), int(each["level"]), str(each["title"])) for each in facts["headings"]
+        ),
+        metadata={str(key): str(value) for key, value in facts["metadata"].items()},
+    )
+
+
+def limit_memory(memory_bytes: int) -> None:
+    """Limit what this process may ask of the system, where the system knows how."""
+    if sys.platform == "win32":
+        return
+    resource = importlib.import_module("resource")
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _failure(error: MnemicError) -> bytes:
+    reason = error.reason if isinstance(error, UnreadableError) else Unreadable.CRASH
+    kind = "unreadable" if isinstance(error, UnreadableError) else "config"
+    return json.dumps({"error": kind, "reason": reason, "message": str(error)}).encode()

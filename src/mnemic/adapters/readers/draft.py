@@ -1,0 +1,111 @@
+"""A document while it is being read: paragraphs, headings and pages come in, one text with exact offsets comes out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from mnemic.adapters.readers import refusals
+from mnemic.model.document_text import Heading, ReadDocument, ReadLimits
+
+_UNWANTED = re.compile(r"[\x00\ud800-\udfff]")
+_LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+TITLE_CHARACTERS = 300
+_NO_TITLES = frozenset({"(anonymous)", "untitled", "untitled document"})
+"""What programs write where nobody gave a title."""
+
+
+def clean(text: str) -> str:
+    """The text with line feeds alone, without NUL and without halves of surrogate pairs."""
+    return _UNWANTED.sub("", _LINE_ENDS.sub("\n", text))
+
+
+class DocumentDraft:
+    """Collects the text of one file; everything that comes in is cleaned and counted against the limits."""
+
+    def __init__(self, name: str, limits: ReadLimits) -> None:
+        self._name = name
+        self._limits = limits
+        self._parts: list[str] = []
+        self._length = 0
+        self._pages: list[int] = []
+        self._headings: list[Heading] = []
+
+    @property
+    def length(self) -> int:
+        """Characters written so far: where the next thing begins, after a page was begun."""
+        return self._length
+
+    def paragraph(self, text: str) -> None:
+        """Add a passage of its own, set off by a blank line; a blank one is left out."""
+        self._add(clean(text).strip("\n").rstrip(), "\n\n")
+
+    def line(self, text: str) -> None:
+        """Add a line right below the last one; a blank one is left out."""
+        self._add(clean(text).strip(), "\n")
+
+    def verbatim(self, text: str) -> None:
+        """Add a text as it is, apart from cleaning; it must be the first thing and keeps its blank lines."""
+        self._append(clean(text))
+
+    def heading(self, level: int, title: str) -> None:
+        """Add a heading as a passage of its own."""
+        title = " ".join(clean(title).split())
+        if title:
+            self._add(title, "\n\n")
+            self.mark_heading(self._length - len(title), level, title)
+
+    def mark_heading(self, offset: int, level: int, title: str) -> None:
+        """Note a heading that stands in the text already, at `offset`."""
+        self._headings.append(Heading(offset, max(level, 1), title[:TITLE_CHARACTERS]))
+
+    def page(self) -> None:
+        """Begin a page; what comes next stands on it, behind a blank line."""
+        if len(self._pages) >= self._limits.max_pages:
+            raise refusals.too_many_pages(self._name, self._limits)
+        if self._length and self._parts[-1] != "\n\n":
+            self._append("\n\n")
+        self._pages.append(self._length)
+
+    def document(
+        self, media_type: str, *, title: str | None = None, metadata: Mapping[str, object] | None = None
+    ) -> ReadDocument:
+        """The whole. Raises `UnreadableError` when it holds no text."""
+        text = "".join(self._parts)
+        if not text.strip():
+            raise refusals.empty(self._name)
+        known = {key: clean(str(value)).strip() for key, value in (metadata or {}).items() if value}
+        return ReadDocument(
+            title=self._title(title or ""),
+            media_type=media_type,
+            text=text,
+            pages=tuple(min(page, len(text)) for page in self._pages),
+            headings=tuple(self._headings),
+            metadata={key: value for key, value in known.items() if value},
+        )
+
+    def _title(self, given: str) -> str:
+        given = " ".join(clean(given).split())[:TITLE_CHARACTERS]
+        return given if given and given.lower() not in _NO_TITLES else PurePath(self._name).stem or self._name
+
+    def row(self, cells: Sequence[object]) -> None:
+        """Add one row of a table as a line: its cells with bars between them, blank ones at the end left out."""
+        texts = [" ".join(clean(str(cell)).split()) if cell is not None else "" for cell in cells]
+        while texts and not texts[-1]:
+            texts.pop()
+        if any(texts):
+            self.line(" | ".join(texts))
+
+    def _add(self, text: str, separator: str) -> None:
+        if not text.strip():
+            return
+        if self._length and not (self._parts[-1] == "\n\n" or (self._pages and self._pages[-1] == self._length)):
+            self._append(separator)
+        self._append(text)
+
+    def _append(self, text: str) -> None:
+        self._length += len(text)
+        if self._length > self._limits.max_characters:
+            raise refusals.too_long(self._name, self._limits)
+        self._parts.append(text)

@@ -1,0 +1,77 @@
+"""From bytes to characters: a byte order mark, UTF-8, UTF-16, then a guess."""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+import importlib.util
+import re
+from typing import Any
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+SAMPLE_BYTES = 64 * 1024
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+MAX_CONTROL_SHARE = 0.01
+"""Texts hold hardly any control characters; about a tenth of random bytes are some."""
+
+
+def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
+    """The text and the name of its encoding. `declared`: what the file says it is in, tried after the sure signs.
+
+    Never fails: bytes that fit nothing are read as Windows-1252, those it lacks as the replacement character.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace"), encoding.removesuffix("-sig")
+    for encoding in ("utf-8", _wide(data), _known(declared), _guess(data)):
+        if encoding is None or (encoding == "utf-8" and data.count(0, 0, SAMPLE_BYTES) > SAMPLE_BYTES // 100):
+            continue
+        try:
+            return data.decode(encoding), encoding
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return data.decode("cp1252", "replace"), "cp1252"
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether the bytes are no text in any encoding: too many control characters among the first."""
+    sample = data[:SAMPLE_BYTES]
+    if any(sample.startswith(mark) for mark, _ in _MARKS) or _wide(sample):
+        return False
+    return len(_CONTROLS.findall(sample)) > MAX_CONTROL_SHARE * len(sample)
+
+
+def _wide(data: bytes) -> str | None:
+    """UTF-16 without a mark: in the texts of most scripts one of two bytes is often zero, the other hardly ever."""
+    sample = data[: SAMPLE_BYTES - SAMPLE_BYTES % 2]
+    pairs = len(sample) // 2
+    if len(data) % 2 or not pairs:
+        return None
+    high, low = sample[1::2].count(0), sample[0::2].count(0)
+    if high > 0.4 * pairs and low < 0.02 * pairs:
+        return "utf-16-le"
+    if low > 0.4 * pairs and high < 0.02 * pairs:
+        return "utf-16-be"
+    return None
+
+
+def _known(declared: str | None) -> str | None:
+    try:
+        return codecs.lookup(declared.strip()).name if declared else None
+    except (LookupError, ValueError):
+        return None
+
+
+def _guess(data: bytes) -> str | None:
+    """What charset-normalizer takes it for, where it is installed."""
+    if importlib.util.find_spec("charset_normalizer") is None:
+        return None
+    package: Any = importlib.import_module("charset_normalizer")
+    best: Any = package.from_bytes(data[:SAMPLE_BYTES]).best()
+    return None if best is None else str(best.encoding)

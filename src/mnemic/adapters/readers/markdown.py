@@ -1,0 +1,66 @@
+"""Reads Markdown: as it stands, with its headings found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers.draft import DocumentDraft, clean
+from mnemic.adapters.readers.encoding import decode, is_binary
+from mnemic.model.document_text import Heading, ReadDocument, ReadLimits
+from mnemic.ports.reader import Reader, ReaderCapabilities
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_HASHES = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_NO_PARAGRAPH = re.compile(r"\s*$|\s{4}|\s*(?:[-*+>|]|\d+[.)])(?:\s|$)")
+_FRONT_TITLE = re.compile(r"^title:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.MULTILINE)
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+
+
+class MarkdownReader:
+    """The text is the file's own, so that offsets are those of the file; a front matter stays in it."""
+
+    name = "markdown"
+    capabilities = ReaderCapabilities(media_types=("text/markdown",), extensions=(".md", ".markdown", ".mdx"))
+
+    def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
+        if is_binary(data):
+            raise refusals.unknown(name, "no text in an encoding that is known")
+        text, encoding = decode(data)
+        text = clean(text)
+        draft = DocumentDraft(name, limits)
+        draft.verbatim(text)
+        front = _FRONT_MATTER.match(text)
+        headings = list(markdown_headings(text, front.end() if front else 0))
+        for heading in headings:
+            draft.mark_heading(heading.offset, heading.level, heading.title)
+        named = _FRONT_TITLE.search(front[1]) if front else None
+        first = next((heading.title for heading in headings if heading.level == 1), None)
+        return draft.document("text/markdown", title=named[1] if named else first, metadata={"encoding": encoding})
+
+
+def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
+    """The headings from `start` on, in both forms (hashes, underlines), outside of fences, as in CommonMark."""
+    fence = ""
+    offset, above, above_offset = start, "", start
+    for whole in text[start:].splitlines(keepends=True):
+        line = whole.rstrip("\n")
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and fence and mark[1].startswith(fence) and not mark[2].strip():
+            fence, line = "", ""
+        elif not fence and (hashes := _HASHES.match(line)):
+            yield Heading(offset, len(hashes[1]), (hashes[2] or "").strip())
+            line = ""
+        elif not fence and above and (underline := _UNDERLINE.match(line)):
+            yield Heading(above_offset, 1 if underline[1][0] == "=" else 2, above.strip())
+            line = ""
+        above = "" if fence or _NO_PARAGRAPH.match(line) else line
+        above_offset = offset
+        offset += len(whole)
+
+
+_fits: type[Reader] = MarkdownReader

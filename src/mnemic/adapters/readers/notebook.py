@@ -1,0 +1,106 @@
+"""Reads notebooks (IPYNB): texts, code and the text that the code printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers.draft import DocumentDraft, clean
+from mnemic.adapters.readers.encoding import decode
+from mnemic.adapters.readers.markdown import markdown_headings
+from mnemic.model.document_text import ReadDocument, ReadLimits
+from mnemic.ports.reader import Reader, ReaderCapabilities
+
+KIND = "a notebook"
+MEDIA_TYPE = "application/x-ipynb+json"
+
+
+class NotebookReader:
+    """The cells in their order; code and its output in fences. Errors and pictures among the outputs are left out."""
+
+    name = "ipynb"
+    capabilities = ReaderCapabilities(media_types=(MEDIA_TYPE,), extensions=(".ipynb",))
+
+    def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
+        try:
+            book = json.loads(decode(data)[0])
+        except (ValueError, RecursionError) as error:
+            raise refusals.broken(name, KIND, error) from error
+        if not isinstance(book, dict):
+            raise refusals.broken(name, KIND, "it holds no cells")
+        notebook = cast("dict[str, Any]", book)
+        language = _language(notebook)
+        draft = DocumentDraft(name, limits)
+        title = ""
+        for cell in _cells(notebook):
+            source = clean(_joined(cell.get("source", cell.get("input"))))
+            kind = cell.get("cell_type")
+            if kind == "code":
+                if source.strip():
+                    draft.paragraph(f"```{language}\n{source}\n```")
+                for output in _outputs(cell):
+                    draft.paragraph(f"```\n{output}\n```")
+            elif kind == "heading":
+                level: object = cell.get("level")
+                draft.heading(level if isinstance(level, int) else 1, source)
+            else:
+                found = _markdown(source, draft)
+                title = title or found
+        return draft.document(MEDIA_TYPE, title=title, metadata={"language": language})
+
+
+def _markdown(source: str, draft: DocumentDraft) -> str:
+    """Write a cell of text; its first heading of the highest level, "" without one."""
+    source = source.strip("\n").rstrip()
+    if not source.strip():
+        return ""
+    draft.paragraph(source)
+    start = draft.length - len(source)
+    headings = list(markdown_headings(source))
+    for heading in headings:
+        draft.mark_heading(start + heading.offset, heading.level, heading.title)
+    return next((heading.title for heading in headings if heading.level == 1), "")
+
+
+def _cells(book: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The cells; notebooks before format 4 keep them in worksheets."""
+    sheets = [book, *_objects(book.get("worksheets"))]
+    for sheet in sheets:
+        yield from _objects(sheet.get("cells"))
+
+
+def _outputs(cell: Mapping[str, Any]) -> Iterator[str]:
+    for output in _objects(cell.get("outputs")):
+        data: object = output.get("data")
+        shown = cast("dict[str, Any]", data).get("text/plain") if isinstance(data, dict) else output.get("text")
+        text = clean(_joined(shown)).strip("\n").rstrip()
+        if text.strip():
+            yield text
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    values = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("dict[str, Any]", each) for each in values if isinstance(each, dict)]
+
+
+def _joined(value: object) -> str:
+    if isinstance(value, list):
+        return "".join(map(str, cast("list[object]", value)))
+    return value if isinstance(value, str) else ""
+
+
+def _language(book: Mapping[str, Any]) -> str:
+    metadata: object = book.get("metadata")
+    for key in ("kernelspec", "language_info"):
+        each: object = cast("dict[str, object]", metadata).get(key) if isinstance(metadata, dict) else None
+        if isinstance(each, dict):
+            facts = cast("dict[str, object]", each)
+            language = facts.get("language") or (facts.get("name") if key == "language_info" else None)
+            if isinstance(language, str):
+                return language
+    return ""
+
+
+_fits: type[Reader] = NotebookReader

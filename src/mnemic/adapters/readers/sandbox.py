@@ -1,0 +1,183 @@
+"""Reads files in a process of their own, so that a parser that hangs, crashes or eats memory fails one file only.
+
+Answers for that process: one is started for the first file and reads the next ones too; it is ended and replaced when a
+file takes too long. The library's process opens no archive and runs no parser.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import IO, Any, cast
+
+from mnemic.adapters.readers import child, refusals
+from mnemic.adapters.readers.registry import all_readers, joined
+from mnemic.errors import BadReplyError, ConfigError, MnemicError
+from mnemic.model.document_text import ReadDocument, ReadLimits
+from mnemic.ports.reader import Reader, ReaderCapabilities, Unreadable, UnreadableError
+
+MAX_FILES = 500
+"""Files that one process reads before it is replaced: what parsers leak must not add up."""
+
+START_TIMEOUT_S = 60.0
+EXIT_TIMEOUT_S = 10.0
+_CODE = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from mnemic.adapters.readers.child import serve; serve()"
+)
+_MEMORY_SIGNS = (child.OUT_OF_MEMORY, -6)
+"""Exit codes after memory ran out: our own, and that of `abort`, by which native code ends."""
+
+
+class SandboxReader:
+    """Any reader that is installed, one file at a time; `read` from several threads waits its turn."""
+
+    name = "sandbox"
+
+    def __init__(self, readers: Sequence[str] = ()) -> None:
+        """`readers`: more of them, each "module:callable", asked before the installed ones.
+
+        Starts nothing. Raises `ConfigError` when a reader cannot be loaded.
+        """
+        self._readers = list(readers)
+        self._lock = threading.Lock()
+        self._process: _Process | None = None
+        self.capabilities: ReaderCapabilities = joined([each.capabilities for each in all_readers(readers)])
+
+    @property
+    def process_id(self) -> int | None:
+        """Of the process that reads, as far as one runs."""
+        return None if self._process is None else self._process.id
+
+    def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
+        if len(data) > limits.max_bytes:
+            raise refusals.too_large(name, limits)
+        with self._lock:
+            if self._process is not None and self._process.files >= MAX_FILES:
+                self._end()
+            is_fresh = self._process is None
+            try:
+                return self._read(data, name, limits)
+            except UnreadableError as error:
+                if is_fresh or error.reason not in {Unreadable.CRASH, Unreadable.MEMORY}:
+                    raise
+            return self._read(data, name, limits)
+
+    def close(self) -> None:
+        """End the process; closing twice is harmless, and another `read` starts a new one."""
+        with self._lock:
+            self._end()
+
+    def _read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
+        if self._process is None:
+            self._process = _Process(self._readers)
+        try:
+            reply = self._process.ask(data, name, limits)
+        except _EndedError as ended:
+            self._end()
+            if ended.is_late:
+                raise refusals.timed_out(name, limits) from ended
+            if ended.code in _MEMORY_SIGNS:
+                raise refusals.out_of_memory(name, limits) from ended
+            raise refusals.crashed(name, ended.code) from ended
+        return _document(reply)
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+
+class _EndedError(Exception):
+    """The process is gone: ended because it was late, or by itself with an exit code."""
+
+    def __init__(self, *, is_late: bool, code: int | None) -> None:
+        super().__init__(f"ended with {code}")
+        self.is_late, self.code = is_late, code
+
+
+class _Process:
+    """One process and the pipes to it."""
+
+    def __init__(self, readers: list[str]) -> None:
+        self.files = 0
+        environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+        self._popen = subprocess.Popen(  # noqa: S603 - this interpreter, with code of this module
+            [sys.executable, "-c", _CODE, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        self._input = cast("IO[bytes]", self._popen.stdin)
+        self._output = cast("IO[bytes]", self._popen.stdout)
+        try:
+            reply = self._exchange([json.dumps({"readers": readers}).encode()], START_TIMEOUT_S)
+        except _EndedError as ended:
+            self.close()
+            raise ConfigError(f"the process that reads files does not start (exit code {ended.code})") from ended
+        if "message" in reply:
+            self.close()
+            raise ConfigError(str(reply["message"]))
+
+    @property
+    def id(self) -> int:
+        return self._popen.pid
+
+    def ask(self, data: bytes, name: str, limits: ReadLimits) -> dict[str, Any]:
+        """The answer to one file. Raises `_EndedError` when there will be none."""
+        self.files += 1
+        return self._exchange([json.dumps({"name": name, "limits": asdict(limits)}).encode(), data], limits.timeout_s)
+
+    def close(self) -> None:
+        self._popen.kill()
+        self._popen.wait(EXIT_TIMEOUT_S)
+        for pipe in (self._input, self._output):
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                continue
+
+    def _exchange(self, messages: list[bytes], timeout_s: float) -> dict[str, Any]:
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            self._popen.kill()
+
+        alarm = threading.Timer(timeout_s, give_up)
+        alarm.daemon = True
+        alarm.start()
+        try:
+            for message in messages:
+                child.send(cast("Any", self._input), message)
+            answer = child.receive(cast("Any", self._output))
+        except OSError:
+            answer = None
+        finally:
+            alarm.cancel()
+        if answer is None:
+            raise _EndedError(is_late=late.is_set(), code=self._popen.wait(EXIT_TIMEOUT_S))
+        try:
+            return cast("dict[str, Any]", json.loads(answer))
+        except ValueError as error:
+            raise BadReplyError("the process that reads files answered something else than JSON") from error
+
+
+def _document(reply: dict[str, Any]) -> ReadDocument:
+    """The document of an answer; raises the error that it holds."""
+    if reply.get("error") == "unreadable":
+        raise UnreadableError(str(reply["message"]), reason=Unreadable(reply["reason"]))
+    if "error" in reply:
+        raise ConfigError(str(reply["message"]))
+    try:
+        return child.document_from(reply["document"])
+    except (KeyError, TypeError, ValueError, AttributeError, MnemicError) as error:
+        raise BadReplyError("the process that reads files answered something that is no document") from error
+
+
+_fits: type[Reader] = SandboxReader
