@@ -52,6 +52,7 @@ _SEGMENT = re.compile(
     f"(?:(?<=[{scripts.STACKERS}])[{scripts.SOUTH_EAST_ASIAN}][{scripts.SOUTH_EAST_ASIAN_MARKS}]*)*"
     f"|[^\\W_{scripts.UNSEGMENTED}][^{scripts.UNSEGMENTED}]*"
 )
+_PIECE = re.compile(r"\S+")
 _SEPARATOR = re.compile(r"[.@'\u2019,:/-]|_+")
 _KEEPS_WHOLE = re.compile(r"[._@\d]")
 _CONTRACTION = re.compile(r"(?:n['\u2019]t|['\u2019](?:s|m|d|ll|re|ve))$", re.IGNORECASE)
@@ -207,6 +208,24 @@ class Analyser:
         if text.isascii() or not _UNSEGMENTED.search(text):
             return len(text.split())
         return sum(len(_SEGMENT.findall(piece)) if _UNSEGMENTED.search(piece) else 1 for piece in text.split())
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Where the tokens of `token_count` are: half-open offsets, in order, as many as are counted.
+
+        Together they hold all but white space: punctuation that is not counted belongs to the token before it, at the
+        start of a piece to the one after it. A text cut where a token begins has as many tokens as its parts.
+        """
+        if text.isascii() or not _UNSEGMENTED.search(text):
+            return [piece.span() for piece in _PIECE.finditer(text)]
+        return list(chain.from_iterable(_segments(text, *piece.span()) for piece in _PIECE.finditer(text)))
+
+
+def _segments(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The tokens of one piece without white space."""
+    if not _UNSEGMENTED.search(text, start, end):
+        return [(start, end)]
+    begins = [segment.start() for segment in _SEGMENT.finditer(text, start, end)]
+    return list(pairwise([start, *begins[1:], end]))
 
 
 def is_unspaced(text: str) -> bool:

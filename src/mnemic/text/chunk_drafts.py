@@ -1,0 +1,233 @@
+"""The chunks of a document as ingestion makes them: exact spans, headings, pages; nothing of the text is lost.
+
+Answers for three ways to cut, chosen by name: the plain rule of `chunk_text`, whole sentences, and the structure of the
+document. Stores nothing and reads no files.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+
+from mnemic.text import outline
+from mnemic.text.analyser import Analyser
+from mnemic.text.chunking import ChunkConfig, Span, chunk_text
+from mnemic.text.outline import Block, BlockKind
+from mnemic.text.sentences import sentences
+
+CHARS_A_TOKEN = 40
+"""Text weighs at least one token for so many characters, blanks apart: endless words must not make endless chunks."""
+
+PIECES_A_CHUNK = 8
+"""A sentence or line that exceeds a chunk is cut into pieces of this part of the size."""
+
+_analyser = Analyser()
+
+
+class Chunking(StrEnum):
+    """How to cut. `paragraphs`: `chunk_text`. `sentences`: whole sentences. `structure`: sections, then sentences."""
+
+    PARAGRAPHS = "paragraphs"
+    SENTENCES = "sentences"
+    STRUCTURE = "structure"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A passage of a document before it is stored: `text` is `document[start:end]`, never blank at its ends.
+
+    `headings`: the titles that all of it stands under, outermost first. `page` counts from 1, and is that of its first
+    character; None where no pages are known. `token_count` is the analyser's; `index` counts from 0.
+    """
+
+    text: str
+    start: int
+    end: int
+    token_count: int
+    index: int
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What is not cut again. `weight` in tokens; `repeats`: it may be the overlap of the next chunk."""
+
+    start: int
+    end: int
+    weight: int
+    headings: tuple[str, ...] = ()
+    repeats: bool = True
+
+
+def draft_chunks(
+    text: str,
+    config: ChunkConfig | None = None,
+    chunking: Chunking = Chunking.STRUCTURE,
+    *,
+    is_code: bool = False,
+    page_starts: Sequence[int] = (),
+) -> list[ChunkDraft]:
+    """The chunks of a document in order; none exceeds `chunk_size` tokens, and no string raises.
+
+    `sentences` and `structure` keep all of the text but white space between chunks. Their overlap is made of whole
+    sentences, at most `chunk_overlap` tokens. `structure` begins a new chunk at a heading once the open one has
+    `min_chunk_size` tokens, repeats nothing across it, cuts inside a paragraph, list, table or block of code only when
+    it must, and keeps a heading with what follows it. With `is_code` the text is source code, cut between definitions.
+    `page_starts`: the offset at which each page begins, ascending, page 1 first.
+    """
+    config = config or ChunkConfig()
+    if chunking is Chunking.PARAGRAPHS:
+        spans = [((chunk.start, chunk.end), ()) for chunk in chunk_text(text, config=config)]
+    else:
+        groups = _groups(text, config, is_code=is_code) if chunking is Chunking.STRUCTURE else [_prose(text, config)]
+        spans = [((chunk[0].start, chunk[-1].end), _shared(chunk)) for chunk in _packed(groups, config)]
+    return [
+        ChunkDraft(
+            text=text[start:end],
+            start=start,
+            end=end,
+            token_count=_analyser.token_count(text[start:end]),
+            index=index,
+            headings=headings,
+            page=max(1, bisect_right(page_starts, start)) if page_starts else None,
+        )
+        for index, ((start, end), headings) in enumerate(spans)
+    ]
+
+
+def _shared(chunk: Sequence[_Piece]) -> tuple[str, ...]:
+    """The headings that all pieces have in common."""
+    first, *others = {piece.headings: None for piece in chunk}
+    for other in others:
+        same = (a == b for a, b in zip(first, other, strict=False))
+        first = first[: next((place for place, is_same in enumerate(same) if not is_same), min(len(first), len(other)))]
+    return first
+
+
+def _packed(groups: Sequence[Sequence[_Piece]], config: ChunkConfig) -> Iterator[list[_Piece]]:
+    """Fill chunks with groups, and with the pieces of a group that does not fit."""
+    size = config.chunk_size
+    chunk: list[_Piece] = []
+    weight = fresh = 0  # of the chunk, and of those of its pieces that are in no chunk yet
+    for group in groups:
+        needed = sum(piece.weight for piece in group)
+        begins_section = chunk and group[0].headings != chunk[-1].headings and fresh >= config.min_chunk_size
+        is_parted = fresh > 0 and fresh >= config.min_chunk_size and weight + needed > size >= needed
+        if begins_section or is_parted:
+            yield chunk
+            chunk = [] if begins_section else _tail(chunk, config, needed)
+            weight, fresh = sum(piece.weight for piece in chunk), 0
+        for piece in group:
+            if weight + piece.weight > size:
+                if fresh:
+                    yield chunk
+                chunk = _tail(chunk, config, piece.weight) if chunk[-1].headings == piece.headings else []
+                weight, fresh = sum(each.weight for each in chunk), 0
+            chunk.append(piece)
+            weight += piece.weight
+            fresh += piece.weight
+    if fresh:
+        yield chunk
+
+
+def _tail(chunk: Sequence[_Piece], config: ChunkConfig, needed: int) -> list[_Piece]:
+    """The last pieces of a chunk that may begin the next one, which must have room for `needed` tokens more."""
+    room = min(config.chunk_overlap, config.chunk_size - needed)
+    first = len(chunk)
+    while first > 0 and chunk[first - 1].repeats and chunk[first - 1].weight <= room:
+        first -= 1
+        room -= chunk[first].weight
+    return list(chunk[first:])
+
+
+def _groups(text: str, config: ChunkConfig, *, is_code: bool) -> list[list[_Piece]]:
+    """The pieces of each block; a heading is part of the block that follows it."""
+    if is_code:
+        spans = outline.code_blocks(text)
+        return [_cut(text, Block(start, end, BlockKind.CODE), config) for start, end in spans]
+    groups: list[list[_Piece]] = []
+    heading: list[_Piece] = []
+    for block in outline.blocks(text):
+        pieces = _cut(text, block, config)
+        if not pieces:
+            continue
+        if block.kind is BlockKind.HEADING:
+            if heading and heading[-1].headings != block.headings[: len(heading[-1].headings)]:
+                groups.append(heading)
+                heading = []
+            heading = [replace(each, headings=block.headings) for each in heading] + pieces
+        else:
+            groups.append(_joined(heading, pieces, config))
+            heading = []
+    return [*groups, heading] if heading else groups
+
+
+def _joined(heading: list[_Piece], pieces: list[_Piece], config: ChunkConfig) -> list[_Piece]:
+    """The heading and the first piece as one, where a chunk can hold both."""
+    weight = sum(piece.weight for piece in heading) + pieces[0].weight
+    if not heading or weight > config.chunk_size:
+        return heading + pieces
+    return [replace(pieces[0], start=heading[0].start, weight=weight, repeats=False), *pieces[1:]]
+
+
+def _prose(text: str, config: ChunkConfig) -> list[_Piece]:
+    return _cut(text, Block(0, len(text), BlockKind.PARAGRAPH), config)
+
+
+def _cut(text: str, block: Block, config: ChunkConfig) -> list[_Piece]:
+    """The pieces of a block: sentences of prose; of the rest the largest parts that fit into a chunk."""
+    if block.kind in (BlockKind.PARAGRAPH, BlockKind.HEADING):
+        inner = text[block.start : block.end]
+        spans = [(block.start + start, block.start + end) for start, end in sentences(inner)]
+    else:
+        spans = _parts(text, block, config)
+    pieces: list[_Piece] = []
+    for start, end in spans:
+        stripped = _stripped(text, start, end)
+        is_prose = block.kind is BlockKind.PARAGRAPH
+        for first, last in _fitting(text, stripped, config):
+            pieces.append(_Piece(first, last, _weight(text[first:last]), block.headings, repeats=is_prose))
+    return pieces
+
+
+def _parts(text: str, block: Block, config: ChunkConfig) -> Iterator[Span]:
+    """A list, table or code as a whole, else its blank-line blocks, else its lines."""
+    if _weight(text[block.start : block.end]) <= config.chunk_size:
+        yield block.start, block.end
+        return
+    for start, end in outline.paragraphs(text, block.start, block.end):
+        if _weight(text[start:end]) <= config.chunk_size:
+            yield start, end
+        else:
+            yield from outline.lines(text, start, end)
+
+
+def _stripped(text: str, start: int, end: int) -> Span:
+    piece = text[start:end]
+    begin = start + len(piece) - len(piece.lstrip())
+    return begin, begin + len(piece.strip())
+
+
+def _fitting(text: str, span: Span, config: ChunkConfig) -> Iterator[Span]:
+    """The span, or parts of it when it exceeds a chunk: cut between words, endless words within them."""
+    start, end = span
+    if _weight(text[start:end]) <= config.chunk_size:
+        yield span
+        return
+    begins = [
+        start + place
+        for first, last in _analyser.token_spans(text[start:end])
+        for place in range(first, last, CHARS_A_TOKEN)
+    ]
+    step = max(1, config.chunk_size // PIECES_A_CHUNK)
+    for first, last in pairwise([*begins[::step], end]):
+        yield _stripped(text, first, last)
+
+
+def _weight(piece: str) -> int:
+    return max(_analyser.token_count(piece), math.ceil(sum(map(len, piece.split())) / CHARS_A_TOKEN))

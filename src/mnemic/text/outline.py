@@ -1,0 +1,215 @@
+"""The blocks of a document: headings, paragraphs, lists, tables and code, each with the headings it stands under.
+
+Answers for where they begin and end, line by line, in Markdown (ATX and underlined headings), in wiki text (`== Title
+==`) and in source code. It is no Markdown parser: what it does not know is a paragraph. No text raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+MAX_HEADING_CHARS = 200
+"""A longer line is no heading."""
+
+
+class BlockKind(StrEnum):
+    """What a block is."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST = "list"
+    TABLE = "table"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines [start, end) in characters. `headings`: the titles it stands under, outermost first, its own too."""
+
+    start: int
+    end: int
+    kind: BlockKind
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    end: int
+    text: str
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.text.strip()
+
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(\S.*))?$")
+_WIKI = re.compile(r"(=(?: ?=){0,5}) ?([^=\s](?:.*[^=\s])?) ?(=(?: ?=){0,5})$")
+_UNDERLINE = re.compile(r" {0,3}(={2,}|-{2,})[ \t]*$")
+_ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,9}[.)])[ \t]+\S")
+_FRONT_MATTER = re.compile(r"---[ \t]*$")
+
+
+def blocks(text: str) -> list[Block]:
+    """The blocks of a Markdown, wiki or plain text, in order, without overlap; between them are blank lines only.
+
+    A list goes on over blank lines while items or indented lines follow, a fenced block to its closing fence or to the
+    end. An underlined heading holds its underline. Front matter between lines of three dashes is code.
+    """
+    lines = _lines(text)
+    found: list[Block] = []
+    above: list[tuple[int, str]] = []
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if line.is_blank:
+            number += 1
+            continue
+        heading = _heading(lines, number)
+        if heading is not None:
+            level, title, after = heading
+            above = [*(each for each in above if each[0] < level), (level, title)]
+            kind = BlockKind.HEADING
+        else:
+            kind, after = _extent(lines, number)
+        titles = tuple(title for _, title in above if title)
+        found.append(Block(line.start, lines[after - 1].end, kind, titles))
+        number = after
+    return found
+
+
+def code_blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    """Spans of source code: definitions and whatever else begins at the margin after a blank line, with their bodies.
+
+    A line at the margin that only closes (`}`, `)`, `end`) does not begin one. Nothing but blank lines lies outside.
+    """
+    begin = last = -1
+    after_blank = True
+    for line in _lines(text[start:end]):
+        if line.is_blank:
+            after_blank = True
+            continue
+        if begin < 0:
+            begin = line.start
+        elif after_blank and not line.text[0].isspace() and not _closes(line.text):
+            yield start + begin, start + last
+            begin = line.start
+        last, after_blank = line.end, False
+    if begin >= 0:
+        yield start + begin, start + last
+
+
+def paragraphs(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Spans between blank lines."""
+    begin = last = -1
+    for line in _lines(text[start:end]):
+        if not line.is_blank:
+            begin, last = (line.start if begin < 0 else begin), line.end
+        elif begin >= 0:
+            yield start + begin, start + last
+            begin = -1
+    if begin >= 0:
+        yield start + begin, start + last
+
+
+def lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Spans of the lines that are not blank."""
+    for line in _lines(text[start:end]):
+        if not line.is_blank:
+            yield start + line.start, start + line.end
+
+
+def _lines(text: str) -> list[_Line]:
+    found: list[_Line] = []
+    position = 0
+    for line in text.splitlines(keepends=True):
+        found.append(_Line(position, position + len(line), line.rstrip("\r\n")))
+        position += len(line)
+    return found
+
+
+def _closes(line: str) -> bool:
+    return line[0] in "})]" or line.split(maxsplit=1)[0].rstrip(";") in ("end", "fi", "done", "esac")
+
+
+def _heading(lines: list[_Line], number: int) -> tuple[int, str, int] | None:
+    """Level, title, and the number of the line after it; None when no heading begins here."""
+    text = lines[number].text
+    if len(text) > MAX_HEADING_CHARS:
+        return None
+    if atx := _ATX.match(text):
+        return len(atx[1]), (atx[2] or "").rstrip().rstrip("#").rstrip(), number + 1
+    wiki = _WIKI.match(text.strip())
+    if wiki and wiki[1] == wiki[3]:
+        return wiki[1].count("="), wiki[2], number + 1
+    if number + 1 < len(lines) and _begins_paragraph(lines, number):
+        under = lines[number + 1].text
+        if len(under) <= MAX_HEADING_CHARS and (found := _UNDERLINE.match(under)):
+            return (1 if found[1][0] == "=" else 2), text.strip(), number + 2
+    return None
+
+
+def _begins_paragraph(lines: list[_Line], number: int) -> bool:
+    text = lines[number].text
+    is_first = number == 0 or lines[number - 1].is_blank
+    is_other = _ITEM.match(text) or _FENCE.match(text) or text.lstrip().startswith("|") or _UNDERLINE.match(text)
+    return is_first and not is_other
+
+
+def _extent(lines: list[_Line], number: int) -> tuple[BlockKind, int]:
+    """The kind of the block that begins with this line, and the number of the line after it."""
+    text = lines[number].text
+    if fence := _FENCE.match(text):
+        return BlockKind.CODE, _after_fence(lines, number + 1, fence[1])
+    if number == 0 and _FRONT_MATTER.match(text):
+        closing = next((n for n in range(1, min(len(lines), 100)) if _FRONT_MATTER.match(lines[n].text)), 0)
+        if closing:
+            return BlockKind.CODE, closing + 1
+    if text.lstrip().startswith("|"):
+        return BlockKind.TABLE, _after(lines, number + 1, lambda line: line.lstrip().startswith("|"))
+    if _ITEM.match(text):
+        return BlockKind.LIST, _after_list(lines, number + 1)
+    return BlockKind.PARAGRAPH, _after(lines, number + 1, lambda line: not _ITEM.match(line))
+
+
+def _after_fence(lines: list[_Line], number: int, fence: str) -> int:
+    while number < len(lines):
+        closing = _FENCE.match(lines[number].text)
+        number += 1
+        if closing and closing[1].startswith(fence):
+            break
+    return number
+
+
+def _after_list(lines: list[_Line], number: int) -> int:
+    after = number
+    while number < len(lines):
+        line, follows_blank = lines[number], lines[number - 1].is_blank
+        if not line.is_blank:
+            if _breaks(lines, number) or (follows_blank and not _goes_on(line.text)):
+                break
+            after = number + 1
+        number += 1
+    return after
+
+
+def _goes_on(line: str) -> bool:
+    return line.startswith(("  ", "\t")) or _ITEM.match(line) is not None
+
+
+def _after(lines: list[_Line], number: int, belongs: Callable[[str], bool]) -> int:
+    while number < len(lines):
+        line = lines[number]
+        if line.is_blank or _breaks(lines, number) or not belongs(line.text):
+            break
+        number += 1
+    return number
+
+
+def _breaks(lines: list[_Line], number: int) -> bool:
+    """Whether a heading or a fence begins here, which ends whatever is open."""
+    return _FENCE.match(lines[number].text) is not None or _heading(lines, number) is not None

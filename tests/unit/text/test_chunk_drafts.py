@@ -1,0 +1,139 @@
+"""Chunks of documents: whole sentences, sections, lists, tables, code, pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from mnemic.text.chunk_drafts import ChunkDraft, Chunking, draft_chunks
+from mnemic.text.chunking import ChunkConfig
+
+SENTENCES, STRUCTURE = Chunking.SENTENCES, Chunking.STRUCTURE
+GUIDE = """Intro words stand here.
+
+# Garden
+
+Water it daily. Do not water it at noon.
+
+## Tools
+
+- a spade
+- a rake
+  with a long handle
+
+| tool | price |
+|---|---|
+| spade | 12 |
+
+Closing
+=======
+
+The end comes last.
+"""
+
+
+def texts(chunks: list[ChunkDraft]) -> list[str]:
+    return [chunk.text for chunk in chunks]
+
+
+def test_sentences_are_kept_whole_and_the_last_ones_are_repeated():
+    text = "One two three. Four five six. Seven eight nine. Ten."
+    chunks = draft_chunks(text, ChunkConfig(7, 3, 1), SENTENCES)
+    assert texts(chunks) == ["One two three. Four five six.", "Four five six. Seven eight nine. Ten."]
+    assert [chunk.token_count for chunk in chunks] == [6, 7]
+    assert [chunk.index for chunk in chunks] == [0, 1]
+
+
+def test_a_short_document_is_one_chunk_and_a_blank_one_none():
+    for chunking in (SENTENCES, STRUCTURE):
+        assert texts(draft_chunks(" Short note.\n", chunking=chunking)) == ["Short note."]
+        assert draft_chunks(" \n\n\t", chunking=chunking) == []
+
+
+def test_a_sentence_above_the_size_is_cut_between_words_with_overlap():
+    text = " ".join(f"w{number}" for number in range(40))
+    chunks = draft_chunks(text, ChunkConfig(16, 4, 1), SENTENCES)
+    assert [(c.text.split()[0], c.token_count) for c in chunks] == [("w0", 16), ("w12", 16), ("w24", 16)]
+
+
+def test_a_section_begins_a_chunk_and_chunks_know_their_headings():
+    chunks = draft_chunks(GUIDE, ChunkConfig(40, 0, 4), STRUCTURE)
+    assert [(chunk.headings, chunk.text.split("\n")[0]) for chunk in chunks] == [
+        ((), "Intro words stand here."),
+        (("Garden",), "# Garden"),
+        (("Garden", "Tools"), "## Tools"),
+        (("Closing",), "Closing"),
+    ]
+
+
+def test_sections_under_the_minimum_stay_together_under_the_headings_they_share():
+    chunks = draft_chunks("# A\n\n## B\n\nOne.\n\n## C\n\nTwo.\n", ChunkConfig(40, 0, 20), STRUCTURE)
+    assert [(chunk.headings, chunk.text) for chunk in chunks] == [(("A",), "# A\n\n## B\n\nOne.\n\n## C\n\nTwo.")]
+
+
+def test_nothing_is_repeated_across_a_heading():
+    chunks = draft_chunks("# A\n\nOne two three.\n\n# B\n\nFour five six.", ChunkConfig(20, 10, 1), STRUCTURE)
+    assert texts(chunks) == ["# A\n\nOne two three.", "# B\n\nFour five six."]
+
+
+@pytest.mark.parametrize("heading", ["## Tools", "## Tools ##", "Tools\n---", "== Tools ==", " = = Tools = = "])
+def test_headings_of_markdown_and_wikis_are_read(heading: str):
+    (chunk,) = draft_chunks(f"{heading}\n\nA spade.", ChunkConfig(), STRUCTURE)
+    assert chunk.headings == ("Tools",)
+
+
+@pytest.mark.parametrize("line", ["#hashtag", "####### seven", "1 == 1", "=====", "- item", "# " + "long " * 50])
+def test_what_only_looks_like_a_heading_is_none(line: str):
+    assert {chunk.headings for chunk in draft_chunks(f"{line}\n\nA spade.", ChunkConfig(), STRUCTURE)} == {()}
+
+
+def test_a_hash_inside_fenced_code_is_no_heading():
+    (chunk,) = draft_chunks("```\n# comment\n\nx = 1\n```\n\nAfter.", ChunkConfig(), STRUCTURE)
+    assert chunk.headings == ()
+
+
+@pytest.mark.parametrize(
+    "block", ["- one two\n- three four\n\n- five six", "| a | b |\n|---|---|\n| c | d |", "```\na b c d\n\ne f g\n```"]
+)
+def test_lists_tables_and_code_that_fit_are_kept_together(block: str):
+    chunks = draft_chunks(f"Before this comes text.\n\n{block}\n\nAnd more after it.", ChunkConfig(15, 0, 1), STRUCTURE)
+    assert any(block in text for text in texts(chunks))
+
+
+def test_a_list_above_the_size_is_cut_between_its_lines():
+    items = [f"- item number {number}" for number in range(10)]
+    chunks = draft_chunks("\n".join(items), ChunkConfig(12, 0, 1), STRUCTURE)
+    assert [line for text in texts(chunks) for line in text.split("\n")] == items
+
+
+def test_code_is_cut_between_definitions():
+    one, two = "def one():\n    a = 1\n\n    return a", "def two():\n    return 2\n"
+    chunks = draft_chunks(f"{one}\n\n\n{two}", ChunkConfig(8, 4, 4), STRUCTURE, is_code=True)
+    assert texts(chunks) == [one, two.rstrip()]
+
+
+def test_a_closing_brace_after_a_blank_line_stays_with_its_block():
+    code = "int f() {\n  return 1;\n\n}\n\nint g() {\n}"
+    chunks = draft_chunks(code, ChunkConfig(8, 0, 1), STRUCTURE, is_code=True)
+    assert texts(chunks) == ["int f() {\n  return 1;\n\n}", "int g() {\n}"]
+
+
+def test_a_chunk_knows_the_page_it_begins_on():
+    pages = ["One two three.", "Four five six.", "Seven eight nine."]
+    text, starts = "\n\n".join(pages), [0, 16, 32]
+    chunks = draft_chunks(text, ChunkConfig(4, 0, 1), SENTENCES, page_starts=starts)
+    assert [(chunk.text, chunk.page) for chunk in chunks] == list(zip(pages, [1, 2, 3], strict=True))
+    assert {chunk.page for chunk in draft_chunks(text)} == {None}
+
+
+def test_paragraph_chunking_is_chunk_text():
+    text = "\n\n".join("word " * 100 for _ in range(12))
+    chunks = draft_chunks(text, chunking=Chunking.PARAGRAPHS)
+    assert [chunk.token_count for chunk in chunks] == [500, 464, 364]
+
+
+@pytest.mark.parametrize("chunking", [SENTENCES, STRUCTURE])
+def test_a_megabyte_of_one_word_makes_no_endless_chunk_and_a_hundred_thousand_lines_are_cut(chunking: Chunking):
+    chunks = draft_chunks("x" * 1_000_000, chunking=chunking)
+    assert max(len(chunk.text) for chunk in chunks) <= 512 * 40
+    lines = "\n".join("- ab cd" if number % 3 else "Ab cd. ef" for number in range(100_000))
+    assert draft_chunks(lines, chunking=chunking)[-1].end == len(lines)
