@@ -46,8 +46,8 @@ WORKERS = 2
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 ORDER = (EMBED, EXTRACT, SUMMARISE, REFLECT, CURATE, DECAY, EVICT)
 """Each kind works on what the kinds before it have left."""
-CURSORS = ("summarised", "unreflected", "curated", "curate_tries")
-OF_A_SESSION = (SUMMARISE, REFLECT)
+CURSORS = ("extracted", "summarised", "unreflected", "curated", "curate_tries")
+OF_A_SESSION = (EXTRACT, SUMMARISE, REFLECT)
 Ending = dict[str, Counter[str]]
 """What is there in the end, counted under what it is."""
 
