@@ -25,6 +25,9 @@ CHARS_A_TOKEN = 40
 PIECES_A_CHUNK = 8
 """A sentence or line that exceeds a chunk is cut into pieces of this part of the size."""
 
+DOCUMENT_CHUNKS = ChunkConfig(chunk_size=160, chunk_overlap=40, min_chunk_size=40)
+"""What documents are cut with unless told otherwise: chosen by benchmarks/results/chunking.md."""
+
 _analyser = Analyser()
 
 
@@ -52,6 +55,11 @@ class ChunkDraft:
     headings: tuple[str, ...] = ()
     page: int | None = None
 
+    @property
+    def title(self) -> str:
+        """The headings in one line, to be indexed above the text; "" where there are none."""
+        return " > ".join(self.headings)
+
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
@@ -74,13 +82,14 @@ def draft_chunks(
 ) -> list[ChunkDraft]:
     """The chunks of a document in order; none exceeds `chunk_size` tokens, and no string raises.
 
+    Without `config` the sizes are `DOCUMENT_CHUNKS`. `paragraphs` discards what `chunk_text` discards.
     `sentences` and `structure` keep all of the text but white space between chunks. Their overlap is made of whole
     sentences, at most `chunk_overlap` tokens. `structure` begins a new chunk at a heading once the open one has
     `min_chunk_size` tokens, repeats nothing across it, cuts inside a paragraph, list, table or block of code only when
     it must, and keeps a heading with what follows it. With `is_code` the text is source code, cut between definitions.
     `page_starts`: the offset at which each page begins, ascending, page 1 first.
     """
-    config = config or ChunkConfig()
+    config = config or DOCUMENT_CHUNKS
     if chunking is Chunking.PARAGRAPHS:
         spans = [((chunk.start, chunk.end), ()) for chunk in chunk_text(text, config=config)]
     else:

@@ -65,6 +65,12 @@ def test_a_section_begins_a_chunk_and_chunks_know_their_headings():
     ]
 
 
+def test_the_headings_in_one_line_are_the_title_of_a_chunk():
+    (chunk,) = draft_chunks("# Garden\n## Tools\n\nA spade.")
+    assert chunk.title == "Garden > Tools"
+    assert [chunk.title for chunk in draft_chunks("A spade.")] == [""]
+
+
 def test_sections_under_the_minimum_stay_together_under_the_headings_they_share():
     chunks = draft_chunks("# A\n\n## B\n\nOne.\n\n## C\n\nTwo.\n", ChunkConfig(40, 0, 20), STRUCTURE)
     assert [(chunk.headings, chunk.text) for chunk in chunks] == [(("A",), "# A\n\n## B\n\nOne.\n\n## C\n\nTwo.")]
@@ -127,13 +133,13 @@ def test_a_chunk_knows_the_page_it_begins_on():
 
 def test_paragraph_chunking_is_chunk_text():
     text = "\n\n".join("word " * 100 for _ in range(12))
-    chunks = draft_chunks(text, chunking=Chunking.PARAGRAPHS)
+    chunks = draft_chunks(text, ChunkConfig(), Chunking.PARAGRAPHS)
     assert [chunk.token_count for chunk in chunks] == [500, 464, 364]
 
 
 @pytest.mark.parametrize("chunking", [SENTENCES, STRUCTURE])
 def test_a_megabyte_of_one_word_makes_no_endless_chunk_and_a_hundred_thousand_lines_are_cut(chunking: Chunking):
     chunks = draft_chunks("x" * 1_000_000, chunking=chunking)
-    assert max(len(chunk.text) for chunk in chunks) <= 512 * 40
+    assert max(len(chunk.text) for chunk in chunks) <= 160 * 40
     lines = "\n".join("- ab cd" if number % 3 else "Ab cd. ef" for number in range(100_000))
     assert draft_chunks(lines, chunking=chunking)[-1].end == len(lines)
