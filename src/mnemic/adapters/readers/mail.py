@@ -29,12 +29,15 @@ class MailReader:
     capabilities = ReaderCapabilities(media_types=("message/rfc822",), extensions=(".eml",))
 
     def read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
-        message = email.message_from_bytes(data, policy=email.policy.default)
-        headers = _headers(message)
-        if not headers:
-            raise refusals.broken(name, KIND, "it has none of the headers of a mail")
         draft = DocumentDraft(name, limits)
-        _Mail(draft, name, limits).write(message, 0)
+        try:
+            message = email.message_from_bytes(data, policy=email.policy.default)
+            headers = _headers(message)
+            if not headers:
+                raise refusals.broken(name, KIND, "it has none of the headers of a mail")
+            _Mail(draft, name, limits).write(message, 0)
+        except RecursionError as error:
+            raise refusals.bomb(name, "it holds parts in parts, hundreds deep") from error
         metadata = {"author": headers.get("From"), "date": headers.get("Date")}
         return draft.document("message/rfc822", title=headers.get("Subject"), metadata=metadata)
 

@@ -102,6 +102,11 @@ class MarkupText(HTMLParser):
         elif not self._skipping:
             self._words.append(data if self._verbatim else re.sub(r"\s+", " ", data))
 
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """Skip `<![…]>` as browsers do; the standard library stops with an AssertionError at those it does not know."""
+        del report
+        return self.parse_bogus_comment(i)
+
     def close(self) -> None:
         super().close()
         self._end_row()
