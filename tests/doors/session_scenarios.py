@@ -50,6 +50,39 @@ SESSION_SCENARIOS = (
         ),
     ),
     Scenario(
+        "facts are found in what was said when somebody asks for it, once",
+        (
+            Step("capture", {"user": "I prefer dark mode and I use Windows 11"}, scope=ANA_TODAY),
+            Step(
+                "extract",
+                {"is_dry_run": True},
+                scope=ANA_TODAY,
+                expect={"entries.#": 2, "entries.0.verdict": None, "messages": 1, "left": 1, "is_dry_run": True},
+            ),
+            Step(
+                "extract",
+                scope=ANA_TODAY,
+                save="report",
+                expect={
+                    "session": "today",
+                    "entries.#": 2,
+                    "entries.0.text": "User prefers dark mode",
+                    "entries.0.kind": "preference",
+                    "entries.0.verdict": "add",
+                    "entries.1.kind": "context",
+                    "left": 0,
+                },
+            ),
+            Step(
+                "get",
+                {"id": Ref("report", "entries.1.memory_id")},
+                expect={"text": "User uses Windows 11", "level": "user", "trust": "user"},
+            ),
+            Step("extract", scope=ANA_TODAY, expect={"entries.#": 0, "messages": 0}),
+            Step("extract", fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
         "a session ends once, and what was kept for it alone with it",
         (
             TALK,

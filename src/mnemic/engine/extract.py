@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, prepare
 from mnemic.engine.kinds import EXTRACT
+from mnemic.engine.lasting_facts import lasting_facts, put_derived
 from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.conversation import EXTRACTED
@@ -31,6 +32,9 @@ MODEL_MESSAGES = 20
 
 RULE_MESSAGES = 200
 """Without a model, one transaction holds the facts of so many."""
+
+SOURCE = "extraction"
+"""The source of profile entries that come of it."""
 
 LOOK_BACK = 200
 """So many messages before the cursor tell what was said already."""
@@ -138,6 +142,7 @@ class Extracting:
         self._may_fall_back = may_fall_back
         self._visible = Visibility((partition,), None)
         self._before: set[str] = set()
+        self._names: set[str] = set()
         self._position = 0
 
     def left(self) -> int:
@@ -184,6 +189,7 @@ class Extracting:
 
     def _note(self, message: Message) -> None:
         self._position += 1
+        self._names.update([message.name] if message.name else [])
         self._before.update(terms_of(message.text))
 
     def _next(self, after: int) -> _Batch:
@@ -255,10 +261,17 @@ class Extracting:
                         reason=decision.reason,
                     )
                 )
+            self._fill_profile(work, [each.message for each in found])
         self._parts.observer.count("mnemic.extract.messages", len(found))
         self._parts.observer.count("mnemic.extract.facts", len(entries))
         _log.info("session %s: %d facts in %d messages", self._session, len(entries), len(found))
         return entries
+
+    def _fill_profile(self, work: UnitOfWork, messages: Sequence[Message]) -> None:
+        """Carry what lasts into the user's profile; nothing where several people speak as the user."""
+        if len(self._names) <= 1:
+            lasting = lasting_facts(messages, {})
+            put_derived(work, self._partition, lasting, source=SOURCE, now=self._parts.clock.now())
 
     def _place(self, message: Message, fact: Fact) -> Place:
         """What is learnt for everybody belongs to the agent, all else to the user."""

@@ -147,6 +147,23 @@ class TestRules:
         mnemic.work()
         assert texts(mnemic) == []
 
+    @pytest.mark.requirement("R-35")
+    def test_what_lasts_goes_into_the_profile_and_what_was_set_by_hand_stays(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock, settings=ON)
+        mnemic.profile.set(ANNA, {"name": "Anna Karenina"})
+        mnemic.capture(ANNA, user="My name is Anna Berg and I live in Oslo.")
+        mnemic.work()
+        entries = {entry.key: (entry.value, entry.source) for entry in mnemic.profile.all(ANNA).static}
+        assert entries["home"] == ("Oslo", "extraction")
+        assert entries["name"][0] == "Anna Karenina"
+
+    def test_where_several_people_speak_as_the_user_there_is_no_profile(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock, settings=ON)
+        for name, home in (("Anna", "Oslo"), ("Bert", "Rome")):
+            mnemic.capture(ANNA, [{"role": "user", "name": name, "text": f"I live in {home} now."}])
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {}
+
     def test_nobody_else_sees_it(self, store: Store, clock: Clock):
         mnemic, _ = opened(store, clock, settings=ON)
         mnemic.capture(ANNA, user=TOLD)
@@ -323,6 +340,8 @@ class TestModel:
             "User is a pilot": (Level.USER, Kind.FACT),
             "Give altitudes in feet to pilots": (Level.AGENT, Kind.LEARNING),
         }
+        (learning,) = [memory for memory in kept(mnemic) if memory.kind is Kind.LEARNING]
+        assert told[learning.provenance[0].start : learning.provenance[0].end].startswith("Always give altitudes")
         assert "Give altitudes in feet to pilots" in texts(mnemic, BERT)
         assert "User is a pilot" not in texts(mnemic, BERT)
 

@@ -28,7 +28,6 @@ MAX_SHOWN_CHARS = 4000
 MAX_FACT_CHARS = 500
 
 KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT)
-MIN_SUPPORT = 0.5
 _CONFIDENCE = 0.8
 _BEGIN, _END = "---BEGIN MESSAGE---", "---END MESSAGE---"
 _FORGED = re.compile(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+message\s*[-=_*#>\]]*", re.IGNORECASE)
@@ -90,9 +89,8 @@ def extraction_prompt(text: str, at: datetime, language: Language, *, has_learni
 def read_facts(completion: Completion, said: Said, version: str, *, has_learnings: bool = False) -> list[Fact]:
     """The facts in a reply, at most three, without any that addresses the assistant as an instruction.
 
-    Each names the sentence of the message that carries most of its words. A learning names none: it is for everybody,
-    and the message is its user's; so one of which the message does not carry `MIN_SUPPORT` is left out. Raises
-    `BadReplyError` for a reply that holds no list.
+    Each names the sentence of the message that carries most of its words. Raises `BadReplyError` for a reply that holds
+    no list.
     """
     if completion.finish is Finish.LENGTH:
         raise BadReplyError("the model's reply was cut at its limit of tokens")
@@ -106,10 +104,7 @@ def read_facts(completion: Completion, said: Said, version: str, *, has_learning
         is_wanted = kind is not Kind.LEARNING or has_learnings
         if not text or not is_wanted or sanitise.findings(text) or text in [fact.text for fact in facts]:
             continue
-        if kind is not Kind.LEARNING:
-            facts.append(_fact(text, kind, said, version))
-        elif _carrier(text, said.text)[2] >= MIN_SUPPORT:
-            facts.append(_learning(text, said))
+        facts.append(_fact(text, kind, said, version))
     return facts[:MAX_FACTS]
 
 
@@ -117,21 +112,18 @@ def _fact(text: str, kind: Kind, said: Said, version: str) -> Fact:
     start, end, support = _carrier(text, said.text)
     span = said.text[start:end]
     slot, value = slot_of(span)
+    is_filled = bool(value) and value.casefold() in text.casefold() and kind is not Kind.LEARNING
     return Fact(
         text=text,
         kind=kind,
         observed_at=said.at,
         confidence=_CONFIDENCE,
-        slot=slot if value and value.casefold() in text.casefold() else "",
-        value=value if value.casefold() in text.casefold() else "",
+        slot=slot if is_filled else "",
+        value=value if is_filled else "",
         provenance=(Provenance(said.id, start, end, EXTRACTOR, version, support),),
         trust=said.trust,
-        profile=attributes(span),
+        profile={} if kind is Kind.LEARNING else attributes(span),
     )
-
-
-def _learning(text: str, said: Said) -> Fact:
-    return Fact(text=text, kind=Kind.LEARNING, observed_at=said.at, confidence=_CONFIDENCE, trust=said.trust)
 
 
 def _carrier(fact: str, message: str) -> tuple[int, int, float]:
