@@ -3,7 +3,8 @@
 The worker runs at half past three of every simulated night. Summaries, reflections, fading, eviction and deletion must
 happen when they should: summaries of all that fell out of the window at once, the rest after half an hour of silence; a
 reflection for every ten summaries; importance that halves in thirty days; the archive after half a year, deletion
-thirty days later; reflections and messages stay. In the end everything is run again, and nothing may change.
+thirty days later; reflections and messages stay. In the end everything is run again, and nothing may change. Extraction
+and curation have drills of their own, and are off.
 
     MNEMIC_DATA=path/to/data python drills/live_through.py [--model 0]
 """
@@ -28,7 +29,9 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.model.item import Kind, Memory, State
+from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Scope
+from mnemic.model.settings import Settings
 
 LOG = "chat-exports/pi-openclaw/before-compaction.jsonl"
 SCOPE = Scope(user="anna")
@@ -57,7 +60,8 @@ class Life:
         self.nights: list[list[str]] = []
         self.costs: Counter[str] = Counter()
         self._text = text
-        parts = build(Config(store=str(folder / "memory.db")))
+        settings = Settings(life=LifeSettings(extracts=False, curates=False))
+        parts = build(Config(store=str(folder / "memory.db"), settings=settings))
         self._begin = datetime(2026, 5, 1, 12, tzinfo=UTC)
         self._clock = Calendar(self._begin)
         llm = None if model == "none" else open_llm(model)
