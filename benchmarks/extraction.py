@@ -30,14 +30,15 @@ MATCH, NEAR, CARRIED = 0.5, 0.4, 0.5
 NOTES = """The rules read the user's messages alone, at most three facts of each. No text of the set is part of the
 project and no weight was fitted by a program, but its one user was looked at while the rules were written:
 the threshold was chosen so that precision is above 0.35 here, and the weights of a talk's opening and of
-what is new were set after a look at a few round values. So these are figures of development, not of a set
+what is new were set after a look at a few round values, and the list of vague words was
+written after reading it. So these are figures of development, not of a set
 that was held out; expect less elsewhere. `everything` keeps every statement: what no threshold can exceed.
 A pair matches at a token F1 of 0.5, which is lenient; figures that a language model judged are not
 comparable. The floor (every sentence of the user of five words or more) has recall 0.515 at precision 0.125
 and duplicates 0.284.
 
 The target, recall 0.50 at precision 0.35 without a language model, is not reached: all statements of the
-user together match little more than half of what should be kept, so that nearly every choice would have to
+user together match about half of what should be kept, so that nearly every choice would have to
 be right. Most memories of this set sum up several messages, name motives and feelings in words that the
 user did not use, or were put by the assistant; most rows that are wrong are remarks of the user that the
 set does not count as worth keeping. Updates here mostly restate an earlier summary in other words; the
