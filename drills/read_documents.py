@@ -2,7 +2,8 @@
 
 The files are MNEMIC_DATA/documents: PDF, office files and others; some are broken, scanned or encrypted on purpose.
 Each is read in the process of the sandbox, one process per type of file, whose peak of memory is taken from the
-system; its start is not timed, the import of a format's library is. Where a text file of the same name stands beside a PDF, the words of the two are compared (F1 of their counts).
+system; its start is not timed, the import of a format's library is. Where a text file of the same name stands beside a
+PDF, the words of the two are compared (F1 of their counts).
 Any other end than a document or an `UnreadableError`, and a blank text, is a violation. No text of the data is kept.
 
     MNEMIC_DATA=path/to/data python drills/read_documents.py

@@ -128,7 +128,7 @@ class ReaderContract:
     def test_several_threads_at_once_read_the_same(self, reader: Reader, sample: Sample):
         expected = _read(reader, sample)
         with ThreadPoolExecutor(4) as pool:
-            assert set(pool.map(lambda _: _read(reader, sample) == expected, range(12))) == {True}
+            assert list(pool.map(_read, [reader] * 12, [sample] * 12, timeout=60)) == [expected] * 12
 
 
 def _read(reader: Reader, sample: Sample) -> ReadDocument:

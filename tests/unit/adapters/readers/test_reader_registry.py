@@ -91,8 +91,11 @@ def test_every_type_of_file_has_a_reader(name: str):
 
 def test_a_package_brings_a_reader_for_a_format_of_its_own(monkeypatch: pytest.MonkeyPatch):
     point = importlib.metadata.EntryPoint("toy", f"{__name__}:ToyReader", "mnemic.readers")
-    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point] if group == "mnemic.readers" else [])
+
+    def announced(*, group: str) -> list[importlib.metadata.EntryPoint]:
+        return [point] if group == "mnemic.readers" else []
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", announced)
     reader = AnyReader()
     assert reader.read(b"hello", "a.toy", ReadLimits()).media_type == "text/x-toy"
     assert reader.reader_for(PDF, "a.pdf").name == "pdf"

@@ -52,7 +52,7 @@ LIMITS = ReadLimits(timeout_s=20)
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxReader]:
     (tmp_path / "naughty_parser.py").write_text(NAUGHTY, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     sandbox = SandboxReader(["naughty_parser:Naughty"])
     yield sandbox
     sandbox.close()
