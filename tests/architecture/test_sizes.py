@@ -18,7 +18,7 @@ VAGUE_NAMES = {"utils", "helpers", "common", "base", "manager", "misc", "core"}
 # Broad excepts that may stay, as "file::function", each with its reason. The job loop and a door's last resort may
 # stand here; nothing else.
 BROAD_EXCEPTS: dict[str, str] = {
-    "src/mnemic/engine/worker.py::Worker::_round": "a worker that died of one faulty handler would leave all other jobs",
+    "src/mnemic/engine/worker.py::Worker::_round": "a worker that dies of one handler leaves all other jobs",
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

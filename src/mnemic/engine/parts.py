@@ -70,9 +70,9 @@ class PartitionLocks:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone. `reranker`: used by every
-    recall that does not say otherwise. `llm` None: summaries and their like are made by rules. `window` None: that of the
-    store. `further_embedders` fill spaces of their own beside that of `embedder`.
-    `writings`: to which embedder, by the id of its space, only texts of some writings are given.
+    recall that does not say otherwise. `llm` None: summaries and their like are made by rules. `window` None: that of
+    the store. `further_embedders` fill spaces of their own beside that of `embedder`. `writings`: to which embedder,
+    by the id of its space, only texts of some writings are given.
     """
 
     store: Store

@@ -155,7 +155,7 @@ class Upkeep(Protocol):
     """What only the worker does, over all partitions at once."""
 
     def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
-        """Those last heard of before `since` with messages behind the cursor, the longest silent first; or of one only."""
+        """Those last heard of before `since` with messages behind the cursor, the longest silent first."""
         ...
 
     def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:

@@ -23,7 +23,7 @@ class SqliteUpkeep:
         self._sql = statements("upkeep")
 
     def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
-        key = {"cursor": cursor, "since": to_microseconds(since), "limit": limit}
+        key: dict[str, object] = {"cursor": cursor, "since": to_microseconds(since), "limit": limit}
         names = ["idle", "idle_order"] if within is None else ["idle", "idle_of", "idle_order"]
         if within is not None:
             key["pid"] = self._session.pid(within)
