@@ -5,19 +5,24 @@
     backend = MemoryRegistry.create("sqlite", db_path="notes.db")
 
 One object is one namespace without scopes, trust or history: `Mnemic` has those, and does not use these backends.
+Long texts are stored in the chunks of `chunk_text`.
 """
 
 from mnemic.backends.embedding import Embedder, PortEmbedder
 from mnemic.backends.extras import FACTS, BackendFacts
 from mnemic.backends.primitive import MemoryBackend, RetrievalResult
 from mnemic.backends.registry import MemoryRegistry
+from mnemic.text.chunking import Chunk, ChunkConfig, chunk_text
 
 __all__ = [
     "FACTS",
     "BackendFacts",
+    "Chunk",
+    "ChunkConfig",
     "Embedder",
     "MemoryBackend",
     "MemoryRegistry",
     "PortEmbedder",
     "RetrievalResult",
+    "chunk_text",
 ]
