@@ -166,7 +166,7 @@ def _groups(text: str, config: ChunkConfig, *, is_code: bool) -> list[list[_Piec
         if not pieces:
             continue
         if block.kind is BlockKind.HEADING:
-            if heading and heading[-1].headings != block.headings[: len(heading[-1].headings)]:
+            if heading and not _is_below(block.headings, heading[-1].headings):
                 groups.append(heading)
                 heading = []
             heading = [replace(each, headings=block.headings) for each in heading] + pieces
@@ -174,6 +174,10 @@ def _groups(text: str, config: ChunkConfig, *, is_code: bool) -> list[list[_Piec
             groups.append(_joined(heading, pieces, config))
             heading = []
     return [*groups, heading] if heading else groups
+
+
+def _is_below(headings: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    return len(headings) > len(others) and headings[: len(others)] == others
 
 
 def _joined(heading: list[_Piece], pieces: list[_Piece], config: ChunkConfig) -> list[_Piece]:

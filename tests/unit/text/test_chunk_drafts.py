@@ -143,3 +143,10 @@ def test_a_megabyte_of_one_word_makes_no_endless_chunk_and_a_hundred_thousand_li
     assert max(len(chunk.text) for chunk in chunks) <= 160 * 40
     lines = "\n".join("- ab cd" if number % 3 else "Ab cd. ef" for number in range(100_000))
     assert draft_chunks(lines, chunking=chunking)[-1].end == len(lines)
+
+
+def test_headings_without_text_between_them_are_cut_like_text():
+    chunks = draft_chunks("# Same\n" * 20_000)
+    assert sum(chunk.text.count("# Same") for chunk in chunks) == 20_000
+    assert max(chunk.token_count for chunk in chunks) == 160
+    assert {chunk.headings for chunk in chunks} == {("Same",)}
