@@ -13,6 +13,7 @@ from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import list_jobs, work
+from mnemic.engine.kinds import EMBED
 from mnemic.engine.parts import Parts
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store
@@ -20,6 +21,8 @@ from mnemic.testing.faults import Fault, FaultyStore
 from tests.unit.engine.kit import Clock, WordEmbedder
 
 ANNA = Scope(user="anna")
+EMBEDDING = {EMBED: HANDLERS[EMBED]}
+"""Without the steps that schedules take."""
 
 
 def opened(store: Store, clock: Clock) -> Parts:
@@ -35,7 +38,7 @@ def test_a_vector_that_cannot_be_stored_is_a_warning_and_is_tried_again(
     Mnemic(opened(store, clock)).remember(ANNA, "the cat sleeps")
     put = 3  # the claim and its commit are the first two steps
     with caplog.at_level(logging.WARNING):
-        report = work(opened(FaultyStore(store, Fault(nth=put)), clock), HANDLERS, worker="w", until_idle=False)
+        report = work(opened(FaultyStore(store, Fault(nth=put)), clock), EMBEDDING, worker="w", until_idle=False)
     assert (report.done, report.retried) == (0, 1)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "cat" not in caplog.text
@@ -43,5 +46,5 @@ def test_a_vector_that_cannot_be_stored_is_a_warning_and_is_tried_again(
     found = Mnemic(opened(store, clock)).recall(ANNA, "cat")
     assert [hit.similarity for hit in found] == [None]
     clock.turn(minutes=1)
-    assert work(opened(store, clock), HANDLERS, worker="w").done == 1
+    assert work(opened(store, clock), EMBEDDING, worker="w").done == 1
     assert [hit.similarity is not None for hit in Mnemic(opened(store, clock)).recall(ANNA, "cat")] == [True]
