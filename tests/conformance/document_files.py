@@ -56,8 +56,8 @@ def paragraph(text: str, style: str = "") -> str:
     return f'<w:p>{named}<w:r><w:t xml:space="preserve">{text}</w:t></w:r></w:p>'
 
 
-def pptx(slides: Sequence[tuple[str, str, str]]) -> bytes:
-    """A presentation; of every slide the title, a text and the speaker's notes."""
+def pptx(slides: Sequence[tuple[str, str, str]], *, hidden: Sequence[int] = ()) -> bytes:
+    """A presentation; of every slide the title, a text and the speaker's notes. `hidden`: places of slides."""
     references = "".join(f'<p:sldId id="{256 + i}" r:id="r{i}"/>' for i in range(len(slides)))
     members = {
         "_rels/.rels": relations(("r1", "officeDocument", "ppt/presentation.xml")),
@@ -70,6 +70,8 @@ def pptx(slides: Sequence[tuple[str, str, str]]) -> bytes:
         members[f"ppt/slides/s{i}.xml"] = _slide(
             "sld", _shape(text, "body") + _shape("7", "sldNum") + _shape(title, "title")
         )
+        if i in hidden:
+            members[f"ppt/slides/s{i}.xml"] = members[f"ppt/slides/s{i}.xml"].replace("<p:sld ", '<p:sld show="0" ')
         members[f"ppt/notes/n{i}.xml"] = _slide("notes", _shape(notes, "body"))
         members[f"ppt/slides/_rels/s{i}.xml.rels"] = relations(("r1", "notesSlide", f"../notes/n{i}.xml"))
     return archive(members)

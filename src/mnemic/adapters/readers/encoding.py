@@ -16,6 +16,9 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 SAMPLE_BYTES = 64 * 1024
+MIN_ZERO_SHARE = 0.4
+"""Of every second byte of a text in UTF-16 that is mostly in Latin letters, digits and blanks."""
+
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 MAX_CONTROL_SHARE = 0.01
 """Texts hold hardly any control characters; about a tenth of random bytes are some."""
@@ -29,11 +32,11 @@ def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace"), encoding.removesuffix("-sig")
-    for encoding in ("utf-8", _wide(data), _known(declared), _guess(data)):
-        if encoding is None or (encoding == "utf-8" and data.count(0, 0, SAMPLE_BYTES) > SAMPLE_BYTES // 100):
-            continue
+    for find in (lambda: _wide(data), lambda: "utf-8", lambda: _known(declared), lambda: _guess(data)):
+        encoding = find()
         try:
-            return data.decode(encoding), encoding
+            if encoding is not None:
+                return data.decode(encoding), encoding
         except (UnicodeDecodeError, LookupError):
             continue
     return data.decode("cp1252", "replace"), "cp1252"
@@ -54,11 +57,11 @@ def _wide(data: bytes) -> str | None:
     if len(data) % 2 or not pairs:
         return None
     high, low = sample[1::2].count(0), sample[0::2].count(0)
-    if high > 0.4 * pairs and low < 0.02 * pairs:
-        return "utf-16-le"
-    if low > 0.4 * pairs and high < 0.02 * pairs:
-        return "utf-16-be"
-    return None
+    encoding = "utf-16-le" if high > low else "utf-16-be"
+    if max(high, low) < MIN_ZERO_SHARE * pairs or min(high, low) > MAX_CONTROL_SHARE * pairs:
+        return None
+    readable = sample.decode(encoding, "ignore").encode("utf-8", "ignore")
+    return encoding if len(_CONTROLS.findall(readable)) <= MAX_CONTROL_SHARE * len(readable) else None
 
 
 def _known(declared: str | None) -> str | None:

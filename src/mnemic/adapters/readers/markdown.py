@@ -12,7 +12,7 @@ from mnemic.model.document_text import Heading, ReadDocument, ReadLimits
 from mnemic.ports.reader import Reader, ReaderCapabilities
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-_HASHES = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+_HASHES = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"\s*$|\s{4}|\s*(?:[-*+>|]|\d+[.)])(?:\s|$)")
 _FRONT_TITLE = re.compile(r"^title:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.MULTILINE)
@@ -53,7 +53,7 @@ def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
         elif mark and fence and mark[1].startswith(fence) and not mark[2].strip():
             fence, line = "", ""
         elif not fence and (hashes := _HASHES.match(line)):
-            yield Heading(offset, len(hashes[1]), (hashes[2] or "").strip())
+            yield Heading(offset, len(hashes[1]), _without_closing(hashes[2].strip()))
             line = ""
         elif not fence and above and (underline := _UNDERLINE.match(line)):
             yield Heading(above_offset, 1 if underline[1][0] == "=" else 2, above.strip())
@@ -61,6 +61,12 @@ def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
         above = "" if fence or _NO_PARAGRAPH.match(line) else line
         above_offset = offset
         offset += len(whole)
+
+
+def _without_closing(title: str) -> str:
+    """The title without the hashes that may end it behind a blank."""
+    rest = title.rstrip("#")
+    return rest.rstrip() if not rest or rest[-1] in " \t" else title
 
 
 _fits: type[Reader] = MarkdownReader

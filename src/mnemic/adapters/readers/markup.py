@@ -21,8 +21,9 @@ _BLOCKS = """
     form header hgroup hr html legend li main menu nav ol p pre section summary table tbody tfoot thead tr ul
     h1 h2 h3 h4 h5 h6
 """
-SKIPPED, VOID, BLOCKS = (frozenset(names.split()) for names in (_SKIPPED, _VOID, _BLOCKS))
-"""Elements whose content is not shown, that have none, and that stand on lines of their own."""
+_IN_HEAD = "base link meta title style script noscript template"
+SKIPPED, VOID, BLOCKS, IN_HEAD = (frozenset(names.split()) for names in (_SKIPPED, _VOID, _BLOCKS, _IN_HEAD))
+"""Elements whose content is not shown, that have none, that stand on lines of their own, and that a head is made of."""
 
 _HEADING = re.compile(r"h[1-6]$")
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
@@ -36,9 +37,19 @@ _CLOSED_BY = {
     "th": frozenset({"tr", "table"}),
     "dd": frozenset({"dl"}),
     "dt": frozenset({"dl"}),
-    "option": frozenset({"select"}),
 }
-"""Elements that may stay open by the standard, and what ends them beside another one of their kind."""
+"""Elements that may stay open by the standard, and the ends of others that end them too."""
+
+_NEIGHBOURS = {
+    "li": frozenset({"li"}),
+    "p": BLOCKS,
+    "tr": frozenset({"tr"}),
+    "td": frozenset({"td", "th", "tr"}),
+    "th": frozenset({"td", "th", "tr"}),
+    "dd": frozenset({"dd", "dt"}),
+    "dt": frozenset({"dd", "dt"}),
+}
+"""The same elements, and the beginnings of others that end them."""
 
 
 def declared_encoding(data: bytes) -> str | None:
@@ -68,9 +79,10 @@ class MarkupText(HTMLParser):
             self.language = named.get("lang", "") or named.get("xml:lang", "")
         if tag == "title" and not self.title and self._skipping in ([], ["head"]):
             self._in_title = True
-        if self._skipping:
+        if self._skipping and not self._ends_skipping(tag):
             self._skip_deeper(tag)
             return
+        self._skipping = []
         is_hidden = "hidden" in named or _HIDING.search(named.get("style", "")) is not None
         if (tag in SKIPPED or is_hidden) and tag not in VOID:
             self._skipping = [tag]
@@ -154,14 +166,20 @@ class MarkupText(HTMLParser):
         else:
             self._draft.paragraph(text)
 
+    def _ends_skipping(self, tag: str) -> bool:
+        """Whether what is skipped ends here by the standard, though nothing closed it."""
+        if len(self._skipping) != 1:
+            return False
+        skipped = self._skipping[0]
+        if skipped == "head":
+            return tag not in IN_HEAD
+        return tag in _NEIGHBOURS.get(skipped, ())
+
     def _skip_deeper(self, tag: str) -> None:
         if tag in VOID:
             return
-        while len(self._skipping) > 1 and (tag == self._skipping[-1] and tag in _CLOSED_BY):
+        if len(self._skipping) > 1 and tag in _NEIGHBOURS.get(self._skipping[-1], ()):
             self._skipping.pop()
-        if self._skipping == ["head"] and tag == "body":
-            self._skipping = []
-            return
         self._skipping.append(tag)
 
     def _skip_less(self, tag: str) -> None:

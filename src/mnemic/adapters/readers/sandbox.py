@@ -75,15 +75,19 @@ class SandboxReader:
     def _read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
         if self._process is None:
             self._process = _Process(self._readers)
+        is_answered = False
         try:
             reply = self._process.ask(data, name, limits)
+            is_answered = True
         except _EndedError as ended:
-            self._end()
             if ended.is_late:
                 raise refusals.timed_out(name, limits) from ended
             if ended.code in _MEMORY_SIGNS:
                 raise refusals.out_of_memory(name, limits) from ended
             raise refusals.crashed(name, ended.code) from ended
+        finally:
+            if not is_answered:  # also when Ctrl-C came between question and answer: they would never match again
+                self._end()
         return _document(reply)
 
     def _end(self) -> None:
