@@ -4,7 +4,8 @@ The worker runs at half past three of every simulated night. Summaries, reflecti
 happen when they should: summaries of all that fell out of the window at once, the rest after half an hour of silence; a
 reflection for every ten summaries; importance that halves in thirty days; the archive after half a year, deletion
 thirty days later; reflections and messages stay. In the end everything is run again, and nothing may change. Extraction
-and curation have drills of their own, and are off.
+and curation have drills of their own, and are off. With a model it is the first quarter of the log and a reflection
+for every three summaries, since a small model takes long.
 
     MNEMIC_DATA=path/to/data python drills/live_through.py [--model 0]
 """
@@ -60,7 +61,11 @@ class Life:
         self.nights: list[list[str]] = []
         self.costs: Counter[str] = Counter()
         self._text = text
-        settings = Settings(life=LifeSettings(extracts=False, curates=False))
+        episodes = 10 if model == "none" else 3
+        life = LifeSettings(
+            extracts=False, curates=False, reflection_threshold=episodes, reflection_episodes=episodes, llm_tries=2
+        )
+        settings = Settings(life=life)
         parts = build(Config(store=str(folder / "memory.db"), settings=settings))
         self._begin = datetime(2026, 5, 1, 12, tzinfo=UTC)
         self._clock = Calendar(self._begin)
@@ -145,6 +150,11 @@ def _is_faded(memory: Memory, night: int) -> bool:
     return abs(memory.present_importance - expected) < 0.02 * memory.importance
 
 
+def _first_quarter(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(lines[: len(lines) // 4])
+
+
 def main() -> int:
     """The command."""
     told = options(__doc__, model=1)
@@ -157,7 +167,7 @@ def main() -> int:
     problems: list[str] = []
     for model in ("none", MODEL)[: 1 + bool(told.model)]:
         with TemporaryDirectory(prefix="mnemic-drill-") as folder:
-            life = Life(Path(folder), text, model)
+            life = Life(Path(folder), text if model == "none" else _first_quarter(text), model)
             life.run()
         head = [f"model: {model}", "summaries", "of them raw text", "reflections", "profile", "archived", "faded to"]
         tables.append((head, life.nights))
