@@ -71,7 +71,7 @@ def recalled(mnemic: Mnemic, scope: Scope, query: str) -> set[str]:
     return set() if found.is_fallback else {hit.id for hit in found}
 
 
-@pytest.mark.requirement("J-11", "N-05", "N-17", "R-15", "R-16", "R-17")
+@pytest.mark.requirement("J-11", "N-05", "N-17", "R-15", "R-16", "R-17", "T-35")
 @pytest.mark.parametrize("seed, large_partition_rows", [(1, 10**6), (2, 10**6), (3, 4)])
 def test_random_use_shows_exactly_what_the_scope_may_see(tmp_path: Path, seed: int, large_partition_rows: int):
     chance, rows = random.Random(seed), dict[str, Row]()

@@ -152,7 +152,7 @@ class TestSections:
         write(file, '[memory.storage]\ntype = "sqlite"\nurl = "~/x.db"')
         assert load_config(environment=environment).store == str(Path("~/x.db").expanduser())
 
-    @pytest.mark.requirement("N-38")
+    @pytest.mark.requirement("N-37", "N-38")
     def test_numbers_of_short_and_long_term_memory(self, file: Path, environment: dict[str, str]):
         defaults = load_config(environment=environment).settings
         assert (defaults.session_memory_ttl_s, defaults.max_session_memories) == (3600.0, 100)

@@ -15,15 +15,17 @@ from mnemic.evaluation.speed import SpeedOptions, Spread, opened, run_speed
 SMALL = SpeedOptions(sizes=(40, 20), embedder="synthetic", batch=16, singles=3, recalls=5)
 
 
-@pytest.mark.requirement("P-31")
+@pytest.mark.requirement("J-53", "P-31")
 def test_every_size_gets_a_result_smallest_first():
     told: list[tuple[str, int, int]] = []
     first, second = run_speed(SMALL, lambda what, done, total: told.append((what, done, total)))
     assert (first.memories, second.memories) == (20, 40)
     assert 0 < second.ingest_rows_per_s < second.embedding_rows_per_s
     assert second.ingest_share == pytest.approx(second.ingest_rows_per_s / second.embedding_rows_per_s, abs=1e-3)
-    spreads = (second.remember, second.recall, second.search, second.embedding, second.scan)
+    spreads = (second.remember, second.recall, second.search, second.embedding, second.scan, second.window)
     assert all(0 < spread.p50_ms <= spread.p95_ms <= spread.p99_ms for spread in spreads)
+    assert 0 < second.context.p50_ms <= second.context.p99_ms
+    assert second.index_build_s > 0
     assert min(second.cold_import_ms, second.cold_open_ms, second.cold_recall_ms, second.disk_bytes) > 0
     assert {("ingest 20", 20, 20), ("ingest 40", 40, 40)} <= set(told)
 
