@@ -169,7 +169,15 @@ def main() -> int:
         with TemporaryDirectory(prefix="mnemic-drill-") as folder:
             life = Life(Path(folder), text if model == "none" else _first_quarter(text), model)
             life.run()
-        head = [f"model: {model}", "summaries", "made without the model", "reflections", "profile", "archived", "faded to"]
+        head = [
+            f"model: {model}",
+            "summaries",
+            "made without the model",
+            "reflections",
+            "profile",
+            "archived",
+            "faded to",
+        ]
         tables.append((head, life.nights))
         problems += [f"{model}: {problem}" for problem in life.problems]
     facts = {"lines of the log": text.count("\n"), "nights": len(NIGHTS)}
