@@ -101,25 +101,36 @@ def with_feature(scored: Scored, name: str, values: Floats, weight: float) -> Sc
 def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, Floats]:
     """The features that a message has from where it stands in its talk; none when no candidate is a message."""
     where = candidates.surroundings
-    if where is None or not (where.sessions >= 0).any():
+    inside = np.zeros(0, dtype=np.intp) if where is None else np.flatnonzero(where.sessions >= 0)
+    if where is None or not inside.shape[0]:
         return {}
-    weight = np.exp(-candidates.lengths / np.float32(SPEAKS_FOR_ITSELF_TERMS))
-    before, after = where.before, where.after
-    around = [_at(before, before), _at(after, after)]
+    weight = np.exp(-candidates.lengths[inside] / np.float32(SPEAKS_FOR_ITSELF_TERMS))
+    before, after = where.before[inside], where.after[inside]
+    around = [_at(where.before, before), _at(where.after, after)]
     keyword_before = _at(keyword, before) * weight
-    return {
+    found = {
         "keyword_before": keyword_before,
         "keyword_after": _at(keyword, after) * weight,
         "dense_before": _at(dense, before) * weight,
         "dense_after": _at(dense, after) * weight,
         "keyword_around": (_at(keyword, around[0]) + _at(keyword, around[1])) * weight,
         "dense_around": (_at(dense, around[0]) + _at(dense, around[1])) * weight,
-        "session_keyword": _best_of_session(keyword, where.sessions),
-        "session_dense": _best_of_session(dense, where.sessions),
+        "session_keyword": _best_of_session(keyword[inside], where.sessions[inside]),
+        "session_dense": _best_of_session(dense[inside], where.sessions[inside]),
         "answer": np.maximum(keyword_before, 0) * _at(where.is_question.astype(np.float32), before),
-        "author_named": where.is_named.astype(np.float32),
-        "assistant": where.is_assistant.astype(np.float32),
+        "author_named": where.is_named[inside].astype(np.float32),
+        "assistant": where.is_assistant[inside].astype(np.float32),
     }
+    return {name: _spread(values, inside, candidates.lengths.shape[0]) for name, values in found.items()}
+
+
+def _spread(values: Floats, places: NDArray[np.intp], rows: int) -> Floats:
+    """The values at their places among so many rows, 0 at the others."""
+    if places.shape[0] == rows:
+        return values
+    spread = np.zeros(rows, dtype=np.float32)
+    spread[places] = values
+    return spread
 
 
 def _at(values: NDArray[_Number], places: NDArray[np.int64]) -> NDArray[_Number]:
@@ -131,13 +142,10 @@ def _at(values: NDArray[_Number], places: NDArray[np.int64]) -> NDArray[_Number]
 
 
 def _best_of_session(values: Floats, sessions: NDArray[np.int64]) -> Floats:
-    """Of each message the best value of its session, normalised over all messages; 0 for what is no message."""
-    inside = np.flatnonzero(sessions >= 0)
+    """Of each message the best value of its session, normalised over all messages."""
     best = np.full(int(sessions.max(initial=0)) + 1, -np.inf, dtype=np.float32)
-    np.maximum.at(best, sessions[inside], values[inside])
-    found = np.zeros_like(values)
-    found[inside] = zscores(best[sessions[inside]], Population.of(best[sessions[inside]]))
-    return found
+    np.maximum.at(best, sessions, values)
+    return zscores(best[sessions], Population.of(best[sessions]))
 
 
 def by_similarity(candidates: Candidates, min_similarity: float) -> Scored:
