@@ -104,7 +104,7 @@ class Candidates:
     Over all rows that the query may see: `items`, `total_length`, `document_frequencies (t,)`, and, over those with a
     vector, `vectors`, `cosine_mean`, `cosine_deviation`. `versions`: of each partition of the query, at the search.
     `surroundings` None: the index knows of none. `keyword_sums`, where only the best of the rows that share a term are
-    among the n: over all of them that the query admits the sum of their BM25 and that of the squares; None: all are.
+    among the n: over all of them that the query admits about the sum of their BM25 and of the squares; None: all are.
     `further`: the same rows in further embedding spaces.
     """
 

@@ -16,7 +16,7 @@ def _half_lives() -> dict[Kind, float]:
 class LifeSettings:
     """Defaults of upkeep; units are in the names, limits are inclusive.
 
-    Window: the last `Settings.window_messages` of a session are its window, for `window_ttl_s` after the last of them.
+    Window: the last `window_messages` of a session are its window, for `window_ttl_s` after the last of them.
     What falls out is pending; `summary_batch` pending messages become a summary, and so does everything not yet
     summarised when the session ends or nothing was said for `idle_flush_s`. `reflection_threshold` summaries of a
     session cause a reflection. It is made of the newest `reflection_episodes` summaries; with fewer than half of these

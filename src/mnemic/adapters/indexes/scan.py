@@ -21,10 +21,11 @@ from mnemic.ranking.bm25 import CollectionStatistics
 class ScanIndex:
     """The `Index` port by exact scan of partitions with up to `exact_rows` items (None: of all).
 
-    In a larger one the best `keyword_rows` of the rows that share a term come in, by BM25, instead of all of them.
-    Where `graphs` has one for it, the nearest vectors are those that the graph names and those it lacks, and the mean
-    and deviation of the cosines are estimated from 4,096 visible vectors. Cosines, counts and all other statistics are
-    exact, of the visible rows, and of the moment of the search.
+    In a larger one about the best `keyword_rows` of the rows that share a term come in, by BM25, instead of all of
+    them; exactly the best where no term is in more than `common_rows` rows (see `words`). Where `graphs` has one for
+    it, the nearest vectors are those that the graph names and those it lacks, and the mean and deviation of the cosines
+    are estimated from `dense.SAMPLE_ROWS` visible vectors. Cosines, counts, lengths and document frequencies are exact,
+    of the visible rows, and of the moment of the search.
 
     Partitions that were not searched for longest are forgotten when all together hold more than `budget_bytes`; they
     come back from the store's rows when they are next asked for. One that is being caught up with (its version was

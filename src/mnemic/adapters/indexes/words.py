@@ -71,7 +71,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class BestByKeyword:
-    """Of the rows that share a term, only the best `rows` by BM25 come in, with the statistics of the whole query."""
+    """Of the rows that share a term, about the best `rows` by BM25 come in, with the statistics of the whole query."""
 
     rows: int
     statistics: CollectionStatistics
