@@ -8,6 +8,7 @@ the user wants written, translated or acted are passed over as a whole.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from mnemic.text.sentences import sentences
 
@@ -67,57 +68,61 @@ _ZH_JOB = (
 )
 _ZH_ORG = r"[\u4e00-\u9fffA-Za-z]{2,15}?(?:公司|银行|大学|医院|集团|研究所|研究院|出版社|学院|小学|中学)"
 
-_RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (key, re.compile(source))
-    for key, source in (
-        (
-            "name",
-            rf"{_START}(?:[Mm]y[ ](?:full[ ]|first[ ])?name(?:[ ]is|['’]s)|I[ ]go[ ]by)[ ](?P<value>{_TITLE}){_DONE}",
-        ),
-        (
-            "name",
-            rf"(?:^|[,;.!][ ]*|\band[ ])(?:[Pp]lease[ ]|you[ ]can[ ]|just[ ])?[Cc]all[ ]me[ ](?P<value>{_WORD}){_DONE}",
-        ),
-        (
-            "home",
-            rf"{_START}(?:I[ ]{_NOW}live|{_AM}{_NOW}(?:living|based))[ ]in[ ](?:the[ ])?(?P<value>{_PLACE}){_DONE}",
-        ),
-        ("home", rf"{_START}{_HAVE}{_NOW}relocated[ ]to[ ](?P<value>{_PLACE}){_DONE}"),
-        (
-            "home",
-            rf"{_START}{_OF_A_HOME}{_HAVE}{_NOW}moved[ ](?:from[ ]{_PLACE}[ ])?to[ ](?P<value>{_PLACE}){_DONE}",
-        ),
-        ("job", rf"{_START}I[ ]{_NOW}work[ ]as[ ](?:an?[ ]|the[ ])?(?P<value>{_ROLE}){_DONE}"),
-        ("job", rf"{_START}{_AM}{_NOW}(?:an?[ ])(?P<value>{_ROLE})[ ](?:by[ ](?:profession|trade)|for[ ]a[ ]living)\b"),
-        ("employer", rf"{_START}I[ ]{_NOW}work[ ](?:as[ ][^,.;]{{1,60}}?[ ])?(?:at|for)[ ](?P<value>{_TITLE}){_DONE}"),
-        ("language", rf"{_START}I[ ]{_NOW}speak[ ](?:fluent[ ]|mainly[ ]|only[ ])?(?P<value>{_LANGUAGES}){_DONE}"),
-        (
-            "language",
-            rf"{_START}[Mm]y[ ](?:(?:native|first)[ ]language|mother[ ]tongue)[ ]is[ ](?P<value>{_LANGUAGES}){_DONE}",
-        ),
-        ("birthday", rf"{_START}[Mm]y[ ]birthday(?:[ ]is|['’]s)[ ](?:on[ ])?(?P<value>{_DATE}){_DONE}"),
-        ("birthday", rf"{_START}I[ ]have[ ]my[ ]birthday[ ]on[ ](?P<value>{_DATE}){_DONE}"),
-        ("name", rf"{_ZH_START}(?:我叫|我的名字(?:是|叫)|我名叫)(?P<value>{_ZH_NAME}){_ZH_END}"),
-        ("home", rf"{_ZH_START}我(?:现在|目前)?住在(?P<value>{_ZH_PLACE}){_ZH_END}"),
-        ("home", rf"{_ZH_START}我(?:刚|最近|已经)?搬到了?(?P<value>{_ZH_PLACE})了?{_ZH_END}"),
-        ("job", rf"{_ZH_START}我(?:现在|目前)?(?:是一[名位个]|的职业是|的工作是)(?P<value>{_ZH_JOB}){_ZH_END}"),
-        ("employer", rf"{_ZH_START}我(?:现在|目前)?在(?P<value>{_ZH_ORG})(?:工作|上班){_ZH_END}"),
-        ("language", rf"{_ZH_START}我的母语是(?P<value>[\u4e00-\u9fff]{{1,6}}[语文话]){_ZH_END}"),
-        ("language", rf"{_ZH_START}我(?:会)?说(?P<value>[\u4e00-\u9fff]{{1,4}}[语文话]){_ZH_END}"),
-        ("birthday", rf"{_ZH_START}我的?生日是(?P<value>(?:\d{{4}}年)?\d{{1,2}}月\d{{1,2}}[日号]){_ZH_END}"),
-    )
+_RULES: tuple[tuple[str, str], ...] = (
+    (
+        "name",
+        rf"{_START}(?:[Mm]y[ ](?:full[ ]|first[ ])?name(?:[ ]is|['’]s)|I[ ]go[ ]by)[ ](?P<value>{_TITLE}){_DONE}",
+    ),
+    (
+        "name",
+        rf"(?:^|[,;.!][ ]*|\band[ ])(?:[Pp]lease[ ]|you[ ]can[ ]|just[ ])?[Cc]all[ ]me[ ](?P<value>{_WORD}){_DONE}",
+    ),
+    (
+        "home",
+        rf"{_START}(?:I[ ]{_NOW}live|{_AM}{_NOW}(?:living|based))[ ]in[ ](?:the[ ])?(?P<value>{_PLACE}){_DONE}",
+    ),
+    ("home", rf"{_START}{_HAVE}{_NOW}relocated[ ]to[ ](?P<value>{_PLACE}){_DONE}"),
+    (
+        "home",
+        rf"{_START}{_OF_A_HOME}{_HAVE}{_NOW}moved[ ](?:from[ ]{_PLACE}[ ])?to[ ](?P<value>{_PLACE}){_DONE}",
+    ),
+    ("job", rf"{_START}I[ ]{_NOW}work[ ]as[ ](?:an?[ ]|the[ ])?(?P<value>{_ROLE}){_DONE}"),
+    ("job", rf"{_START}{_AM}{_NOW}(?:an?[ ])(?P<value>{_ROLE})[ ](?:by[ ](?:profession|trade)|for[ ]a[ ]living)\b"),
+    ("employer", rf"{_START}I[ ]{_NOW}work[ ](?:as[ ][^,.;]{{1,60}}?[ ])?(?:at|for)[ ](?P<value>{_TITLE}){_DONE}"),
+    ("language", rf"{_START}I[ ]{_NOW}speak[ ](?:fluent[ ]|mainly[ ]|only[ ])?(?P<value>{_LANGUAGES}){_DONE}"),
+    (
+        "language",
+        rf"{_START}[Mm]y[ ](?:(?:native|first)[ ]language|mother[ ]tongue)[ ]is[ ](?P<value>{_LANGUAGES}){_DONE}",
+    ),
+    ("birthday", rf"{_START}[Mm]y[ ]birthday(?:[ ]is|['’]s)[ ](?:on[ ])?(?P<value>{_DATE}){_DONE}"),
+    ("birthday", rf"{_START}I[ ]have[ ]my[ ]birthday[ ]on[ ](?P<value>{_DATE}){_DONE}"),
+    ("name", rf"{_ZH_START}(?:我叫|我的名字(?:是|叫)|我名叫)(?P<value>{_ZH_NAME}){_ZH_END}"),
+    ("home", rf"{_ZH_START}我(?:现在|目前)?住在(?P<value>{_ZH_PLACE}){_ZH_END}"),
+    ("home", rf"{_ZH_START}我(?:刚|最近|已经)?搬到了?(?P<value>{_ZH_PLACE})了?{_ZH_END}"),
+    ("job", rf"{_ZH_START}我(?:现在|目前)?(?:是一[名位个]|的职业是|的工作是)(?P<value>{_ZH_JOB}){_ZH_END}"),
+    ("employer", rf"{_ZH_START}我(?:现在|目前)?在(?P<value>{_ZH_ORG})(?:工作|上班){_ZH_END}"),
+    ("language", rf"{_ZH_START}我的母语是(?P<value>[\u4e00-\u9fff]{{1,6}}[语文话]){_ZH_END}"),
+    ("language", rf"{_ZH_START}我(?:会)?说(?P<value>[\u4e00-\u9fff]{{1,4}}[语文话]){_ZH_END}"),
+    ("birthday", rf"{_ZH_START}我的?生日是(?P<value>(?:\d{{4}}年)?\d{{1,2}}月\d{{1,2}}[日号]){_ZH_END}"),
 )
+
 _NO_VALUE = re.compile(
     r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|Tomorrow|Today|Later|Maybe|Back|I|It|The|Mr|Mrs|Ms|Sir"
     r"|volunteer|well|part|usual|expected|intended|team|hard|long|much|soon|little)\b"
 )
 
 
+@cache
+def _rules() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Compiled when first asked for: a process that only recalls need not wait for them."""
+    return tuple((key, re.compile(source)) for key, source in _RULES)
+
+
 def attributes(text: str) -> dict[str, str]:
     """What a message of a user says of themselves, by key, in the words of the text; a later statement wins."""
     found: dict[str, str] = {}
     for statement in plain_statements(text):
-        for key, rule in _RULES:
+        for key, rule in _rules():
             for match in rule.finditer(statement):
                 value = match["value"].strip(" .,-–—")
                 if value and not _NO_VALUE.match(value):
