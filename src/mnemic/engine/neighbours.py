@@ -21,6 +21,7 @@ from mnemic.model.fact import Fact
 from mnemic.model.item import Kind, Memory
 from mnemic.model.scope import Visibility
 from mnemic.model.verdict import Judgement
+from mnemic.ranking.products import products
 from mnemic.text.judging import MAX_PAIRS, judge_prompt, read_judgements
 from mnemic.text.sameness import same_statement
 
@@ -100,7 +101,7 @@ def _best(found: Candidates) -> list[int]:
     if rows <= NEAREST:
         return list(range(rows))
     weights = 1.0 / (1.0 + found.document_frequencies.astype(np.float32))
-    shared = (found.counts > 0).astype(np.float32) @ weights
+    shared = products((found.counts > 0).astype(np.float32), weights)
     by_vector = np.argsort(np.nan_to_num(-found.cosines, nan=2.0), kind="stable")[:NEAREST]
     by_words = np.argsort(-shared, kind="stable")[:NEAREST]
     return list(dict.fromkeys([*by_vector.tolist(), *by_words.tolist()]))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mnemic.errors import InvalidInputError
+from mnemic.ranking.products import products
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -38,7 +39,7 @@ def mmr_order(relevance: ArrayLike, vectors: ArrayLike, lambda_: float, limit: i
     while len(order) < min(limit, scores.shape[0]):
         marginal = np.float32(lambda_) * scores - np.float32(1.0 - lambda_) * nearest
         best = int(np.argmax(np.where(is_left, marginal, -np.inf)))
-        similarity = unit @ unit[best]
+        similarity = products(unit, unit[best])
         nearest = similarity if not order else np.maximum(nearest, similarity)
         is_left[best] = False
         order.append(best)

@@ -12,6 +12,7 @@ from mnemic.adapters.indexes.columns import Columns
 from mnemic.adapters.indexes.views import Sample, View
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import Floats
+from mnemic.ranking.products import inner, products
 
 Slots = NDArray[np.int64]
 NO_SLOTS: Slots = np.zeros(0, dtype=np.int64)
@@ -69,16 +70,6 @@ def distinct(slots: Slots) -> Slots:
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.shape[0] else ordered
 
 
-def products(vectors: Floats, vector: Floats) -> Floats:
-    """The inner product of each row with `vector`, `(n,) float32`; that of a row does not depend on the other rows.
-
-    Row by row on the calling thread: one product of matrix and vector is spread over all cores by the linear algebra
-    library, is bound by memory all the same, and waits for the slowest core (10,000 rows of 384: 0.25 ms against 0.4 on
-    idle cores, but against 20 to 50 ms where other processes keep the cores busy).
-    """
-    return np.matmul(vectors[:, None, :], vector)[:, 0]
-
-
 def cosines_at(columns: Columns, vector: Floats | None, slots: Slots) -> Floats:
     """The cosine of each of these rows to the unit vector given, `(n,) float32`; NaN without a vector."""
     found: Floats = np.full(len(slots), np.nan, dtype=np.float32)
@@ -108,7 +99,7 @@ def scanned(columns: Columns, sought: Sought) -> Near:
         has = columns.has_vector[:rows]
         cosines[~has] = np.nan
         seen = cosines[view.mask[:rows] & has].astype(np.float64)
-    population = (seen.size, float(seen.sum()), float(np.dot(seen, seen)))
+    population = (seen.size, float(seen.sum()), inner(seen, seen))
     if sought.limit <= 0:
         return Near(NO_SLOTS, population, cosines)
     if sought.narrowed is None and view.vectors == rows:
@@ -145,7 +136,7 @@ def sampled(columns: Columns, vector: Floats, view: View) -> tuple[int, float, f
         sample = view.sample = _drawn(columns, view)
     seen = products(sample.vectors, vector)[view.mask[sample.slots]].astype(np.float64)
     scale = view.vectors / seen.shape[0] if seen.shape[0] else 0.0
-    return view.vectors, float(seen.sum()) * scale, float(np.dot(seen, seen)) * scale
+    return view.vectors, float(seen.sum()) * scale, inner(seen, seen) * scale
 
 
 def _drawn(columns: Columns, view: View) -> Sample:

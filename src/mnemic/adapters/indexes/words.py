@@ -19,6 +19,7 @@ from mnemic.adapters.indexes.dense import Slots, distinct
 from mnemic.adapters.indexes.views import View
 from mnemic.model.candidates import Floats
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics
+from mnemic.ranking.products import inner
 
 COMMON_ROWS = 8_192
 """A term that more rows hold is a common one."""
@@ -172,7 +173,7 @@ class Words:
         seen, added = held[is_wanted], added[is_wanted].astype(np.float64)
         scores = sums[seen]
         places = distinct(_largest(seen, scores, limit * max(len(terms), 1))[0])
-        found, total = sums[places], (float(added.sum()), float(np.dot(added, scores.astype(np.float64))))
+        found, total = sums[places], (float(added.sum()), inner(added, scores.astype(np.float64)))
         sums[held] = 0
         return *_largest(places, found, limit), total
 
@@ -186,7 +187,7 @@ class Words:
             weights = _weighed(counted, columns, whole, place)
             first = _largest(slots, weights, CHAMPIONS)[0].astype(np.int64)
             exact = weights.astype(np.float64)
-            known = Champions(len(slots), first, float(exact.sum()), float(np.dot(exact, exact)))
+            known = Champions(len(slots), first, float(exact.sum()), inner(exact, exact))
             self._champions[term] = known
         newer = slots[known.length :]
         if not newer.shape[0]:
