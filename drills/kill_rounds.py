@@ -33,7 +33,8 @@ from mnemic.model.item import Kind, Memory
 from mnemic.model.job import Job, JobState
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Scope
-from mnemic.ports.store import MAIN_VIEW, Terms, UnitOfWork, VectorRow
+from mnemic.model.terms import Terms
+from mnemic.ports.store import MAIN_VIEW, UnitOfWork, VectorRow
 
 SCOPE = Scope(user="anna")
 PARTITION = SCOPE.partition(Level.USER)

@@ -16,7 +16,8 @@ from mnemic.errors import NotFoundError
 from mnemic.model.draft import MessageDraft
 from mnemic.model.item import Message, Role, Trust, Turn
 from mnemic.model.scope import Scope, Visibility
-from mnemic.ports.store import Terms, UnitOfWork
+from mnemic.model.terms import Terms
+from mnemic.ports.store import UnitOfWork
 
 _TRUST_OF_ROLE = {
     Role.USER: Trust.USER,

@@ -17,13 +17,14 @@ from mnemic.engine.accesses import AccessLog
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.scope import Partition
 from mnemic.model.settings import Settings
+from mnemic.model.terms import Terms
 from mnemic.ports.clock import Clock
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
 from mnemic.ports.llm import Llm
 from mnemic.ports.observer import Observer
 from mnemic.ports.reranker import Reranker
-from mnemic.ports.store import Reading, Store, Terms
+from mnemic.ports.store import Reading, Store
 from mnemic.ports.window import Window
 from mnemic.text.analyser import Analyser
 from mnemic.text.writing import Writing, writing_of

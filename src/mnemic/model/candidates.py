@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from mnemic.model.scope import Partition
 
 MESSAGE = "message"
+DOCUMENT = "document"
+"""What an index calls the kind of a chunk."""
 Floats = NDArray[np.float32]
 
 

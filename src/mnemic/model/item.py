@@ -1,4 +1,4 @@
-"""What is kept: messages (what was said) and memories (what is worth keeping)."""
+"""What is kept: messages (what was said), memories (what is worth keeping) and chunks (passages of documents)."""
 
 from __future__ import annotations
 
@@ -163,6 +163,43 @@ class Memory:
     def level(self) -> Level:
         """The level it belongs to."""
         return self.partition.level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A passage of a document: `text` is the document's text from character `start` until before `end`.
+
+    `index` counts from 0; `page` from 1, None where the format has no pages. `headings`: the titles it stands under,
+    outermost first. `title` and `source` are the document's. `observed_at` is when the document was read.
+    """
+
+    id: str
+    partition: Partition
+    document_id: str
+    index: int
+    start: int
+    end: int
+    text: str
+    token_count: int
+    title: str
+    source: str
+    created_at: datetime
+    observed_at: datetime
+    page: int | None = None
+    headings: tuple[str, ...] = ()
+    private_agent: str | None = None
+    state: State = State.ACTIVE
+    trust: Trust = Trust.DOCUMENT
+
+    @property
+    def level(self) -> Level:
+        """The level it belongs to."""
+        return self.partition.level
+
+    @property
+    def heading(self) -> str:
+        """The way to it through the document in one line, "" where it stands under no heading."""
+        return " > ".join(self.headings)
 
 
 Item = Message | Memory

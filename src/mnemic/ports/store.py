@@ -24,16 +24,10 @@ from mnemic.model.job import Job, JobState
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
+from mnemic.model.terms import Terms
+from mnemic.ports.documents import Documents
 
 MAIN_VIEW = "item"
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The analysed form of a text: blank-separated terms, and the name of the analyser that made them."""
-
-    analyser: str
-    terms: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +67,14 @@ class Partitions(Protocol):
         ...
 
     def changes(self, partition: Partition, since: int, reading: Reading) -> Iterable[Change | StaleTerms]:
-        """The present form of every message and memory written after version `since`, by version of its last writing;
-        within one, messages before memories, each in the order they were added. An erased one comes as gone. A vector
-        counts as a write of its item.
+        """The present form of every message, memory and chunk written after version `since`, by version of its last
+        writing; within one, messages, then memories, then chunks, each in the order they were added. An erased one
+        comes as gone. A vector counts as a write of its item.
         """
         ...
 
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
-        """Rows that are not erased, by table: messages, memories, vectors."""
+        """Rows that are not erased, by table: messages, memories, documents, chunks, vectors."""
         ...
 
     def all(self) -> list[Partition]:
@@ -341,8 +335,13 @@ class UnitOfWork(Protocol):
         ...
 
     @property
+    def documents(self) -> Documents:
+        """Files that were read, and their passages."""
+        ...
+
+    @property
     def vectors(self) -> Vectors:
-        """Vectors of both."""
+        """Vectors of all of these."""
         ...
 
     @property

@@ -16,7 +16,8 @@ from mnemic.model.job import Job
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Partition, Scope
-from mnemic.ports.store import MAIN_VIEW, Reading, Store, Terms, VectorRow
+from mnemic.model.terms import Terms
+from mnemic.ports.store import MAIN_VIEW, Reading, Store, VectorRow
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

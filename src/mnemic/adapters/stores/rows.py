@@ -19,7 +19,7 @@ from mnemic.model.item import Kind, Memory, Message, Provenance, Role, State, Tr
 from mnemic.model.job import Job, JobState
 from mnemic.model.llm import Usage
 from mnemic.model.scope import Level, Partition
-from mnemic.ports.store import Terms
+from mnemic.model.terms import Terms
 
 Row = tuple[Any, ...]
 

@@ -16,7 +16,7 @@ from mnemic.model.conversation import Conversation
 from mnemic.model.item import Memory, Message, State
 from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.store import Terms
+from mnemic.model.terms import Terms
 
 _NO_TERMS = Terms("", "")
 

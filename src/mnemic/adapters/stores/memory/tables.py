@@ -15,7 +15,7 @@ from mnemic.model.item import Item, Memory, Message
 from mnemic.model.job import Job
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.scope import Partition
-from mnemic.ports.store import Terms
+from mnemic.model.terms import Terms
 
 ItemT = TypeVar("ItemT", bound=Item)
 Key = tuple[Partition, str]

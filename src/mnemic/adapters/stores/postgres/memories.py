@@ -16,7 +16,7 @@ from mnemic.model.clocktime import to_microseconds
 from mnemic.model.item import Memory, State
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.store import Terms
+from mnemic.model.terms import Terms
 
 _HOLDERS = (State.ACTIVE, State.QUARANTINED)
 

@@ -16,7 +16,8 @@ from mnemic.model.change import Change
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Memory, Message, State
 from mnemic.model.job import Job
-from mnemic.ports.store import StaleTerms, Terms
+from mnemic.model.terms import Terms
+from mnemic.ports.store import StaleTerms
 
 
 def message_columns(message: Message, terms: Terms, pid: int, changed: int) -> Mapping[str, object]:

@@ -17,7 +17,7 @@ from mnemic.model.clocktime import to_microseconds
 from mnemic.model.item import Memory
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.store import Terms
+from mnemic.model.terms import Terms
 
 
 class SqliteMemories:

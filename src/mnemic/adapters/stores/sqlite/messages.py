@@ -14,7 +14,7 @@ from mnemic.model.clocktime import from_microseconds, to_microseconds
 from mnemic.model.conversation import Conversation
 from mnemic.model.item import Message
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.store import Terms
+from mnemic.model.terms import Terms
 
 
 class SqliteMessages:

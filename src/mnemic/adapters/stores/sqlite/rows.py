@@ -12,7 +12,8 @@ from mnemic.adapters.stores import rows
 from mnemic.adapters.stores.rows import Row, dumps
 from mnemic.model.change import Change
 from mnemic.model.item import Memory, State
-from mnemic.ports.store import StaleTerms, Terms
+from mnemic.model.terms import Terms
+from mnemic.ports.store import StaleTerms
 
 
 def memory_columns(memory: Memory, terms: Terms, pid: int, changed: int) -> Mapping[str, object]:
