@@ -19,6 +19,7 @@ from mnemic.model.scope import Partition
 from mnemic.model.settings import Settings
 from mnemic.model.terms import Terms
 from mnemic.ports.clock import Clock
+from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
 from mnemic.ports.llm import Llm
@@ -71,9 +72,9 @@ class PartitionLocks:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone. `reranker`: used by every
-    recall that does not say otherwise. `llm` None: summaries and their like are made by rules. `window` None: that of
-    the store. `further_embedders` fill spaces of their own beside that of `embedder`. `writings`: to which embedder,
-    by the id of its space, only texts of some writings are given.
+    recall that does not say otherwise. `llm` None: summaries and their like are made by rules. `detector` None: secrets
+    stay in what is stored. `window` None: that of the store. `further_embedders` fill spaces of their own beside that
+    of `embedder`. `writings`: to which embedder, by the id of its space, only texts of some writings are given.
     """
 
     store: Store
@@ -83,6 +84,7 @@ class Parts:
     observer: Observer
     reranker: Reranker | None = None
     llm: Llm | None = None
+    detector: Detector | None = None
     window: Window | None = None
     further_embedders: tuple[Embedder, ...] = ()
     writings: Mapping[str, frozenset[Writing]] = field(default_factory=dict[str, frozenset[Writing]])

@@ -86,3 +86,4 @@ class Settings:
     keyword_candidates: int = 500
     large_partition_rows: int = 5_000_000
     life: LifeSettings = field(default_factory=LifeSettings)
+    secrets_passing: frozenset[str] = frozenset()
