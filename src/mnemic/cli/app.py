@@ -14,6 +14,7 @@ from mnemic.cli import (
     context,
     edit,
     evaluate,
+    evaluate_answers,
     evaluate_extraction,
     life,
     memory,
@@ -71,7 +72,14 @@ def application() -> typer.Typer:
     _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)
     _group(app, "jobs", "Work that must still be done, and work that gave up.", upkeep.register_jobs)
     _group(app, "config", "What is configured, and where.", configure.register_config)
-    _group(app, "eval", "Measure how good and how fast Mnemic is.", evaluate.register, evaluate_extraction.register)
+    _group(
+        app,
+        "eval",
+        "Measure how good and how fast Mnemic is.",
+        evaluate.register,
+        evaluate_extraction.register,
+        evaluate_answers.register,
+    )
     return app
 
 

@@ -49,7 +49,7 @@ class LabelledQuestion:
     """A question and what should be found: corpus ids with a grade (0 or less: not relevant), and session ids.
 
     `is_unanswerable`: the right answer is that the memory does not know; such questions are asked but not scored.
-    `time`: when it is asked, which tells what day "yesterday" was; None: now.
+    `time`: when it is asked, which tells what day "yesterday" was; None: now. `answers`: right answers in words.
     """
 
     id: str
@@ -60,6 +60,7 @@ class LabelledQuestion:
     category: str = ""
     is_unanswerable: bool = False
     time: datetime | None = None
+    answers: tuple[str, ...] = ()
 
 
 _T = TypeVar("_T", CorpusRow, LabelledQuestion)
@@ -181,7 +182,16 @@ def _question(row: Row, fields: Fields) -> LabelledQuestion:
         category=str(row.get(fields.category)),
         is_unanswerable=bool(row.get("abstain")),
         time=None if time is None else as_utc(time, "time"),
+        answers=_answers(row),
     )
+
+
+def _answers(row: Row) -> tuple[str, ...]:
+    """The right answers: a list `answers`, or the one text (or number) `answer`."""
+    several = row.get("answers") or [row.get("answer")]
+    if not isinstance(several, list):
+        raise InvalidInputError("answers must be a list of texts")
+    return tuple(str(each) for each in cast("list[object]", several) if each is not None and str(each).strip())
 
 
 def _haystacks(

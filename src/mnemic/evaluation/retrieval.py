@@ -98,7 +98,7 @@ def run_retrieval(
     spaces = spaces_of(dataset)
     rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
     kept = asked = 0
-    with _opened(options) as (mnemic, clock):
+    with opened(options) as (mnemic, clock):
         for space in spaces:
             ids: dict[str, list[str]] = {}
             for batch in stored(mnemic, space, options.batch):
@@ -145,7 +145,8 @@ def read_run(path: Path) -> list[Ranking]:
 
 
 @contextmanager
-def _opened(options: RetrievalOptions) -> Generator[tuple[Mnemic, QuestionClock]]:
+def opened(options: RetrievalOptions) -> Generator[tuple[Mnemic, QuestionClock]]:
+    """An empty memory and its clock, in a temporary store or in the empty one of a URL."""
     with TemporaryDirectory(prefix="mnemic-eval-") as folder:
         stores = {"memory": MEMORY_URL, "sqlite": str(Path(folder) / "memory.db")}
         store = stores.get(options.store, options.store)

@@ -1,0 +1,339 @@
+"""Asks a language model the questions of a test set: with memory, with all that was said, and with nothing.
+
+Answers for the prompts, the run file and the means. The memory is used through the public verbs, one user for every
+group; what is compared with it sees the same rows and the same instruction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from mnemic.api import Mnemic
+from mnemic.build import build
+from mnemic.config import MEMORY_URL, Config
+from mnemic.errors import BackendError, BadReplyError, InvalidInputError, RateLimitedError, TimedOutError
+from mnemic.evaluation.answer_score import UNKNOWN, declines, is_exact, token_f1
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
+from mnemic.evaluation.retrieval import Progress, QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored
+from mnemic.model.item import Role
+from mnemic.model.llm import Prompt, PromptMessage
+from mnemic.model.scope import Scope
+from mnemic.ports.llm import Llm
+from mnemic.text.analyser import Analyser
+from mnemic.text.replies import read_item, without_thoughts
+
+TOKENS_A_WORD = 2.0
+"""What is kept free of a model's context for words that are several tokens: a whole transcript must not exceed it."""
+
+_ANSWER_TOKENS = 128
+_JUDGEMENT = {
+    "type": "object",
+    "properties": {"is_right": {"type": "boolean"}},
+    "required": ["is_right"],
+    "additionalProperties": False,
+}
+_INSTRUCTION = {
+    "en": "You answer a question about earlier conversations or documents, from what you are given, in as few words as"
+    f" possible, without explaining. If what you are given does not tell, answer: {UNKNOWN['en']}",
+    "zh": "请根据所给内容，用尽量少的字回答关于以往对话或文档的问题，不要解释。"
+    f"如果所给内容没有答案，就回答：{UNKNOWN['zh']}",
+}
+_JUDGE = (
+    "You compare an answer with the right answer to a question. It is right when it says the same, in whatever words,"
+    ' and nothing that contradicts it. Reply with JSON: {"is_right": true} or {"is_right": false}.'
+)
+_HAN = re.compile(r"[㐀-鿿]")
+_analyser = Analyser()
+
+
+class Way(StrEnum):
+    """What the model is given beside the question."""
+
+    MEMORY = "memory"
+    EVERYTHING = "everything"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOptions:
+    """`llm`, `llm_options`, `embedder`: as in `Config`. `judge`: a model that says whether answers are right, "none":
+    none does. `budget_tokens`: what memory may add to a prompt. `questions`: how many are asked at most, evenly spread
+    over the set; None: all.
+    """
+
+    llm: str
+    llm_options: Mapping[str, object] = field(default_factory=dict[str, object])
+    judge: str = "none"
+    judge_options: Mapping[str, object] = field(default_factory=dict[str, object])
+    embedder: str = "minilm"
+    ways: tuple[Way, ...] = tuple(Way)
+    budget_tokens: int = 2048
+    questions: int | None = None
+    timeout_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        if self.llm == "none":
+            raise InvalidInputError("answers need a language model: name one, for example --llm ollama:qwen3:4b")
+        if not self.ways or self.budget_tokens < 1 or (self.questions is not None and self.questions < 1):
+            raise InvalidInputError("there must be a way, and budget and questions must be at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the model said. `tokens`: of its prompt, as the server counts them, else as our analyser does. `f1`, `exact`
+    0 to 1; `is_right`: the judge's word, None without one. Of an unanswerable question `f1` and `exact` are None, and
+    `is_right` is True when it declined. `left_out`: rows that did not fit into its context.
+    """
+
+    qid: str
+    way: Way
+    category: str
+    text: str
+    tokens: int
+    seconds: float
+    f1: float | None
+    exact: float | None
+    is_right: bool | None
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerMeans:
+    """Means over the answers of one way; None where nothing was to be measured. `declined`: the share of unanswerable
+    questions that were declined. `cut`: how many prompts could not hold all rows.
+    """
+
+    n: int
+    f1: float | None
+    exact: float | None
+    judged_right: float | None
+    declined: float | None
+    tokens: float
+    seconds: float
+    cut: int
+
+
+@dataclass(slots=True)
+class Failures:
+    """Questions that the model failed at, by the kind of error; they are not in the run and will be asked again."""
+
+    by_kind: dict[str, int] = field(default_factory=dict[str, int])
+
+    def note(self, error: BackendError) -> None:
+        """One more of its kind."""
+        self.by_kind[type(error).__name__] = self.by_kind.get(type(error).__name__, 0) + 1
+
+
+def run_answers(
+    dataset: Dataset,
+    options: AnswerOptions,
+    *,
+    known: Iterable[Answer] = (),
+    failures: Failures | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Answer]:
+    """The answers that are not yet `known`, as they come, space by space, in a temporary store.
+
+    A question that the model is too slow for, or answers with something broken, is counted in `failures`; a model that
+    cannot be reached raises `UnavailableError`. Raises `InvalidInputError` when no question has a right answer.
+    """
+    chosen = _chosen(dataset, options.questions)
+    done = {(answer.qid, answer.way) for answer in known}
+    total, failures = len(chosen) * len(options.ways), failures or Failures()
+    count = sum((question.id, way) in done for question in chosen for way in options.ways)
+    asked = frozenset(question.id for question in chosen)
+    with _models(options) as (llm, judge), opened(RetrievalOptions(embedder=options.embedder)) as (mnemic, clock):
+        asking = _Asking(mnemic, clock, llm, judge, options)
+        for space in spaces_of(dataset):
+            wanted = [
+                (question, way)
+                for question in space.questions
+                for way in options.ways
+                if question.id in asked and (question.id, way) not in done
+            ]
+            if any(way is Way.MEMORY for _, way in wanted):
+                for _ in stored(mnemic, space, RetrievalOptions().batch):
+                    pass
+            for question, way in wanted:
+                try:
+                    yield asking.answer(space, question, way)
+                except (TimedOutError, BadReplyError, RateLimitedError) as error:
+                    failures.note(error)
+                count += 1
+                if progress is not None:
+                    progress("ask", count, total)
+
+
+def means_by_way(answers: Iterable[Answer]) -> dict[Way, AnswerMeans]:
+    """The means of each way that has answers, in the order of `Way`."""
+    grouped: dict[Way, list[Answer]] = {}
+    for answer in answers:
+        grouped.setdefault(answer.way, []).append(answer)
+    return {way: _means(grouped[way]) for way in Way if way in grouped}
+
+
+def append_answer(path: Path, answer: Answer) -> None:
+    """Add a row to the run file, so that what is interrupted goes on where it was."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(asdict(answer), ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error}") from error
+
+
+def read_answers(path: Path) -> list[Answer]:
+    """The rows of a run file, none of one that is not there. Raises `InvalidInputError`, naming file and line."""
+    if not path.exists():
+        return []
+    answers: list[Answer] = []
+    for number, row in read_json_lines(path):
+        try:
+            answers.append(_from_row(row))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(f"{path}, line {number}: not a row of a run of answers ({error})") from error
+    return answers
+
+
+class _Asking:
+    """Asks one question at a time."""
+
+    def __init__(
+        self, mnemic: Mnemic, clock: QuestionClock, llm: Llm, judge: Llm | None, options: AnswerOptions
+    ) -> None:
+        self._mnemic, self._clock, self._llm, self._judge, self._options = mnemic, clock, llm, judge, options
+
+    def answer(self, space: Space, question: LabelledQuestion, way: Way) -> Answer:
+        """The model's answer, and what it is worth."""
+        messages, left_out = self._messages(space, question, way)
+        start = time.perf_counter()
+        completion = self._llm.complete(
+            Prompt(messages=messages, max_tokens=_ANSWER_TOKENS, timeout_s=self._options.timeout_s)
+        )
+        seconds = time.perf_counter() - start
+        text = without_thoughts(completion.text).strip()
+        counted = sum(_analyser.token_count(message.content) for message in messages)
+        is_scored = not question.is_unanswerable
+        return Answer(
+            qid=question.id,
+            way=way,
+            category=question.category,
+            text=text,
+            tokens=completion.usage.prompt_tokens or counted,
+            seconds=round(seconds, 3),
+            f1=round(token_f1(text, question.answers), 4) if is_scored else None,
+            exact=float(is_exact(text, question.answers)) if is_scored else None,
+            is_right=self._judged(question, text),
+            left_out=left_out,
+        )
+
+    def _messages(self, space: Space, question: LabelledQuestion, way: Way) -> tuple[tuple[PromptMessage, ...], int]:
+        instruction = _INSTRUCTION["zh" if _HAN.search(question.text) else "en"]
+        if way is Way.MEMORY:
+            with self._clock.at(question.time):
+                scope = Scope(user=space.user)
+                budget = self._options.budget_tokens
+                context = self._mnemic.context(scope, question.text, system=instruction, budget_tokens=budget)
+            return tuple(PromptMessage(message.role, message.content) for message in context.messages), 0
+        asked = PromptMessage(Role.USER, question.text)
+        if way is Way.NOTHING:
+            return (PromptMessage(Role.SYSTEM, instruction), asked), 0
+        room = self._llm.capabilities.context_tokens / TOKENS_A_WORD - _ANSWER_TOKENS
+        room -= _analyser.token_count(instruction) + _analyser.token_count(question.text)
+        lines, left_out = newest_within([_line(row) for row in space.rows], room)
+        return (PromptMessage(Role.SYSTEM, f"{instruction}\n\n" + "\n".join(lines)), asked), left_out
+
+    def _judged(self, question: LabelledQuestion, text: str) -> bool | None:
+        if question.is_unanswerable:
+            return declines(text)
+        if self._judge is None:
+            return None
+        right = " / ".join(question.answers)
+        said = f"Question: {question.text}\nRight answer: {right}\nAnswer to judge: {text}"
+        messages = (PromptMessage(Role.SYSTEM, _JUDGE), PromptMessage(Role.USER, said))
+        prompt = Prompt(messages=messages, schema=_JUDGEMENT, max_tokens=64, timeout_s=self._options.timeout_s)
+        reading = read_item(self._judge.complete(prompt).text, _JUDGEMENT)
+        if not reading.items:
+            raise BadReplyError("the judge's reply is not a judgement")
+        return bool(reading.items[0]["is_right"])
+
+
+@contextmanager
+def _models(options: AnswerOptions) -> Generator[tuple[Llm, Llm | None]]:
+    """The model and the judge, closed at the end."""
+    with ExitStack() as stack:
+        llm = _model(stack, options.llm, options.llm_options)
+        if options.judge == "none":
+            yield llm, None
+        elif options.judge == options.llm and options.judge_options == options.llm_options:
+            yield llm, llm
+        else:
+            yield llm, _model(stack, options.judge, options.judge_options)
+
+
+def _model(stack: ExitStack, name: str, options: Mapping[str, object]) -> Llm:
+    parts = build(Config(store=MEMORY_URL, embedder="none", llm=name, llm_options=options))
+    if parts.llm is None:
+        raise InvalidInputError(f"{name!r} is no language model")
+    stack.callback(parts.llm.close)
+    return parts.llm
+
+
+def newest_within(lines: Sequence[str], room: float) -> tuple[list[str], int]:
+    """The last lines that have room, in order, and how many were left out. `room` in tokens of our analyser."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        room -= _analyser.token_count(line)
+        if room < 0:
+            break
+        kept.append(line)
+    return kept[::-1], len(lines) - len(kept)
+
+
+def _line(row: CorpusRow) -> str:
+    who = row.speaker or row.role or row.title
+    head = ", ".join(part for part in (row.time, who) if part)
+    return f"{head}: {row.text}" if head else row.text
+
+
+def _chosen(dataset: Dataset, most: int | None) -> list[LabelledQuestion]:
+    asked = [question for question in dataset.questions if question.answers or question.is_unanswerable]
+    if not asked:
+        raise InvalidInputError("no question of this set has an answer to compare with (the field answer)")
+    if most is None or most >= len(asked):
+        return asked
+    return [asked[place * len(asked) // most] for place in range(most)]
+
+
+def _means(answers: Sequence[Answer]) -> AnswerMeans:
+    scored = [answer for answer in answers if answer.f1 is not None]
+    return AnswerMeans(
+        n=len(answers),
+        f1=_mean(answer.f1 for answer in scored),
+        exact=_mean(answer.exact for answer in scored),
+        judged_right=_mean(answer.is_right for answer in scored),
+        declined=_mean(answer.is_right for answer in answers if answer.f1 is None),
+        tokens=sum(answer.tokens for answer in answers) / len(answers),
+        seconds=sum(answer.seconds for answer in answers) / len(answers),
+        cut=sum(answer.left_out > 0 for answer in answers),
+    )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [float(value) for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _from_row(row: Mapping[str, object]) -> Answer:
+    names = set(Answer.__dataclass_fields__)
+    if set(row) != names:
+        raise ValueError(f"its fields are not {', '.join(sorted(names))}")
+    answer = Answer(**{**row, "way": Way(str(row["way"]))})  # type: ignore[arg-type]
+    return replace(answer, tokens=int(answer.tokens), seconds=float(answer.seconds))
