@@ -10,7 +10,7 @@ from mnemic.engine.embedding import ItemVectors, put_vectors
 from mnemic.engine.fields import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import TRUST_ORDER, Item, Kind, Memory, Provenance
+from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, Remembered
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 
@@ -26,7 +26,7 @@ class Derived:
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def derived_memory(derived: Derived, sources: Sequence[Item], now: datetime) -> Memory:
+def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetime) -> Memory:
     """The memory: in the partition of its sources (at least one), with the lowest trust among them, the agent that all
     of them share, and the time of the latest; private where a source is. It does not expire. Only one of its own kind
     can say the same: a reflection in the words of a summary is still a reflection.

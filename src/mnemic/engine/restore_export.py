@@ -18,7 +18,7 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
 from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Item, Memory, Message, State
+from mnemic.model.item import Memory, Message, Remembered, State
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -100,7 +100,7 @@ class _Batch:
     """What some records say, ready to be written in one transaction; items with the number of their line."""
 
     facts: list[ProfileEntry] = field(default_factory=list[ProfileEntry])
-    items: list[tuple[int, Item]] = field(default_factory=list[tuple[int, Item]])
+    items: list[tuple[int, Remembered]] = field(default_factory=list[tuple[int, Remembered]])
 
 
 class _Restoring:
@@ -181,7 +181,7 @@ class _Restoring:
                     self._report.known[_kind(item)] += 1
         return new
 
-    def _is_known(self, work: UnitOfWork, item: Item) -> bool:
+    def _is_known(self, work: UnitOfWork, item: Remembered) -> bool:
         """True when it is here, was here and is deleted, or when another says the same in its place."""
         visible = Visibility((item.partition,), self._scope.agent)
         if work.history.of(visible, item.id):
@@ -226,7 +226,7 @@ class _Restoring:
             else:
                 self._report.problems += [f"line {number}: {error}" for number, _ in batch.items]
 
-    def _insert(self, work: UnitOfWork, item: Item, *, is_appended: bool) -> None:
+    def _insert(self, work: UnitOfWork, item: Remembered, *, is_appended: bool) -> None:
         if isinstance(item, Message):
             terms = self._parts.terms(item.name, item.text)
             place = self._position(work, item, is_appended=is_appended)
@@ -247,7 +247,7 @@ class _Restoring:
         self._taken[key].add(place)
         return place
 
-    def _put_vector(self, work: UnitOfWork, item: Item, vectors: Mapping[str, ItemVectors]) -> None:
+    def _put_vector(self, work: UnitOfWork, item: Remembered, vectors: Mapping[str, ItemVectors]) -> None:
         """The vector of a new row, which keeps the time of its last change; by a job where there is none."""
         at = item.updated_at if isinstance(item, Memory) else item.created_at
         ready = [vectors[item.id]] if item.id in vectors else None
@@ -258,21 +258,21 @@ class _Restoring:
         self._report.added.update(kinds)
 
 
-def _order(numbered: tuple[int, Item]) -> tuple[int, str, int]:
+def _order(numbered: tuple[int, Remembered]) -> tuple[int, str, int]:
     """Messages by their place in the conversation, memories as in the file."""
     number, item = numbered
     return (0, item.session, item.position) if isinstance(item, Message) else (1, "", number)
 
 
-def _kind(item: Item) -> str:
+def _kind(item: Remembered) -> str:
     return "message" if isinstance(item, Message) else "memory"
 
 
-def _text(item: Item) -> str:
+def _text(item: Remembered) -> str:
     return message_text(item.name, item.text) if isinstance(item, Message) else memory_text(item)
 
 
-def _keys(item: Item) -> set[tuple[object, ...]]:
+def _keys(item: Remembered) -> set[tuple[object, ...]]:
     """What must be unique in its place."""
     keys: set[tuple[object, ...]] = {(_kind(item), item.partition, item.id)}
     if isinstance(item, Message):

@@ -202,7 +202,9 @@ class Chunk:
         return " > ".join(self.headings)
 
 
-Item = Message | Memory
+Item = Message | Memory | Chunk
+Remembered = Message | Memory
+"""What was said, and what was made of it: all but the passages of documents."""
 
 
 @dataclass(frozen=True, slots=True)
