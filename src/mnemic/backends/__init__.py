@@ -10,6 +10,7 @@ Long texts are stored in the chunks of `chunk_text`.
 
 from mnemic.backends.embedding import Embedder, PortEmbedder
 from mnemic.backends.extras import FACTS, BackendFacts
+from mnemic.backends.injection import ContextConfig, inject_context
 from mnemic.backends.primitive import MemoryBackend, RetrievalResult
 from mnemic.backends.registry import MemoryRegistry
 from mnemic.text.chunking import Chunk, ChunkConfig, chunk_text
@@ -19,10 +20,12 @@ __all__ = [
     "BackendFacts",
     "Chunk",
     "ChunkConfig",
+    "ContextConfig",
     "Embedder",
     "MemoryBackend",
     "MemoryRegistry",
     "PortEmbedder",
     "RetrievalResult",
     "chunk_text",
+    "inject_context",
 ]

@@ -18,6 +18,7 @@ class BackendFacts:
 
     `extra` is the name in `pip install 'mnemic[extra]'`, empty when nothing is needed; `packages` are what it brings.
     `can_use_gpu`: a GPU may make it faster, none is needed. `is_durable`: the data survives the process by itself.
+    `has_cosine_scores`: its scores are cosines, which thresholds on meaning are made for.
     `quality` and `speed` are words for what was measured (benchmarks/results/memory-backends.md holds the numbers).
     """
 
@@ -27,6 +28,7 @@ class BackendFacts:
     is_durable: bool = False
     quality: str = ""
     speed: str = ""
+    has_cosine_scores: bool = False
 
     @property
     def install_line(self) -> str:
@@ -38,7 +40,12 @@ FACTS: dict[str, BackendFacts] = {
     "sqlite": BackendFacts(is_durable=True, quality="very good", speed="fast"),
     "bm25": BackendFacts(quality="fair", speed="fast"),
     "faiss": BackendFacts(
-        extra="memory-faiss", packages=("faiss-cpu",), can_use_gpu=True, quality="good", speed="moderate"
+        extra="memory-faiss",
+        packages=("faiss-cpu",),
+        can_use_gpu=True,
+        quality="good",
+        speed="moderate",
+        has_cosine_scores=True,
     ),
     "colbert": BackendFacts(
         extra="memory-colbert",

@@ -1,0 +1,142 @@
+"""Context injection: what a memory backend finds for a question, put in front of the model with its sources.
+
+Answers for which passages go in and how much of them. For scopes, trust, profile and history take `Mnemic.context`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from mnemic.backends.messages import with_system_text
+from mnemic.backends.primitive import MIN_SCORE, TOP_K, MemoryBackend, RetrievalResult
+from mnemic.errors import InvalidInputError
+from mnemic.text.analyser import Analyser
+from mnemic.text.shortening import cut_at_sentence, cut_at_word
+from mnemic.text.source_tags import clean_passage, sourced_block
+
+MAX_CONTEXT_TOKENS = 2048
+TOKEN_CHARACTERS = 64
+"""Longer than any word: where words are longer on average, every so many characters count as a token, so that a text
+without blanks cannot flood a prompt as "one word".
+"""
+
+Message = TypeVar("Message")
+TokenCount = Callable[[str], int]
+_analyser = Analyser()
+
+
+class DefaultScore(float):
+    """A lowest score that nobody asked for: it counts where scores are cosines, and nowhere else."""
+
+    __slots__ = ()
+
+
+MIN_COSINE = DefaultScore(0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextConfig:
+    """What `inject_context` takes.
+
+    `top_k`: results that are asked for. `min_score`: results below it are dropped, those at it are kept; it is on the
+    scale of the backend. The default, 0.1, is meant for cosines and drops nothing on another scale; a score that is
+    said counts on every scale. `max_context_tokens`: of the passages together, as `Analyser.token_count` counts them
+    (words between blanks) or `token_count`, for a model's own tokenizer; preamble and source tags come on top. Raises
+    `InvalidInputError` for a number that cannot be.
+    """
+
+    enabled: bool = True
+    top_k: int = TOP_K
+    min_score: float = MIN_COSINE
+    max_context_tokens: int = MAX_CONTEXT_TOKENS
+    token_count: TokenCount | None = None
+
+    def __post_init__(self) -> None:
+        _check_whole("top_k", self.top_k, 1)
+        _check_whole("max_context_tokens", self.max_context_tokens, 0)
+        _check_number("min_score", self.min_score)
+
+
+def inject_context(
+    query: str, messages: Sequence[Message], backend: MemoryBackend, *, config: ContextConfig | None = None
+) -> list[Message]:
+    """A new list of the messages with what the backend finds for the query in a system message before them.
+
+    The text opens with a fixed preamble; then come the passages, best first, each as `[Source: <source>] <text>`,
+    parted by blank lines. It is joined to a copy of the system message where the list has one. Whole passages go in:
+    one that does not fit in the tokens that are left is passed over, and smaller ones may follow; one that is larger
+    than the whole budget is cut at a sentence and marked with " […]". Orders to the model and forged tags in stored
+    texts are taken out. When nothing is found, or with `enabled` off, the list holds the messages and nothing else.
+
+    Messages are mappings or objects with `role` and `content`. Neither the list nor a message in it is changed; what
+    needs no change is in the answer as it is. Raises what the backend raises, and `InvalidInputError` for something
+    else than messages.
+    """
+    config = config or ContextConfig()
+    if isinstance(messages, str | bytes):
+        raise InvalidInputError("messages must be a list of messages, not a text")
+    if not config.enabled:
+        return list(messages)
+    block = sourced_block(_Passages(config).chosen(_found(query, backend, config)))
+    return with_system_text(messages, block) if block else list(messages)
+
+
+def _found(query: str, backend: MemoryBackend, config: ContextConfig) -> list[RetrievalResult]:
+    """The results that reach the lowest score, best first. Below its own default a backend is told the score."""
+    least = config.min_score
+    if isinstance(least, DefaultScore) and not backend.facts.has_cosine_scores:
+        least = MIN_SCORE
+    options = {"min_score": least} if least < MIN_SCORE else {}
+    results = backend.retrieve(query, top_k=config.top_k, **options)
+    return [result for result in results[: config.top_k] if result.score >= least]
+
+
+class _Passages:
+    """Spends the budget of tokens on passages."""
+
+    def __init__(self, config: ContextConfig) -> None:
+        self._count = config.token_count or _tokens
+        self._budget = self._left = config.max_context_tokens
+
+    def chosen(self, results: Sequence[RetrievalResult]) -> Iterator[tuple[str, str]]:
+        """Source and text of those that go in."""
+        for result in results:
+            text = self._fitted(result.content)
+            if text:
+                self._left -= self._count(text)
+                yield result.source or "", text
+
+    def _fitted(self, content: str) -> str:
+        """The text as it goes in; "" for one that has no room."""
+        most = self._budget * TOKEN_CHARACTERS
+        text = clean_passage(content[:most])
+        if len(content) <= most:
+            if self._fits(text):
+                return text
+            if self._count(text) <= self._budget:
+                return ""
+        cut = cut_at_sentence(text, self._fits)
+        if not cut and self._left == self._budget:
+            cut = cut_at_word(text, self._fits)
+        cut = clean_passage(cut)  # what made a passage harmless may have stood behind the cut
+        return cut if self._fits(cut) else ""
+
+    def _fits(self, text: str) -> bool:
+        return self._count(text) <= self._left
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInputError(f"{name} must be a whole number from {least}, not {value!r}")
+
+
+def _check_number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise InvalidInputError(f"{name} must be a number, not {value!r}")
+
+
+def _tokens(text: str) -> int:
+    return max(_analyser.token_count(text), -(-len(text) // TOKEN_CHARACTERS))
