@@ -17,6 +17,9 @@ from psycopg import sql
 from mnemic.adapters.stores.postgres import PostgresStore
 
 TABLES = (
+    "chunks",
+    "document_texts",
+    "documents",
     "vectors",
     "spaces",
     "messages",
@@ -27,6 +30,8 @@ TABLES = (
     "profiles",
     "cursors",
     "schedules",
+    "api_keys",
+    "audit",
     "partitions",
 )
 MakePostgres = Callable[..., PostgresStore]

@@ -16,15 +16,18 @@ class Documents(Protocol):
     """Files that were read, and their passages."""
 
     def put(self, documents: Sequence[Document]) -> None:
-        """Insert each, or replace the row with its id and partition (never its text and chunks). Raises `ConflictError`
-        when another document that is not erased has its source in its partition and private agent.
+        """Insert each, or replace the row with its id and partition (never its text and chunks, nor what counts these).
+        Advances no version. Raises `ConflictError` when another document that is not erased has its source in its
+        partition and private agent, when it was erased itself, and when it was another agent's; `InvalidInputError` for
+        the status ERASED and for a source with the character U+0000.
         """
         ...
 
     def fill(self, document: Document, text: str, chunks: Sequence[tuple[Chunk, Terms]]) -> None:
         """Put the document, its text and its chunks in the place of those it had, all at once: chunks that it had are
         erased with their vectors. `characters` and `chunks` are counted here. Advances the partition's version.
-        Raises `ConflictError` as `put`, and when the id of a chunk is taken in the partition.
+        Raises the errors of `put`; `ConflictError` when the id of a chunk is taken in the partition, also by an erased
+        one; `InvalidInputError` for chunks of another document, partition or agent, and when two have one index.
         """
         ...
 
@@ -49,7 +52,7 @@ class Documents(Protocol):
         ...
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
-        """Remove text, chunks, vectors, title, source, reason and metadata of documents and leave tombstones; advances
-        the partition's version when there were any. Returns how many there were.
+        """Remove text, chunks, vectors, title, source, reason, digest, pages, headings and metadata of documents and
+        leave tombstones; advances the partition's version when there were any. Returns how many there were.
         """
         ...

@@ -24,6 +24,7 @@ from mnemic.testing.samples import (
     a_vector,
     add_memories,
     add_vectors,
+    counted,
     terms,
     version_of,
 )
@@ -250,7 +251,7 @@ class MemoriesContract:
         )
         with store.read() as work:
             assert work.memories.list(ANNA.visibility, a_query(states=(State.ERASED,))) == [tombstone]
-            assert work.partitions.count([HERS]) == {"messages": 0, "memories": 0, "vectors": 0}
+            assert work.partitions.count([HERS]) == counted()
 
     def test_an_erased_memory_has_no_terms_and_no_text_to_analyse(self, store: Store):
         add_memories(store, FULL)

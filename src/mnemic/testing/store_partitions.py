@@ -30,6 +30,7 @@ from mnemic.testing.samples import (
     add_messages,
     add_vectors,
     an_entry,
+    counted,
     terms,
     unit,
     version_of,
@@ -230,13 +231,13 @@ class PartitionsContract:
             work.memories.erase(HERS, [gone.id], NOW)
             work.messages.erase(HERS, [message.id])
         with store.read() as work:
-            assert work.partitions.count([HERS]) == {"messages": 1, "memories": 1, "vectors": 2}
+            assert work.partitions.count([HERS]) == counted(messages=1, memories=1, vectors=2)
 
     def test_count_counts_only_the_partitions_named(self, store: Store):
         add_memories(store, a_memory(), a_memory(partition=BERT.partition(Level.USER)))
         with store.read() as work:
             assert work.partitions.count([BERT.partition(Level.USER)])["memories"] == 1
-            assert work.partitions.count([]) == {"messages": 0, "memories": 0, "vectors": 0}
+            assert work.partitions.count([]) == counted()
 
     def test_all_names_every_partition_ever_written_in_order(self, store: Store):
         written = [Partition("b", Level.USER, "y"), Partition("a", Level.USER, "z"), ANNA.partition(Level.ORG)]

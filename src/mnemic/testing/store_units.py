@@ -29,6 +29,7 @@ from mnemic.testing.samples import (
     add_memories,
     add_messages,
     an_entry,
+    counted,
     terms,
     version_of,
 )
@@ -69,7 +70,7 @@ class UnitsContract:
         stop_after(store, write)
         with store.read() as work:
             assert work.memories.list(ANNA.visibility, a_query()) == [memory]
-            assert work.partitions.count([HERS]) == {"messages": 0, "memories": 1, "vectors": 0}
+            assert work.partitions.count([HERS]) == counted(memories=1)
             assert work.partitions.all() == [HERS]
             assert work.partitions.versions([HERS]) == {HERS: 1}
             assert work.jobs.list(None, [a_job().state], 9) == []
@@ -218,7 +219,7 @@ class DurableContract:
         assert texts(again) == ["coffee"]
         assert version_of(again) == before
         with again.read() as work:
-            assert work.partitions.count([HERS]) == {"messages": 1, "memories": 1, "vectors": 1}
+            assert work.partitions.count([HERS]) == counted(messages=1, memories=1, vectors=1)
             assert len(work.jobs.list(None, [a_job().state], 9)) == 1
             assert len(work.history.of(ANNA.visibility, "m1")) == 1
             assert len(work.profiles.of(HERS)) == 1

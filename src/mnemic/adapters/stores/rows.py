@@ -14,8 +14,10 @@ from typing import Any
 
 from mnemic.model.clocktime import from_microseconds, to_microseconds
 from mnemic.model.conversation import Conversation
+from mnemic.model.document import Document, DocumentStatus
+from mnemic.model.document_text import Heading
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Kind, Memory, Message, Provenance, Role, State, Trust
+from mnemic.model.item import Chunk, Kind, Memory, Message, Provenance, Role, State, Trust
 from mnemic.model.job import Job, JobState
 from mnemic.model.llm import Usage
 from mnemic.model.scope import Level, Partition
@@ -173,6 +175,96 @@ def to_memory(row: Row, categories: Sequence[str]) -> Memory:
         provenance=tuple(Provenance(**entry) for entry in json.loads(row[28])),
         metadata=json.loads(row[29]),
         faded=row[30],
+    )
+
+
+def document_columns(document: Document, pid: int) -> Mapping[str, object]:
+    """The columns of a document but for what counts its text and chunks."""
+    return {
+        "pid": pid,
+        "org": document.partition.org,
+        "id": document.id,
+        "private_agent": document.private_agent or "",
+        "source": document.source,
+        "title": document.title,
+        "media_type": document.media_type,
+        "status": document.status.value,
+        "reason": document.reason,
+        "sha256": document.sha256,
+        "created_at": to_microseconds(document.created_at),
+        "updated_at": to_microseconds(document.updated_at),
+        "pages": dumps(document.pages),
+        "headings": dumps([(heading.offset, heading.level, heading.title) for heading in document.headings]),
+        "metadata": dumps(dict(document.metadata)),
+    }
+
+
+def to_document(row: Row) -> Document:
+    """The document of a row selected by `documents.sql`."""
+    return Document(
+        partition=partition_of(*row[:3]),
+        id=row[3],
+        private_agent=row[4] or None,
+        source=row[5],
+        title=row[6],
+        media_type=row[7],
+        status=DocumentStatus(row[8]),
+        reason=row[9],
+        sha256=row[10],
+        created_at=from_microseconds(row[11]),
+        updated_at=from_microseconds(row[12]),
+        pages=tuple(json.loads(row[13])),
+        headings=tuple(Heading(*heading) for heading in json.loads(row[14])),
+        characters=row[15],
+        chunks=row[16],
+        metadata=json.loads(row[17]),
+    )
+
+
+def chunk_columns(chunk: Chunk, terms: Terms, pid: int, changed: int) -> Mapping[str, object]:
+    """The columns of a chunk; its title, source and agent are those of its document."""
+    return {
+        "pid": pid,
+        "org": chunk.partition.org,
+        "id": chunk.id,
+        "changed": changed,
+        "document_id": chunk.document_id,
+        "chunk_index": chunk.index,
+        "page_number": chunk.page,
+        "span_start": chunk.start,
+        "span_end": chunk.end,
+        "token_count": chunk.token_count,
+        "headings": dumps(chunk.headings),
+        "text": chunk.text,
+        "trust": chunk.trust.value,
+        "state": chunk.state.value,
+        "created_at": to_microseconds(chunk.created_at),
+        "observed_at": to_microseconds(chunk.observed_at),
+        "analyser": terms.analyser,
+        "terms": terms.terms,
+    }
+
+
+def to_chunk(row: Row) -> Chunk:
+    """The chunk of a row selected by `documents.sql`."""
+    return Chunk(
+        partition=partition_of(*row[:3]),
+        id=row[3],
+        document_id=row[4],
+        index=row[5],
+        start=row[6],
+        end=row[7],
+        text=row[8],
+        token_count=row[9],
+        title=row[10],
+        source=row[11],
+        created_at=from_microseconds(row[12]),
+        observed_at=from_microseconds(row[13]),
+        page=row[14],
+        headings=tuple(json.loads(row[15])),
+        private_agent=row[16] or None,
+        state=State(row[17]),
+        trust=Trust(row[18]),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 from mnemic.adapters.stores.memory.tables import Row
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import ConflictError, InvalidInputError
-from mnemic.model.candidates import MESSAGE
+from mnemic.model.candidates import DOCUMENT, MESSAGE
 from mnemic.model.change import Change
 from mnemic.model.clocktime import to_microseconds
+from mnemic.model.document import DocumentStatus
 from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Item, Memory, Message, State
+from mnemic.model.item import Chunk, Item, Memory, Message, State
 from mnemic.model.job import Job, JobState
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
+
+_ORDER: Mapping[type[Item], int] = {Message: 0, Memory: 1, Chunk: 2}
 
 
 class MemoryPartitions:
@@ -34,9 +37,9 @@ class MemoryPartitions:
 
     def changes(self, partition: Partition, since: int, reading: Reading) -> Iterator[Change | StaleTerms]:
         tables = self._transaction.tables
-        rows: list[Row[Item]] = [*tables.messages.values(), *tables.memories.values()]  # pyright: ignore[reportAssignmentType] -- a row is read-only, hence covariant
+        rows: list[Row[Item]] = [*tables.messages.values(), *tables.memories.values(), *tables.chunks.values()]  # pyright: ignore[reportAssignmentType] -- a row is read-only, hence covariant
         rows = [row for row in rows if row.item.partition == partition and row.changed > since]
-        for row in sorted(rows, key=lambda row: (row.changed, isinstance(row.item, Memory), row.number)):
+        for row in sorted(rows, key=lambda row: (row.changed, _ORDER[type(row.item)], row.number)):
             yield self._change(row, reading)
 
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
@@ -44,6 +47,10 @@ class MemoryPartitions:
         return {
             "messages": sum(p in partitions and r.item.state != State.ERASED for (p, _), r in tables.messages.items()),
             "memories": sum(p in partitions and r.item.state != State.ERASED for (p, _), r in tables.memories.items()),
+            "documents": sum(
+                p in partitions and d.status != DocumentStatus.ERASED for (p, _), d in tables.documents.items()
+            ),
+            "chunks": sum(p in partitions and r.item.state != State.ERASED for (p, _), r in tables.chunks.items()),
             "vectors": sum(key[0] in partitions for key in tables.vectors),
         }
 
@@ -54,14 +61,30 @@ class MemoryPartitions:
         item = row.item
         if item.state == State.ERASED:
             return Change(item_id=item.id, is_gone=True)
+        change = self._of_chunk(item) if isinstance(item, Chunk) else self._of(item)
         key = (item.partition, item.id, MAIN_VIEW, reading.space or "")
+        vector = self._transaction.tables.vectors.get(key)
+        change = replace(change, terms=row.terms.terms, vector=vector)
+        return change if row.terms.analyser == reading.analyser else StaleTerms(change, item.text)
+
+    def _of_chunk(self, chunk: Chunk) -> Change:
+        return Change(
+            item_id=chunk.id,
+            kind=DOCUMENT,
+            is_active=chunk.state == State.ACTIVE,
+            private_agent=chunk.private_agent,
+            observed_at=to_microseconds(chunk.observed_at),
+            session=chunk.document_id,
+            position=chunk.index + 1,
+            role=DOCUMENT,
+        )
+
+    def _of(self, item: Message | Memory) -> Change:
         is_message = isinstance(item, Message)
-        change = Change(
+        return Change(
             item_id=item.id,
             kind=MESSAGE if is_message else item.kind.value,
             is_active=item.state == State.ACTIVE,
-            terms=row.terms.terms,
-            vector=self._transaction.tables.vectors.get(key),
             private_agent=item.private_agent,
             importance=0.5 if is_message else item.importance,
             observed_at=to_microseconds(item.observed_at),
@@ -72,7 +95,6 @@ class MemoryPartitions:
             role=item.role.value if is_message else "",
             is_question=is_message and item.text.rstrip("\t\n\r ").endswith(("?", "？", "؟")),
         )
-        return change if row.terms.analyser == reading.analyser else StaleTerms(change, item.text)
 
 
 class MemoryVectors:
@@ -100,6 +122,7 @@ class MemoryVectors:
         tables = self._transaction.tables
         items: list[Item] = [row.item for row in tables.memories.values()]
         items += [row.item for row in tables.messages.values()]
+        items += [row.item for row in tables.chunks.values()]
         return [
             (item.id, item.text)
             for item in sorted(items, key=lambda item: item.id)
@@ -115,12 +138,14 @@ class MemoryVectors:
 
     def _put(self, partition: Partition, row: VectorRow, at: datetime) -> int:
         tables, key = self._transaction.writable, (partition, row.item_id)
-        memory, message = tables.memories.get(key), tables.messages.get(key)
+        memory, message, chunk = tables.memories.get(key), tables.messages.get(key), tables.chunks.get(key)
         if memory is not None and memory.item.state != State.ERASED:
             changed = self._transaction.changed(partition)
             tables.memories[key] = replace(memory, item=replace(memory.item, updated_at=at), changed=changed)
         elif message is not None and message.item.state != State.ERASED:
             tables.messages[key] = replace(message, changed=self._transaction.changed(partition))
+        elif chunk is not None and chunk.item.state != State.ERASED:
+            tables.chunks[key] = replace(chunk, changed=self._transaction.changed(partition))
         else:
             return 0
         vector = row.vector.astype(np.float32)
@@ -226,8 +251,10 @@ class MemoryHistory:
         return count
 
     def _private_agent(self, entry: HistoryEntry) -> str | None:
-        row = self._transaction.tables.memories.get((entry.partition, entry.item_id))
-        return None if row is None else row.item.private_agent
+        tables, key = self._transaction.tables, (entry.partition, entry.item_id)
+        document = tables.documents.get(key)
+        item = tables.memories[key].item if key in tables.memories else document
+        return None if item is None else item.private_agent
 
 
 def _is_runnable(job: Job, now: datetime) -> bool:

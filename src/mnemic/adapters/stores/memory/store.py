@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from mnemic.adapters.stores.memory.conversations import MemoryConversations, MemoryUpkeep
+from mnemic.adapters.stores.memory.documents import MemoryDocuments
 from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
 from mnemic.adapters.stores.memory.profiles import MemoryProfiles
 from mnemic.adapters.stores.memory.records import MemoryHistory, MemoryJobs, MemoryPartitions, MemoryVectors
@@ -26,6 +27,7 @@ class MemoryUnitOfWork:
         self.conversations = MemoryConversations(transaction)
         self.upkeep = MemoryUpkeep(transaction)
         self.memories = MemoryMemories(transaction)
+        self.documents = MemoryDocuments(transaction)
         self.vectors = MemoryVectors(transaction)
         self.jobs = MemoryJobs(transaction)
         self.history = MemoryHistory(transaction)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.model.conversation import Conversation
+from mnemic.model.document import Document
 from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Item, Memory, Message
+from mnemic.model.item import Chunk, Item, Memory, Message
 from mnemic.model.job import Job
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.scope import Partition
@@ -39,6 +40,9 @@ class Tables:
     conversations: dict[Key, Conversation] = field(default_factory=dict[Key, Conversation])
     messages: dict[Key, Row[Message]] = field(default_factory=dict[Key, Row[Message]])
     memories: dict[Key, Row[Memory]] = field(default_factory=dict[Key, Row[Memory]])
+    documents: dict[Key, Document] = field(default_factory=dict[Key, Document])
+    texts: dict[Key, str] = field(default_factory=dict[Key, str])
+    chunks: dict[Key, Row[Chunk]] = field(default_factory=dict[Key, Row[Chunk]])
     vectors: dict[tuple[Partition, str, str, str], NDArray[np.float32]] = field(
         default_factory=dict[tuple[Partition, str, str, str], NDArray[np.float32]]
     )
@@ -56,6 +60,9 @@ class Tables:
             self.conversations.copy(),
             self.messages.copy(),
             self.memories.copy(),
+            self.documents.copy(),
+            self.texts.copy(),
+            self.chunks.copy(),
             self.vectors.copy(),
             self.spaces.copy(),
             self.jobs.copy(),

@@ -14,7 +14,7 @@ class Transaction:
         self._tables = tables
         self._is_writing = is_writing
         self._advanced: set[Partition] = set()
-        self._number = len(tables.messages) + len(tables.memories)
+        self._number = len(tables.messages) + len(tables.memories) + len(tables.chunks)
 
     @property
     def tables(self) -> Tables:

@@ -33,7 +33,7 @@ class PostgresPartitions:
 
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
         row = self._session.run(self._sql["count"], {"pids": self._session.pids(partitions)}).fetchone()
-        return dict(zip(("messages", "memories", "vectors"), row or (), strict=True))
+        return dict(zip(("messages", "memories", "documents", "chunks", "vectors"), row or (), strict=True))
 
     def all(self) -> list[Partition]:
         return [partition_of(*row) for row in self._session.run(self._sql["all"])]

@@ -20,6 +20,7 @@ from mnemic.model.scope import Partition
 
 Parameters = Mapping[str, object]
 _STREAMED_ROWS = 1000
+_ROWS_AT_ONCE = 2000
 _DOING = "reading or writing rows"
 
 
@@ -65,6 +66,13 @@ class Session:
             cursor.executemany(query(sql), rows, returning=True)
             return [result.fetchone() is not None for result in cursor.results()]
 
+    def write_many(self, sql: str, rows: Sequence[Parameters]) -> None:
+        """Execute a statement over arrays, one of each column, for all rows: some thousand in each journey."""
+        self.check_writing()
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            part = rows[start : start + _ROWS_AT_ONCE]
+            self.run(sql, {name: [row[name] for row in part] for name in part[0]})
+
     def check_writing(self) -> None:
         """Raises `UnsupportedError` in a transaction that only reads."""
         if not self._is_writing:
@@ -84,6 +92,10 @@ class Session:
         if unknown:
             self.versions(unknown)
         return [self._pids[partition] for partition in partitions if partition in self._pids]
+
+    def listed(self, values: Sequence[str]) -> list[str]:
+        """A parameter for `ANY`."""
+        return [*values]
 
     def versions(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """The versions of those that exist."""

@@ -16,6 +16,7 @@ from psycopg.pq import TransactionStatus
 
 from mnemic.adapters.stores.postgres.connections import Connections, Row, Target, query
 from mnemic.adapters.stores.postgres.conversations import PostgresConversations
+from mnemic.adapters.stores.postgres.documents import PostgresDocuments
 from mnemic.adapters.stores.postgres.failures import translated_errors
 from mnemic.adapters.stores.postgres.history import PostgresHistory
 from mnemic.adapters.stores.postgres.jobs import PostgresJobs
@@ -42,6 +43,7 @@ class PostgresUnitOfWork:
         self.conversations = PostgresConversations(session)
         self.upkeep = PostgresUpkeep(session)
         self.memories = PostgresMemories(session)
+        self.documents = PostgresDocuments(session)
         self.vectors = PostgresVectors(session)
         self.jobs = PostgresJobs(session)
         self.history = PostgresHistory(session)

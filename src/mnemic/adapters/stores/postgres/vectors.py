@@ -72,11 +72,11 @@ class PostgresVectors:
             )
 
     def _touched(self, pid: int, changed: int, ids: Sequence[str], at: datetime) -> set[str]:
-        """Mark the items that exist as changed: memories, and of the rest messages."""
+        """Mark the items that exist as changed: memories, of the rest messages, and of the rest chunks."""
         present: set[str] = set()
-        for statement in ("touch_memory", "touch_message"):
+        for statement in ("touch_memories", "touch_messages", "touch_chunks"):
             left = [i for i in dict.fromkeys(ids) if i not in present]
-            keys = [{"pid": pid, "changed": changed, "item_id": i, "at": to_microseconds(at)} for i in left]
-            found = self._session.write_each(self._sql[statement], keys)
-            present.update(i for i, is_there in zip(left, found, strict=True) if is_there)
+            key = {"pid": pid, "changed": changed, "ids": left, "at": to_microseconds(at)}
+            if left:
+                present.update(row[0] for row in self._session.write(self._sql[statement], key))
         return present

@@ -13,7 +13,7 @@ from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.store import Reading, StaleTerms
 
-_CHANGED = -1  # the last column of both change queries
+_CHANGED = -1  # the last column of every change query
 
 
 class SqlitePartitions:
@@ -38,12 +38,13 @@ class SqlitePartitions:
         key = {"pid": pid, "since": since, "space": reading.space, "analyser": reading.analyser}
         messages: Iterable[Row] = self._session.run(self._sql["changed_messages"], key)
         memories: Iterable[Row] = self._session.run(self._sql["changed_memories"], key)
-        for row in heapq.merge(messages, memories, key=lambda row: row[_CHANGED]):
+        chunks: Iterable[Row] = self._session.run(self._sql["changed_chunks"], key)
+        for row in heapq.merge(messages, memories, chunks, key=lambda row: row[_CHANGED]):
             yield to_change(row, reading.analyser)
 
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
         row = self._session.run(self._sql["count"], {"pids": self._session.pids(partitions)}).fetchone()
-        return dict(zip(("messages", "memories", "vectors"), row, strict=True))
+        return dict(zip(("messages", "memories", "documents", "chunks", "vectors"), row, strict=True))
 
     def all(self) -> list[Partition]:
         return [partition_of(*row) for row in self._session.run(self._sql["all"])]

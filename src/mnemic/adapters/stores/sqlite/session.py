@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 
 from mnemic.adapters.stores.sqlite.statements import statements
@@ -64,6 +64,18 @@ class Session:
         self.check_writing()
         return self.run(sql, parameters)
 
+    def write_each(self, sql: str, rows: Sequence[Parameters]) -> list[bool]:
+        """Execute a statement for each row: whether it wrote one."""
+        return [self.write(sql, row).rowcount == 1 for row in rows]
+
+    def write_many(self, sql: str, rows: Sequence[Parameters]) -> None:
+        """Execute a statement for all rows in one call."""
+        self.check_writing()
+        try:
+            self._connection.executemany(sql, rows)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise _translated(error, "writing rows") from error
+
     def check_writing(self) -> None:
         """Raises `UnsupportedError` in a transaction that only reads."""
         if not self._is_writing:
@@ -83,6 +95,14 @@ class Session:
         """The numbers of those that exist, as a JSON list for `json_each`."""
         found = (self.pid(partition) for partition in partitions)
         return json.dumps([pid for pid in found if pid is not None])
+
+    def listed(self, values: Sequence[str]) -> str:
+        """A parameter for `json_each`. That ends each value at a character U+0000."""
+        return json.dumps(list(values), ensure_ascii=False)
+
+    def lock(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The numbers of these partitions, made now if they are new; one writer at a time has all of the file."""
+        return {partition: self.writable_pid(partition) for partition in sorted(set(partitions))}
 
     def writable_pid(self, partition: Partition) -> int:
         """The number of a partition, made now if it is new."""

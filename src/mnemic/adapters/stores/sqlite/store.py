@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from mnemic.adapters.stores.sqlite.conversations import SqliteConversations
+from mnemic.adapters.stores.sqlite.documents import SqliteDocuments
 from mnemic.adapters.stores.sqlite.history import SqliteHistory
 from mnemic.adapters.stores.sqlite.jobs import SqliteJobs
 from mnemic.adapters.stores.sqlite.memories import SqliteMemories
@@ -39,6 +40,7 @@ class SqliteUnitOfWork:
         self.conversations = SqliteConversations(session)
         self.upkeep = SqliteUpkeep(session)
         self.memories = SqliteMemories(session)
+        self.documents = SqliteDocuments(session)
         self.vectors = SqliteVectors(session)
         self.jobs = SqliteJobs(session)
         self.history = SqliteHistory(session)

@@ -31,7 +31,22 @@ class SqliteVectors:
         if not rows or self._session.pid(partition) is None:
             return 0
         pid, changed = self._session.changed(partition)
-        return sum(self._put(pid, changed, row, at) for row in rows)
+        present = self._touched(pid, changed, [row.item_id for row in rows], at)
+        columns = [
+            {
+                "pid": pid,
+                "item_id": row.item_id,
+                "view": row.view,
+                "space": row.space,
+                "vector": to_blob(row.vector),
+            }
+            for row in rows
+            if row.item_id in present
+        ]
+        if columns:
+            self._session.advance(pid)
+            self._session.write_many(self._sql["put"], columns)
+        return len(columns)
 
     def get(self, partition: Partition, ids: Sequence[str], view: str, space: str) -> dict[str, NDArray[np.float32]]:
         key = {"pid": self._session.pid(partition), "ids": dumps(list(ids)), "view": view, "space": space}
@@ -53,11 +68,12 @@ class SqliteVectors:
                 f"a vector of {dims} dimensions cannot be kept in space {space}, whose vectors have {row[0]}"
             )
 
-    def _put(self, pid: int, changed: int, row: VectorRow, at: datetime) -> int:
-        key = {"pid": pid, "changed": changed, "item_id": row.item_id, "at": to_microseconds(at)}
-        if not any(self._session.write(self._sql[name], key).rowcount for name in ("touch_memory", "touch_message")):
-            return 0
-        columns = {"pid": pid, "item_id": row.item_id, "view": row.view, "space": row.space}
-        self._session.advance(pid)
-        self._session.write(self._sql["put"], {**columns, "vector": to_blob(row.vector)})
-        return 1
+    def _touched(self, pid: int, changed: int, ids: Sequence[str], at: datetime) -> set[str]:
+        """Mark the items that exist as changed: memories, of the rest messages, and of the rest chunks."""
+        present: set[str] = set()
+        for statement in ("touch_memories", "touch_messages", "touch_chunks"):
+            left = [i for i in dict.fromkeys(ids) if i not in present]
+            key = {"pid": pid, "changed": changed, "ids": dumps(left), "at": to_microseconds(at)}
+            if left:
+                present.update(row[0] for row in self._session.write(self._sql[statement], key))
+        return present

@@ -10,6 +10,10 @@ WHERE h.pid = ANY(%(pids)s::bigint[]) AND h.item_id = %(item_id)s
         SELECT 1 FROM memories AS m
         WHERE m.pid = h.pid AND m.id = h.item_id AND m.private_agent NOT IN ('', %(agent)s)
     )
+    AND NOT EXISTS (
+        SELECT 1 FROM documents AS d
+        WHERE d.pid = h.pid AND d.id = h.item_id AND d.private_agent NOT IN ('', %(agent)s)
+    )
 ORDER BY h.seq;
 -- name: scrub
 UPDATE history SET before = '{}', after = '{}', reason = ''

@@ -36,9 +36,19 @@ SELECT m.id, m.state, m.kind, m.analyser, m.terms,
 FROM memories AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = %(space)s
 WHERE m.pid = %(pid)s AND m.changed > %(since)s
+UNION ALL
+SELECT c.id, c.state, 'document', c.analyser, c.terms,
+    CASE WHEN c.analyser = %(analyser)s THEN '' ELSE c.text END,
+    v.vector::text, d.private_agent, 0.5, c.observed_at, NULL, c.document_id, c.chunk_index + 1,
+    '', 'document', false, c.changed, 2, c.seq
+FROM chunks AS c JOIN documents AS d ON d.pid = c.pid AND d.id = c.document_id
+LEFT JOIN vectors AS v ON v.pid = c.pid AND v.item_id = c.id AND v.view = 'item' AND v.space = %(space)s
+WHERE c.pid = %(pid)s AND c.changed > %(since)s
 ORDER BY changed, class, seq;
 -- name: count
 SELECT
     (SELECT count(*) FROM messages WHERE pid = ANY(%(pids)s::bigint[]) AND state != 'erased'),
     (SELECT count(*) FROM memories WHERE pid = ANY(%(pids)s::bigint[]) AND state != 'erased'),
+    (SELECT count(*) FROM documents WHERE pid = ANY(%(pids)s::bigint[]) AND status != 'erased'),
+    (SELECT count(*) FROM chunks WHERE pid = ANY(%(pids)s::bigint[]) AND state != 'erased'),
     (SELECT count(*) FROM vectors WHERE pid = ANY(%(pids)s::bigint[]));

@@ -2,12 +2,18 @@
 INSERT INTO spaces (space, dims) VALUES (%(space)s, %(dims)s) ON CONFLICT DO NOTHING;
 -- name: dims
 SELECT dims FROM spaces WHERE space = %(space)s;
--- name: touch_memory
+-- name: touch_memories
 UPDATE memories SET updated_at = %(at)s, changed = %(changed)s
-WHERE pid = %(pid)s AND id = %(item_id)s AND state != 'erased'
-RETURNING 1;
--- name: touch_message
-UPDATE messages SET changed = %(changed)s WHERE pid = %(pid)s AND id = %(item_id)s AND state != 'erased' RETURNING 1;
+WHERE pid = %(pid)s AND id = ANY(%(ids)s::text[]) AND state != 'erased'
+RETURNING id;
+-- name: touch_messages
+UPDATE messages SET changed = %(changed)s
+WHERE pid = %(pid)s AND id = ANY(%(ids)s::text[]) AND state != 'erased'
+RETURNING id;
+-- name: touch_chunks
+UPDATE chunks SET changed = %(changed)s
+WHERE pid = %(pid)s AND id = ANY(%(ids)s::text[]) AND state != 'erased'
+RETURNING id;
 -- name: put
 INSERT INTO vectors (pid, org, item_id, view, space, vector)
 VALUES (%(pid)s, %(org)s, %(item_id)s, %(view)s, %(space)s, %(vector)s::vector)
@@ -21,6 +27,8 @@ SELECT id, text FROM (
     SELECT pid, id, text FROM memories WHERE pid = %(pid)s AND state != 'erased'
     UNION ALL
     SELECT pid, id, text FROM messages WHERE pid = %(pid)s AND state != 'erased'
+    UNION ALL
+    SELECT pid, id, text FROM chunks WHERE pid = %(pid)s AND state != 'erased'
 ) AS items
 WHERE NOT EXISTS (
     SELECT 1 FROM vectors AS v

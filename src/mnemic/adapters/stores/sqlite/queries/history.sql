@@ -9,6 +9,10 @@ WHERE h.pid IN (SELECT value FROM json_each(:pids)) AND h.item_id = :item_id
         SELECT 1 FROM memories AS m
         WHERE m.pid = h.pid AND m.id = h.item_id AND m.private_agent NOT IN ('', :agent)
     )
+    AND NOT EXISTS (
+        SELECT 1 FROM documents AS d
+        WHERE d.pid = h.pid AND d.id = h.item_id AND d.private_agent NOT IN ('', :agent)
+    )
 ORDER BY h.seq;
 -- name: scrub
 UPDATE history SET before = '{}', after = '{}', reason = ''

@@ -25,8 +25,17 @@ FROM memories AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = :space
 WHERE m.pid = :pid AND m.changed > :since
 ORDER BY m.changed, m.seq;
+-- name: changed_chunks
+SELECT c.id, c.state, 'document', c.analyser, c.terms, CASE WHEN c.analyser = :analyser THEN '' ELSE c.text END,
+    v.vector, d.private_agent, 0.5, c.observed_at, NULL, c.document_id, c.chunk_index + 1, '', 'document', 0, c.changed
+FROM chunks AS c JOIN documents AS d ON d.pid = c.pid AND d.id = c.document_id
+LEFT JOIN vectors AS v ON v.pid = c.pid AND v.item_id = c.id AND v.view = 'item' AND v.space = :space
+WHERE c.pid = :pid AND c.changed > :since
+ORDER BY c.changed, c.seq;
 -- name: count
 SELECT
     (SELECT count(*) FROM messages WHERE pid IN (SELECT value FROM json_each(:pids)) AND state != 'erased'),
     (SELECT count(*) FROM memories WHERE pid IN (SELECT value FROM json_each(:pids)) AND state != 'erased'),
+    (SELECT count(*) FROM documents WHERE pid IN (SELECT value FROM json_each(:pids)) AND status != 'erased'),
+    (SELECT count(*) FROM chunks WHERE pid IN (SELECT value FROM json_each(:pids)) AND state != 'erased'),
     (SELECT count(*) FROM vectors WHERE pid IN (SELECT value FROM json_each(:pids)));

@@ -2,10 +2,18 @@
 SELECT dims FROM spaces WHERE space = :space;
 -- name: add_space
 INSERT INTO spaces (space, dims) VALUES (:space, :dims);
--- name: touch_memory
-UPDATE memories SET updated_at = :at, changed = :changed WHERE pid = :pid AND id = :item_id AND state != 'erased';
--- name: touch_message
-UPDATE messages SET changed = :changed WHERE pid = :pid AND id = :item_id AND state != 'erased';
+-- name: touch_memories
+UPDATE memories SET updated_at = :at, changed = :changed
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) AND state != 'erased'
+RETURNING id;
+-- name: touch_messages
+UPDATE messages SET changed = :changed
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) AND state != 'erased'
+RETURNING id;
+-- name: touch_chunks
+UPDATE chunks SET changed = :changed
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) AND state != 'erased'
+RETURNING id;
 -- name: put
 INSERT INTO vectors (pid, item_id, view, space, vector) VALUES (:pid, :item_id, :view, :space, :vector)
 ON CONFLICT (pid, item_id, view, space) DO UPDATE SET vector = excluded.vector;
@@ -14,9 +22,11 @@ SELECT item_id, vector FROM vectors
 WHERE pid = :pid AND view = :view AND space = :space AND item_id IN (SELECT value FROM json_each(:ids));
 -- name: missing
 SELECT id, text FROM (
-    SELECT pid, id, text, seq FROM memories WHERE pid = :pid AND state != 'erased'
+    SELECT pid, id, text FROM memories WHERE pid = :pid AND state != 'erased'
     UNION ALL
-    SELECT pid, id, text, seq FROM messages WHERE pid = :pid AND state != 'erased'
+    SELECT pid, id, text FROM messages WHERE pid = :pid AND state != 'erased'
+    UNION ALL
+    SELECT pid, id, text FROM chunks WHERE pid = :pid AND state != 'erased'
 ) AS items
 WHERE NOT EXISTS (
     SELECT 1 FROM vectors AS v

@@ -1,0 +1,14 @@
+"""Files that were read, and their passages."""
+
+from __future__ import annotations
+
+from mnemic.adapters.stores.documents import SqlDocuments
+from mnemic.adapters.stores.postgres.session import Session
+from mnemic.adapters.stores.postgres.statements import statements
+
+
+class PostgresDocuments(SqlDocuments):
+    """The `Documents` port."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, statements("documents"), statements("vectors")["erase"])
