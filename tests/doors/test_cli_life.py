@@ -18,7 +18,7 @@ import pytest
 from mnemic import Mnemic, Scope
 from mnemic.cli import edit, failures, transfer
 from mnemic.cli.failures import EXIT_CODES
-from mnemic.errors import ConflictError, InvalidInputError
+from mnemic.errors import ConfigError, ConflictError, InvalidInputError
 from tests.doors.doors import run
 
 PROGRAM = str(Path(sys.executable).with_name("mnemic"))
@@ -271,6 +271,33 @@ class TestConfiguration:
         assert answer("config", "show")["file"] == str(path)
         told("init", "--config", str(home / "other.toml"))
         assert "[memory.long-term]" in (home / "other.toml").read_text(encoding="utf-8")
+
+    def test_a_first_file_says_what_to_do_next_and_replaces_one_only_when_told(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        path = home / "a b.toml"
+        out, err = told("init", "--config", str(path))
+        assert (out.strip(), f"mnemic config show --config '{path}'" in err) == (str(path), True)
+        path.write_text("# mine\n", encoding="utf-8")
+        told("init", "--config", str(path), "--force")
+        assert "# mine" not in path.read_text(encoding="utf-8")
+        assert sorted(each.name for each in home.iterdir() if "toml" in each.name) == ["a b.toml"]
+        monkeypatch.setenv("MNEMIC_CONFIG", str(home / "named.toml"))
+        out, err = told("init")
+        assert (out.strip(), err.rstrip().endswith("`mnemic config show`")) == (str(home / "named.toml"), True)
+        code, _, err = run(["init", "--config", str(home)], [])
+        assert code == EXIT_CODES[ConflictError]
+        code, _, err = run(["init", "--config", str(home), "--force"], [])
+        assert (code, "cannot be written" in err) == (EXIT_CODES[ConfigError], True)
+
+    @pytest.mark.requirement("O-52", "O-57", "O-58")
+    def test_a_file_of_the_origin_is_shown_by_our_keys_and_its_places(self, home: Path):
+        path = home / "origin.toml"
+        path.write_text('[memory]\ndefault_backend = "faiss"\ncontext_injection = false\n', encoding="utf-8")
+        shown = answer("config", "show", "--config", str(path))
+        found = {value["key"]: (value["value"], value["origin"]) for value in shown["values"]}
+        assert found["tools.storage.default_backend"] == ("faiss", f"file {path}, as memory.default_backend")
+        assert found["agent.context_from_memory"] == (False, f"file {path}, as memory.context_injection")
 
     def test_a_misspelt_key_is_an_error_of_every_command(self, home: Path):
         (home / "mine.toml").write_text("[recal]\nlimit = 1\n", encoding="utf-8")

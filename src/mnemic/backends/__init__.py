@@ -8,6 +8,7 @@ One object is one namespace without scopes, trust or history: `Mnemic` has those
 Long texts are stored in the chunks of `chunk_text`.
 """
 
+from mnemic.backends.configured import chunk_config, context_config, open_backend
 from mnemic.backends.embedding import Embedder, PortEmbedder
 from mnemic.backends.extras import FACTS, BackendFacts
 from mnemic.backends.injection import ContextConfig, inject_context
@@ -26,6 +27,9 @@ __all__ = [
     "MemoryRegistry",
     "PortEmbedder",
     "RetrievalResult",
+    "chunk_config",
     "chunk_text",
+    "context_config",
     "inject_context",
+    "open_backend",
 ]

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from mnemic.backends.messages import with_system_text
 from mnemic.backends.primitive import MIN_SCORE, TOP_K, MemoryBackend, RetrievalResult
+from mnemic.config.values import MIN_COSINE
 from mnemic.errors import InvalidInputError
 from mnemic.text.analyser import Analyser
 from mnemic.text.shortening import cut_at_sentence, cut_at_word
@@ -34,7 +35,7 @@ class DefaultScore(float):
     __slots__ = ()
 
 
-MIN_COSINE = DefaultScore(0.1)
+DEFAULT_MIN_SCORE = DefaultScore(MIN_COSINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class ContextConfig:
 
     enabled: bool = True
     top_k: int = TOP_K
-    min_score: float = MIN_COSINE
+    min_score: float = DEFAULT_MIN_SCORE
     max_context_tokens: int = MAX_CONTEXT_TOKENS
     token_count: TokenCount | None = None
 

@@ -67,6 +67,11 @@ class MemoryRegistry:
         return build(**options)
 
     @classmethod
+    def takes(cls, name: str, option: str) -> bool:
+        """Whether the backend of a name has an argument of that name. Raises `ConfigError` as `create`."""
+        return option in inspect.signature(cls._build(name)).parameters
+
+    @classmethod
     def names(cls) -> list[str]:
         """Every name that `create` knows, in order."""
         announced = (point.name for point in importlib.metadata.entry_points(group=GROUP))

@@ -25,22 +25,16 @@ from mnemic.backends.checks import checked_document, checked_request
 from mnemic.backends.extras import FACTS
 from mnemic.backends.primitive import TOP_K, MemoryBackend, RetrievalResult
 from mnemic.backends.registry import MemoryRegistry
-from mnemic.config.values import own_store
+from mnemic.config.values import own_backend_file
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.text.analyser import Analyser
 
 SQL = named_statements("mnemic.backends", "sqlite.sql")
 APPLICATION_ID = 0x4D4E4231  # "MNB1", so that a file of another program is never written to
-FILE_NAME = "backend.db"
 MAX_MATCH_TERMS = 256
 """Words of a query that are searched for, the rarest first: FTS5's time grows faster than the number of words."""
 
 _SWITCH_PAUSE_S = 0.01
-
-
-def own_file(environment: Mapping[str, str]) -> Path:
-    """`mnemic/backend.db` in the user's data folder."""
-    return Path(own_store(environment)).with_name(FILE_NAME)
 
 
 @MemoryRegistry.register("sqlite")
@@ -55,7 +49,7 @@ class SqliteBackend(MemoryBackend):
 
     def __init__(self, db_path: str | Path | None = None, *, lock_wait_s: float = 10.0) -> None:
         """Raises `ConfigError` when the path is another program's database or its folder cannot be made."""
-        self.path = own_file(os.environ) if db_path is None else Path(db_path).expanduser()
+        self.path = Path(own_backend_file(os.environ) if db_path is None else db_path).expanduser()
         self._lock_wait_s = lock_wait_s
         self._analyser = Analyser()
         self._lock = threading.RLock()

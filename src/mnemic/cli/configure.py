@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -11,6 +15,8 @@ from mnemic.cli.options import command
 from mnemic.cli.output import Row, note, one_line, show_json, show_rows, write
 from mnemic.cli.scope_options import AsJson, ConfigFile, Store
 from mnemic.errors import ConfigError, ConflictError
+
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +44,20 @@ def show(asked: Asked) -> None:
         note("no configuration file; `mnemic init` writes a first one")
 
 
-def begin(config: ConfigFile = None, as_json: AsJson = False) -> None:
+def begin(config: ConfigFile = None, force: Force = False, as_json: AsJson = False) -> None:
     """Write a first configuration file, every key as a comment with its meaning and default, into your configuration
-    folder. A file that is there is never touched.
+    folder. A file that is there is never touched, unless --force is given.
     """
-    from mnemic.config.files import first_file, own_file
+    from mnemic.config.files import CONFIG_VARIABLE, first_file, own_file
 
-    path = config or own_file(os.environ)
+    named = os.environ.get(CONFIG_VARIABLE)
+    path = (config or (Path(named) if named else own_file(os.environ))).expanduser()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(first_file())
+        _write_whole(path, first_file(), replaces=force)
     except FileExistsError as error:
         raise ConflictError(
-            f"{path} is there already, and stays as it is; `mnemic config show` tells what counts"
+            f"{path} is there already, and stays as it is; `mnemic config show` tells what counts, --force replaces it"
         ) from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}; --config names another place") from error
@@ -59,11 +65,30 @@ def begin(config: ConfigFile = None, as_json: AsJson = False) -> None:
         show_json({"file": str(path)})
         return
     write(str(path))
+    is_read = path == (Path(named).expanduser() if named else own_file(os.environ))
+    told = "" if is_read else f" --config {shlex.quote(str(path))}"
+    note(f"its lines are comments that show the defaults: take away a # to set a key, then `mnemic config show{told}`")
+
+
+def _write_whole(path: Path, text: str, *, replaces: bool) -> None:
+    """The file wholly or not at all. Raises `FileExistsError` when there is one and it is not to be replaced."""
+    if not replaces:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+        return
+    path = path.resolve()  # a link stays a link
+    descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(beside).replace(path)
+    finally:
+        Path(beside).unlink(missing_ok=True)
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    command(app, "init", examples="mnemic init\nmnemic init --config mnemic.toml")(begin)
+    command(app, "init", examples="mnemic init\nmnemic init --config mnemic.toml --force")(begin)
 
 
 def register_config(group: typer.Typer) -> None:

@@ -1,6 +1,6 @@
 """What can be set, and where the values come from: argument, environment, file, default, in this order."""
 
 from mnemic.config.resolution import Effective, Value, load_config, resolve
-from mnemic.config.values import MEMORY_URL, Config, default_store
+from mnemic.config.values import MEMORY_URL, BackendSettings, Config, default_store
 
-__all__ = ["MEMORY_URL", "Config", "Effective", "Value", "default_store", "load_config", "resolve"]
+__all__ = ["MEMORY_URL", "BackendSettings", "Config", "Effective", "Value", "default_store", "load_config", "resolve"]

@@ -7,9 +7,9 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
-from mnemic.config.keys import KEY_OF, KEYS, Key
+from mnemic.config.keys import KEY_OF, KEYS, SPELLINGS
 from mnemic.errors import ConfigError
 
 CONFIG_VARIABLE = "MNEMIC_CONFIG"
@@ -37,9 +37,18 @@ def find_file(named: str | Path | None, environment: Mapping[str, str]) -> Path 
     raise ConfigError(f"there is no configuration file {path}{by}; `mnemic init` writes a first one")
 
 
-def read_file(path: Path) -> dict[str, object]:
-    """The values of a file by key, not yet checked. Raises `ConfigError`, with the line where that is known, for what
-    is no TOML, for bytes that are not UTF-8, and for a key nobody knows, with the nearest one.
+class Told(NamedTuple):
+    """What a file says about a key, and by which name it calls the key."""
+
+    value: object
+    spelling: str
+
+
+def read_file(path: Path) -> dict[str, Told]:
+    """The values of a file by key, not yet checked; keys in other places (`SPELLINGS`) are moved to their own.
+
+    Raises `ConfigError`, with the line where that is known, for what is no TOML, for bytes that are not UTF-8, for a
+    key nobody knows, with the nearest one, and for a key that is said in two places.
     """
     try:
         content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
@@ -49,7 +58,13 @@ def read_file(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path} is not UTF-8: {error}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is no TOML: {error}") from error
-    return dict(_flat(_without_app(content, path), "", path))
+    told: dict[str, Told] = {}
+    for place, value in _flat(_without_app(content, path), "", path):
+        key = SPELLINGS.get(place, place)
+        if key in told:
+            raise ConfigError(f"{path}: {told[key].spelling} and {place} say the same thing; keep one of them")
+        told[key] = Told(value, place)
+    return told
 
 
 def _without_app(content: Mapping[str, object], path: Path) -> Mapping[str, object]:
@@ -102,6 +117,7 @@ def _toml(value: object) -> str:
 
 _EXAMPLES = {
     "store": '"~/memory.db"',
+    "tools.storage.db_path": '"~/backend.db"',
     "embedder.options": "{ threads = 2 }",
     "embedder.writings": '{ minilm = ["latin"] }',
     "reranker.options": "{ threads = 2 }",
@@ -116,8 +132,7 @@ _EXAMPLES = {
 def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tuple[str, object]]:
     for name, value in content.items():
         place = f"{prefix}{name}"
-        key: Key | None = KEY_OF.get(place)
-        if key is not None:
+        if place in KEY_OF or place in SPELLINGS:
             yield place, value
         elif place not in _SECTIONS:
             raise ConfigError(f"{path}: {place} is no key{_nearest(place)}")
@@ -129,5 +144,5 @@ def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tu
 
 def _nearest(place: str) -> str:
     """A hint at the key that was probably meant."""
-    found = difflib.get_close_matches(place, [*KEY_OF, *_SECTIONS], n=1, cutoff=0.6)
+    found = difflib.get_close_matches(place, [*KEY_OF, *SPELLINGS, *_SECTIONS], n=1, cutoff=0.6)
     return f"; did you mean {found[0]}?" if found else "; `mnemic config show` lists all keys"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, cast
 
-from mnemic.config.values import default_budget_mib
+from mnemic.config.values import MIN_COSINE, BackendSettings, default_budget_mib
 from mnemic.engine.cron import FIELDS, Cron, zone_of
 from mnemic.errors import ConfigError
 from mnemic.model.item import Kind
@@ -69,6 +69,13 @@ def fraction(value: object) -> float:
     """A number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("a number from 0 to 1")
+    return float(value)
+
+
+def number(value: object) -> float:
+    """Any number but those that are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+        raise ValueError("a number")
     return float(value)
 
 
@@ -205,6 +212,39 @@ LIFE_KEYS: tuple[Key, ...] = (
     _number("memory.jobs.keep-done-days", positive, "days until a done job is forgotten", "life.done_jobs_days"),
 )
 
+ASSISTANT_KEYS: tuple[Key, ...] = (
+    _number("assistant.max-tool-calls", whole, "most calls of tools in one turn of a chat", "assistant.max_tool_calls"),
+    _number("assistant.tool-timeout-s", positive, "seconds to wait for a tool", "assistant.tool_timeout_s"),
+    _number(
+        "assistant.max-tool-result-chars",
+        counting,
+        "characters of a tool's answer that are kept",
+        "assistant.max_tool_result_chars",
+    ),
+    _number("assistant.max-tokens", counting, "longest reply of the model in a chat", "assistant.max_tokens"),
+    _number("assistant.timeout-s", positive, "seconds to wait for a whole reply", "assistant.timeout_s"),
+    Key("tools.modules", names, "modules or .py files whose tools a model may call"),
+    Key("tools.weather.base-url", text, "a weather service like wttr.in; without it there is no tool for the weather"),
+)
+
+CONTEXT_FROM_MEMORY = "agent.context_from_memory"
+STORAGE = "tools.storage."
+STORAGE_KEYS: tuple[Key, ...] = (
+    Key(f"{STORAGE}default_backend", text, "which memory backend of four verbs is opened", BackendSettings().name),
+    Key(f"{STORAGE}db_path", text, "the file of a backend that keeps its data in one"),
+    Key(f"{STORAGE}context_top_k", counting, "passages that context injection asks for", BackendSettings().top_k),
+    Key(
+        f"{STORAGE}context_min_score",
+        number,
+        "lowest score of a passage; the default counts for cosines only",
+        MIN_COSINE,
+    ),
+    Key(f"{STORAGE}context_max_tokens", whole, "tokens of all passages together", BackendSettings().max_tokens),
+    Key(f"{STORAGE}chunk_size", counting, "tokens of a chunk of a long text", BackendSettings().chunk_size),
+    Key(f"{STORAGE}chunk_overlap", whole, "tokens that two chunks share", BackendSettings().chunk_overlap),
+)
+"""The public memory primitive, in the words of the files that people bring along."""
+
 KEYS: tuple[Key, ...] = (
     Key("store", text, "a path, sqlite:///path, postgresql://user:password@host/database or memory://"),
     Key(
@@ -232,6 +272,7 @@ KEYS: tuple[Key, ...] = (
         ("MNEMIC_LLM",),
     ),
     Key("llm.options", table, "its own options, such as base_url, model and api_key"),
+    Key(CONTEXT_FROM_MEMORY, switch, "whether what is remembered is put in front of the model", default=True),
     Key("memory.embedding.model", text, "another way to say embedder.name"),
     Key("memory.embedding.dimensions", counting, "how long its vectors are; opening fails when they are not"),
     Key("memory.embedding.query-prefix", free_text, "what the embedder puts before a question"),
@@ -253,6 +294,7 @@ KEYS: tuple[Key, ...] = (
     ),
     _number("memory.long-term.max-results", counting, "most memories of user and agent in a context", "max_results"),
     *LIFE_KEYS,
+    *ASSISTANT_KEYS,
     _number("recall.limit", counting, "most hits of a recall", "recall_limit"),
     _number("recall.rerank-candidates", counting, "how many of the best hits a reranker judges", "rerank_candidates"),
     _number("recall.fallback-limit", whole, "most memories when nothing matched", "fallback_limit"),
@@ -263,10 +305,20 @@ KEYS: tuple[Key, ...] = (
         Key(f"{LEVEL_LIMIT}{level.value}", whole, f"most of {level.value} level in a context", limit)
         for level, limit in Settings().level_limits.items()
     ),
+    *STORAGE_KEYS,
     _number("limits.max-text-chars", counting, "longest text of a memory or message", "max_text_chars"),
     _number("limits.max-metadata-bytes", counting, "largest metadata, as JSON", "max_metadata_bytes"),
 )
 """Every key, in the order of the file that `mnemic init` writes."""
 
 KEY_OF: Mapping[str, Key] = {key.path: key for key in KEYS}
+OLD_SWITCHES = ("context_injection", *(f"{table}.context_injection" for table in ("agent", "memory", "tools.storage")))
+"""Where `agent.context_from_memory` stood in older files."""
+
+SPELLINGS: Mapping[str, str] = {
+    **{key.path.replace(STORAGE, "memory."): key.path for key in STORAGE_KEYS},
+    **dict.fromkeys(OLD_SWITCHES, CONTEXT_FROM_MEMORY),
+}
+"""Other places in a file where a key may stand, each with the key's own."""
+
 LEVELS = tuple(Level)

@@ -11,15 +11,27 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from mnemic.config.files import find_file, read_file
-from mnemic.config.keys import HALF_LIVES, KEYS, LEVEL_LIMIT, LEVELS, MILLION_BYTES, Key, text
-from mnemic.config.values import MEMORY_URL, Config, own_store, with_login
+from mnemic.config.files import Told, find_file, read_file
+from mnemic.config.keys import (
+    CONTEXT_FROM_MEMORY,
+    HALF_LIVES,
+    KEYS,
+    LEVEL_LIMIT,
+    LEVELS,
+    MILLION_BYTES,
+    STORAGE,
+    Key,
+    text,
+)
+from mnemic.config.values import MEMORY_URL, BackendSettings, Config, own_backend_file, own_store, with_login
 from mnemic.errors import ConfigError
+from mnemic.model.assistant import AssistantSettings
 from mnemic.model.item import Kind
 from mnemic.model.life import LifeSettings
 from mnemic.model.settings import Settings
 
 MASK = "***"
+DB_PATH = f"{STORAGE}db_path"
 _SECRET_OPTIONS = ("key", "password", "secret", "token")
 _SERVED = ("openai", "ollama", "nomic-embed-text", "mxbai-embed-large")
 """Embedders whose vectors come from a server: they are told the dims, so that nobody needs to ask."""
@@ -94,16 +106,19 @@ def resolve(
         values["store"] = Value("store", str(store), "argument", Rank.ARGUMENT)
     _only_one(values, told, path)
     values["store"] = _store(values, variables, path)
+    values[DB_PATH] = _db_path(values[DB_PATH], variables, path)
     return Effective(_config(values), tuple(values.values()), path)
 
 
-def _value(key: Key, variables: Mapping[str, str], told: Mapping[str, object], path: Path | None) -> Value:
+def _value(key: Key, variables: Mapping[str, str], told: Mapping[str, Told], path: Path | None) -> Value:
     for name in key.environment:
         if variables.get(name):
             given = _from_text(key, variables[name])
             return _checked(key, given, f"environment {name}", Rank.ENVIRONMENT)
     if key.path in told:
-        return _checked(key, told[key.path], f"file {path}", Rank.FILE)
+        value, spelling = told[key.path]
+        origin = f"file {path}" if spelling == key.path else f"file {path}, as {spelling}"
+        return _checked(key, value, origin, Rank.FILE)
     return Value(key.path, key.default, "default", Rank.DEFAULT, key.is_secret)
 
 
@@ -125,7 +140,7 @@ def _checked(key: Key, given: object, origin: str, rank: Rank) -> Value:
         raise ConfigError(f"{key.path} must be {error}, not {told:.120} ({origin})") from error
 
 
-def _only_one(values: Mapping[str, Value], told: Mapping[str, object], path: Path | None) -> None:
+def _only_one(values: Mapping[str, Value], told: Mapping[str, Told], path: Path | None) -> None:
     """Two keys of one file that say the same thing cannot both be meant."""
     for one, other in (("store", "memory.storage.url"), ("embedder.name", "memory.embedding.model")):
         if one in told and other in told:
@@ -150,6 +165,13 @@ def _store(values: Mapping[str, Value], variables: Mapping[str, str], path: Path
             "memory.storage.type is postgresql; say memory.storage.url, or PGVECTOR_URL in the environment"
         )
     return replace(said, value=own_store(variables))
+
+
+def _db_path(said: Value, variables: Mapping[str, str], path: Path | None) -> Value:
+    """The file of a memory backend: the one said, or where that of the default backend is."""
+    if said.rank is Rank.DEFAULT:
+        return replace(said, value=own_backend_file(variables))
+    return replace(said, value=_place(str(said.value), said.rank, path))
 
 
 def _fits(kind: Value, url: str) -> None:
@@ -188,9 +210,35 @@ def _config(values: Mapping[str, Value]) -> Config:
         reranker_options=dict(cast("Mapping[str, object]", of("reranker.options") or {})),
         llm=of("llm.name"),
         llm_options=dict(cast("Mapping[str, object]", of("llm.options") or {})),
+        tool_modules=[name.strip() for name in (of("tools.modules") or "").split(",") if name.strip()],
+        weather_url=of("tools.weather.base-url"),
         index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
         lock_wait_s=of("memory.storage.lock-wait-s"),
         settings=_settings(values),
+        injects_context=of(CONTEXT_FROM_MEMORY),
+        backend=_backend(values),
+    )
+
+
+def _backend(values: Mapping[str, Value]) -> BackendSettings:
+    size, overlap = values[f"{STORAGE}chunk_size"], values[f"{STORAGE}chunk_overlap"]
+    if cast("int", overlap.value) >= cast("int", size.value):
+        raise ConfigError(
+            f"{overlap.key}, {overlap.value} ({overlap.origin}), must be below {size.key}, {size.value} ({size.origin})"
+        )
+
+    def of(name: str, *, when_said: bool = False) -> Any:
+        value = values[STORAGE + name]
+        return None if when_said and value.rank is Rank.DEFAULT else value.value
+
+    return BackendSettings(
+        name=of("default_backend"),
+        db_path=of("db_path", when_said=True),
+        top_k=of("context_top_k"),
+        min_score=of("context_min_score", when_said=True),
+        max_tokens=of("context_max_tokens"),
+        chunk_size=of("chunk_size"),
+        chunk_overlap=of("chunk_overlap"),
     )
 
 
@@ -206,15 +254,17 @@ def _writings(table: Mapping[str, object] | None) -> dict[str, tuple[str, ...]]:
 def _settings(values: Mapping[str, Value]) -> Settings:
     given: dict[str, Any] = {}
     life: dict[str, Any] = {}
+    assistant: dict[str, Any] = {}
+    groups = {"": given, "life": life, "assistant": assistant}
     for key in KEYS:
         if key.setting:
             value: Any = values[key.path].value
             place, _, name = key.setting.rpartition(".")
-            (life if place else given)[name] = value if key.unit == 1 else value * key.unit
+            groups[place][name] = value if key.unit == 1 else value * key.unit
     days = cast("Mapping[str, float]", values[HALF_LIVES].value)
     life["half_lives"] = {Kind(kind): number for kind, number in days.items()}
     limits = {level: cast("int", values[f"{LEVEL_LIMIT}{level.value}"].value) for level in LEVELS}
-    return Settings(level_limits=limits, life=LifeSettings(**life), **given)
+    return Settings(level_limits=limits, life=LifeSettings(**life), assistant=AssistantSettings(**assistant), **given)
 
 
 def _is_secret(name: str) -> bool:

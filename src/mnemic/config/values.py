@@ -10,8 +10,12 @@ from urllib.parse import quote, unquote, urlsplit
 
 from mnemic.errors import ConfigError
 from mnemic.model.settings import Settings
+from mnemic.text.chunking import DEFAULT_CHUNK_OVERLAP, DEFAULT_CHUNK_SIZE
 
 MEMORY_URL = "memory://"
+MIN_COSINE = 0.1
+"""The lowest score that context injection takes of a memory backend whose scores are cosines."""
+
 LEAST_BUDGET_MIB = 1024
 BUDGET_SHARE = 8
 
@@ -43,6 +47,11 @@ def own_store(environment: Mapping[str, str]) -> str:
     return str(Path(data) / "mnemic" / "memory.db")
 
 
+def own_backend_file(environment: Mapping[str, str]) -> str:
+    """`mnemic/backend.db` in the user's data folder: the file of the memory backend `sqlite`."""
+    return str(Path(own_store(environment)).with_name("backend.db"))
+
+
 def with_login(url: str, user: str | None, password: str | None) -> str:
     """A database URL without a leading `jdbc:`, with the login in it where it names none itself."""
     url = url.removeprefix("jdbc:")
@@ -51,6 +60,24 @@ def with_login(url: str, user: str | None, password: str | None) -> str:
         return url
     login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
     return f"{scheme}://{login}@{rest}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendSettings:
+    """How to open and use the memory backend of four verbs (`mnemic.backends.open_backend`).
+
+    `name` is one that its registry knows. `db_path` None means the backend's own place. `top_k`, `min_score` and
+    `max_tokens` are those of a `ContextConfig`, where `min_score` None means its default; `chunk_size` and
+    `chunk_overlap` those of a `ChunkConfig`.
+    """
+
+    name: str = "sqlite"
+    db_path: str | None = None
+    top_k: int = 5
+    min_score: float | None = None
+    max_tokens: int = 2048
+    chunk_size: int = DEFAULT_CHUNK_SIZE
+    chunk_overlap: int = DEFAULT_CHUNK_OVERLAP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +92,11 @@ class Config:
     both. `reranker` is a name, or "none": it
     judges the best hits of every recall that does not say otherwise; `reranker_options` are those of its class. `llm`
     is the name of a language model, or "none": then rules write summaries and their like; `llm_options` are those of
-    its class: `base_url`, `model`, `api_key`, ….
+    its class: `base_url`, `model`, `api_key`, …. `tool_modules`: modules or `.py` files whose tools a model may call,
+    beside those that installed packages bring; `weather_url`: the service of the weather tool, None for no such tool.
+
+    `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
+    memory primitive beside Mnemic, which it does not use itself.
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
@@ -77,9 +108,13 @@ class Config:
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     llm: str = "none"
     llm_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    tool_modules: Sequence[str] = ()
+    weather_url: str | None = None
     index_budget_bytes: int = field(default_factory=lambda: default_budget_mib() << 20)
     lock_wait_s: float = 10.0
     settings: Settings = field(default_factory=Settings)
+    injects_context: bool = True
+    backend: BackendSettings = field(default_factory=BackendSettings)
 
     @property
     def embedders(self) -> tuple[str, ...]:
