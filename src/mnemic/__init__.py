@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from mnemic.aio import AsyncMnemic
     from mnemic.api import Mnemic
     from mnemic.config import Config
+    from mnemic.engine.tools.function import tool
     from mnemic.model.context import Context
     from mnemic.model.draft import MemoryDraft, MessageDraft
     from mnemic.model.item import Kind, Memory, Message, Role, State, Trust, Turn
     from mnemic.model.recall import Hit, Recall
     from mnemic.model.scope import Level, Scope
     from mnemic.model.settings import Settings
+    from mnemic.model.tool import ToolContext
 
 __version__ = "0.1.0"
 __all__ = [
@@ -42,8 +44,10 @@ __all__ = [
     "Scope",
     "Settings",
     "State",
+    "ToolContext",
     "Trust",
     "Turn",
+    "tool",
 ]
 
 _HOMES = {
@@ -57,6 +61,8 @@ _HOMES = {
     **dict.fromkeys(("Hit", "Recall"), "model.recall"),
     **dict.fromkeys(("Level", "Scope"), "model.scope"),
     "Settings": "model.settings",
+    "ToolContext": "model.tool",
+    "tool": "engine.tools.function",
 }
 
 

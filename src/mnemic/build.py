@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from mnemic.adapters.clocks.system import SystemClock
@@ -20,6 +21,7 @@ from mnemic.ports.index import Index
 from mnemic.ports.llm import Llm
 from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Store
+from mnemic.ports.tool import Tool
 from mnemic.text.analyser import Analyser
 from mnemic.text.writing import Writing
 
@@ -42,7 +44,21 @@ def build(config: Config) -> Parts:
         further_embedders=tuple(embedder for embedder in further if embedder is not None),
         writings=_writings(config, embedders),
         settings=config.settings,
+        tools=partial(_tools, config),
     )
+
+
+def _tools(config: Config) -> tuple[Tool, ...]:
+    """The tools of other packages and of named modules, and those that the configuration asks for."""
+    from mnemic.engine.tools.discovery import find_tools
+    from mnemic.engine.tools.function import tool
+
+    found = find_tools(config.tool_modules)
+    if config.weather_url is None:
+        return found
+    from mnemic.adapters.tools.weather import Weather
+
+    return (tool(is_read_only=True)(Weather(config.weather_url).weather), *found)
 
 
 def _reranker(config: Config, llm: Llm | None) -> Reranker | None:

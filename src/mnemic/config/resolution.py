@@ -210,7 +210,7 @@ def _config(values: Mapping[str, Value]) -> Config:
         reranker_options=dict(cast("Mapping[str, object]", of("reranker.options") or {})),
         llm=of("llm.name"),
         llm_options=dict(cast("Mapping[str, object]", of("llm.options") or {})),
-        tool_modules=[name.strip() for name in (of("tools.modules") or "").split(",") if name.strip()],
+        tool_modules=tuple(name.strip() for name in (of("tools.modules") or "").split(",") if name.strip()),
         weather_url=of("tools.weather.base-url"),
         index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
         lock_wait_s=of("memory.storage.lock-wait-s"),

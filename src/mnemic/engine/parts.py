@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +26,7 @@ from mnemic.ports.llm import Llm
 from mnemic.ports.observer import Observer
 from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Reading, Store
+from mnemic.ports.tool import Tool
 from mnemic.ports.window import Window
 from mnemic.text.analyser import Analyser
 from mnemic.text.writing import Writing, writing_of
@@ -69,12 +70,33 @@ class PartitionLocks:
         return self._locks[hash(partition) % len(self._locks)]
 
 
+class Shelves:
+    """Which partitions hold passages of documents, as far as this process has seen; about a `size` of them."""
+
+    def __init__(self, size: int = 65_536) -> None:
+        self._size = size
+        self._holds: dict[Partition, bool] = {}
+
+    def holds(self, partition: Partition) -> bool | None:
+        """True when passages were seen, False when none were, None when nobody has looked."""
+        return self._holds.get(partition)
+
+    def note(self, partition: Partition, *, holds: bool) -> bool:
+        """Remember what was seen; what held passages once counts as holding them. The answer is what is known now."""
+        known = holds or bool(self._holds.get(partition))
+        if len(self._holds) >= self._size and partition not in self._holds:
+            self._holds.clear()
+        self._holds[partition] = known
+        return known
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone. `reranker`: used by every
     recall that does not say otherwise. `llm` None: summaries and their like are made by rules. `detector` None: secrets
     stay in what is stored. `window` None: that of the store. `further_embedders` fill spaces of their own beside that
     of `embedder`. `writings`: to which embedder, by the id of its space, only texts of some writings are given.
+    `tools`: looks for the tools beside Mnemic's own.
     """
 
     store: Store
@@ -90,9 +112,11 @@ class Parts:
     writings: Mapping[str, frozenset[Writing]] = field(default_factory=dict[str, frozenset[Writing]])
     analyser: Analyser = field(default_factory=Analyser)
     settings: Settings = field(default_factory=Settings)
+    tools: Callable[[], Sequence[Tool]] = tuple
     queries: QueryCache = field(default_factory=QueryCache)
     accesses: AccessLog = field(default_factory=AccessLog)
     catching_up: PartitionLocks = field(default_factory=PartitionLocks)
+    shelves: Shelves = field(default_factory=Shelves)
     pool: Executor = field(default_factory=lambda: ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="mnemic-wait"))
 
     @property

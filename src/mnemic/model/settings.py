@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from mnemic.model.assistant import AssistantSettings
 from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Level
 
@@ -86,4 +87,5 @@ class Settings:
     keyword_candidates: int = 500
     large_partition_rows: int = 5_000_000
     life: LifeSettings = field(default_factory=LifeSettings)
+    assistant: AssistantSettings = field(default_factory=AssistantSettings)
     secrets_passing: frozenset[str] = frozenset()

@@ -1,0 +1,1 @@
+"""Tools that ask a server: functions with type hints, made tools where everything is put together."""

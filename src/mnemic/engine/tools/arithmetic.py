@@ -1,0 +1,228 @@
+"""Works out what an expression is worth: exactly where that can be, and within bounds whatever is asked.
+
+Nothing is executed: the expression is read as a syntax tree, and only numbers, operators and the functions named here
+are known. Whole numbers and fractions stay exact (0.1 + 0.2 is 0.3); roots, logarithms and angles are floating point.
+"""
+
+from __future__ import annotations
+
+import ast
+import decimal
+import math
+import operator
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, cast
+
+from mnemic.errors import InvalidInputError
+
+MAX_CHARS = 500
+MAX_NODES = 300
+MAX_BITS = 12_000
+"""Of a numerator or denominator: about 3,600 digits."""
+
+MAX_FACTORIAL = 1000
+DIGITS = 15
+"""Significant digits of what is not exact, or has no end."""
+
+Number = Fraction | float
+
+_TIMES = re.compile(r"(?<=[\d)])\s*[xX]\s*(?=[\d(])")
+_GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%(?=\s*(?:$|[+*/)]))")
+_SIGNS = str.maketrans({"×": "*", "⋅": "*", "·": "*", "∙": "*", "÷": "/", "−": "-", "–": "-", "^": "^"})
+
+
+def evaluate(expression: str) -> Number:
+    """The value of an expression. Raises `InvalidInputError` for one that is not understood, has no value, or would
+    take too long.
+    """
+    if len(expression) > MAX_CHARS:
+        raise InvalidInputError(f"the expression is longer than {MAX_CHARS} characters")
+    try:
+        tree = ast.parse(_written(expression), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise InvalidInputError(f"this is no expression: {expression[:80]!r}; write it as (2 + 3) * 4") from error
+    if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
+        raise InvalidInputError("the expression has too many parts; work it out in steps")
+    try:
+        return _value(tree.body)
+    except ZeroDivisionError as error:
+        raise InvalidInputError("division by zero has no value") from error
+    except OverflowError as error:
+        raise InvalidInputError("the result is too large") from error
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"this has no value: {error}") from error
+
+
+def shown(number: Number) -> str:
+    """A number as people write it: groups of three digits, no needless zeros, exact where it has an end.
+
+    What is not exact is rounded to 15 significant digits and led by `≈ `.
+    """
+    if isinstance(number, Fraction):
+        if number.denominator == 1:
+            return f"{number.numerator:,}"
+        exact = _decimals(number)
+        if exact is not None:
+            return exact
+        return f"≈ {_rounded(decimal.Context(DIGITS).divide(number.numerator, number.denominator))}"
+    is_whole = number == int(number) and abs(number) < 10**DIGITS
+    return f"{int(number):,}" if is_whole else f"≈ {_rounded(number)}"
+
+
+def _rounded(number: float | decimal.Decimal) -> str:
+    return f"{number:,.{DIGITS}g}"
+
+
+def _decimals(number: Fraction) -> str | None:
+    """The decimal number that a fraction is; None when it has no end, or a far one."""
+    rest, places = number.denominator, 0
+    while rest % 10 == 0:
+        rest, places = rest // 10, places + 1
+    while rest % 2 == 0:
+        rest, places = rest // 2, places + 1
+    while rest % 5 == 0:
+        rest, places = rest // 5, places + 1
+    if rest != 1 or places > 2 * DIGITS:
+        return None
+    scaled = abs(number.numerator) * 10**places // number.denominator
+    whole, part = divmod(scaled, 10**places)
+    sign = "-" if number < 0 else ""
+    return f"{sign}{whole:,}.{part:0{places}}".rstrip("0").rstrip(".")
+
+
+def _written(expression: str) -> str:
+    """The expression as Python writes it."""
+    text = unicodedata.normalize("NFKC", expression.translate(_SIGNS)).translate(_SIGNS).strip()
+    text = text.rstrip("=?. ").replace("^", "**").replace("√", "sqrt")
+    if not re.search(r"0[xX]", text):
+        text = _TIMES.sub(" * ", text)
+    if not re.search(r"[A-Za-z]\s*\(", text):  # there commas part arguments
+        text = _GROUPED.sub(lambda found: found[0].replace(",", ""), text)
+    text = re.sub(r"\s+of\s+", " * ", _PERCENT.sub(r"(\1/100)", re.sub(r"%\s+of\b", "/100 of", text)))
+    return " ".join(text.split())
+
+
+def _value(node: ast.AST) -> Number:
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return _checked(Fraction(repr(value)) if isinstance(value, float) and math.isfinite(value) else value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _value(operand)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
+            return _checked(_OPERATORS[type(sign)](_value(left), _value(right)))
+        case ast.Name(id=name) if name.lower() in _CONSTANTS:
+            return _CONSTANTS[name.lower()]
+        case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name.lower() in _FUNCTIONS:
+            return _checked(_FUNCTIONS[name.lower()](*[_value(each) for each in given]))
+        case _:
+            known = ", ".join(sorted({*_FUNCTIONS, *_CONSTANTS}))
+            part = ast.unparse(node)[:40]
+            raise InvalidInputError(f"{part!r} is not known here; there are + - * / // % ** ( ) and {known}")
+
+
+def _checked(value: object) -> Number:
+    """A number within bounds."""
+    if isinstance(value, int):
+        value = Fraction(value)
+    if isinstance(value, Fraction):
+        if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
+            raise OverflowError
+        return value
+    if not isinstance(value, float):
+        raise TypeError("it is not a real number")
+    if math.isinf(value):
+        raise OverflowError
+    if math.isnan(value):
+        raise ValueError("it is not a number")
+    return value
+
+
+def _power(base: Number, exponent: Number) -> object:
+    if isinstance(base, Fraction) and isinstance(exponent, Fraction) and exponent.denominator == 1:
+        bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+        if base not in (-1, 0, 1) and abs(exponent) * max(bits - 1, 1) > MAX_BITS:
+            raise OverflowError
+        if base in (-1, 0, 1) and abs(exponent) > MAX_BITS:
+            exponent = Fraction(int(exponent) % 2 + 2) if exponent > 0 else Fraction(-(int(-exponent) % 2) - 2)
+        return cast("object", base ** int(exponent))
+    if exponent == Fraction(1, 2):
+        return _root(base)
+    return cast("object", float(base) ** float(exponent))
+
+
+def _root(number: Number) -> Number:
+    if isinstance(number, Fraction) and number >= 0:
+        above, below = math.isqrt(number.numerator), math.isqrt(number.denominator)
+        if above**2 == number.numerator and below**2 == number.denominator:
+            return Fraction(above, below)
+    return math.sqrt(number)
+
+
+def _whole(number: Number, most: float = math.inf) -> int:
+    if number != int(number):
+        raise ValueError("it takes whole numbers")
+    if abs(number) > most:
+        raise OverflowError
+    return int(number)
+
+
+def _rounded_to(number: Number, places: Number = Fraction(0)) -> object:
+    return round(Fraction(number), _whole(places, 50))
+
+
+def _logarithm(number: Number, base: Number | None = None) -> float:
+    return math.log(number) if base is None else math.log(number) / math.log(base)
+
+
+def _factorial(number: Number) -> int:
+    return math.factorial(_whole(number, MAX_FACTORIAL))
+
+
+def _ways(count: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
+    return lambda one, other: count(_whole(one, MAX_FACTORIAL), _whole(other, MAX_FACTORIAL))
+
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda one, other: one / other,
+    ast.FloorDiv: lambda one, other: one // other,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}
+_CONSTANTS: Mapping[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau, "π": math.pi}
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "abs": abs,
+    "min": lambda *given: min(given),
+    "max": lambda *given: max(given),
+    "sum": lambda *given: sum(given),
+    "round": _rounded_to,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "sqrt": _root,
+    "exp": math.exp,
+    "ln": math.log,
+    "log": _logarithm,
+    "log2": math.log2,
+    "log10": math.log10,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "degrees": math.degrees,
+    "radians": math.radians,
+    "factorial": _factorial,
+    "gcd": lambda *given: math.gcd(*map(_whole, given)),
+    "lcm": lambda *given: math.lcm(*map(_whole, given)),
+    "comb": _ways(math.comb),
+    "perm": _ways(math.perm),
+}

@@ -1,0 +1,190 @@
+"""Makes a tool of a typed function: the model is told what its signature and its docstring say."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import Enum
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
+
+from mnemic.engine.tools.docstring import read_docstring
+from mnemic.engine.tools.hints import Form, described, form_of, object_schema, read_fields
+from mnemic.errors import InvalidInputError
+from mnemic.model.llm import ToolSpec
+from mnemic.model.tool import ToolContext
+from mnemic.ports.tool import Tool
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_REFUSED_KINDS = {
+    inspect.Parameter.VAR_POSITIONAL: "*args",
+    inspect.Parameter.VAR_KEYWORD: "**kwargs",
+    inspect.Parameter.POSITIONAL_ONLY: "a parameter without a name",
+}
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """The parameters that the model fills, those that it must fill, and the one that takes the context."""
+
+    forms: Mapping[str, Form]
+    required: tuple[str, ...]
+    context: str | None
+
+
+class FunctionTool(Generic[_P, _R]):
+    """A function as a tool. Called as before it is the same function as before."""
+
+    def __init__(
+        self,
+        function: Callable[_P, _R],
+        *,
+        name: str | None = None,
+        timeout_s: float | None = None,
+        is_read_only: bool = False,
+    ) -> None:
+        """Raises `InvalidInputError` for a function that cannot be described to a model: without a docstring, with a
+        parameter that has no type or no description, or of a type that no JSON schema can say.
+        """
+        self._function = function
+        self._timeout_s, self._is_read_only = timeout_s, is_read_only
+        called = name or getattr(function, "__name__", "")
+        if not _NAME.fullmatch(called):
+            raise InvalidInputError(f"{called!r} cannot name a tool: letters, digits, _ and -, at most 64")
+        about, told = read_docstring(function.__doc__)
+        if not about:
+            raise InvalidInputError(f"the tool {called} needs a docstring: what it does, and when to call it")
+        self._parameters = _parameters(called, function, told)
+        properties = {name: form.schema for name, form in self._parameters.forms.items()}
+        self._spec = ToolSpec(called, about, object_schema(properties, self._parameters.required))
+        self.__name__, self.__doc__ = called, function.__doc__
+
+    def __call__(self, *arguments: _P.args, **named: _P.kwargs) -> _R:
+        """Call the function itself."""
+        return self._function(*arguments, **named)
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told."""
+        return self._spec
+
+    @property
+    def is_read_only(self) -> bool:
+        """As it was declared."""
+        return self._is_read_only
+
+    @property
+    def timeout_s(self) -> float | None:
+        """As it was declared."""
+        return self._timeout_s
+
+    def call(self, context: ToolContext, arguments: Mapping[str, object]) -> str:
+        """Check the arguments, call the function, and write what it returns: a text as it is, else as JSON."""
+        known = self._parameters
+        values = read_fields(known.forms, known.required, arguments, "the arguments")
+        if known.context is not None:
+            values[known.context] = context
+        answer: object = cast("Callable[..., object]", self._function)(**values)
+        if inspect.iscoroutine(answer):
+            answer = asyncio.run(cast("Any", answer))
+        return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=_plain)
+
+
+@overload
+def tool(function: Callable[_P, _R], /) -> FunctionTool[_P, _R]: ...
+
+
+@overload
+def tool(
+    *, name: str | None = None, timeout_s: float | None = None, is_read_only: bool = False
+) -> Callable[[Callable[_P, _R]], FunctionTool[_P, _R]]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    timeout_s: float | None = None,
+    is_read_only: bool = False,
+) -> Any:
+    """Makes a tool of a function, as `@tool` or `@tool(timeout_s=5)`.
+
+    Its docstring says what it does and when to call it, and under `Args:` what each parameter is; the type hints say
+    what a parameter takes. A parameter of type `ToolContext` is filled by Mnemic. `is_read_only`: it changes nothing.
+    Raises `InvalidInputError` at once for what cannot be described to a model.
+    """
+
+    def make(function: Callable[..., Any]) -> FunctionTool[..., Any]:
+        return FunctionTool(function, name=name, timeout_s=timeout_s, is_read_only=is_read_only)
+
+    return make if function is None else make(function)
+
+
+def _parameters(called: str, function: Callable[..., Any], told: Mapping[str, str]) -> _Parameters:
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise InvalidInputError(f"the type hints of the tool {called} cannot be read: {error}") from error
+    forms: dict[str, Form] = {}
+    required: list[str] = []
+    context = None
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in _REFUSED_KINDS:
+            raise InvalidInputError(f"the tool {called} takes {_REFUSED_KINDS[parameter.kind]}; models name arguments")
+        if name not in hints:
+            raise InvalidInputError(f"the parameter {name} of the tool {called} has no type hint")
+        if hints[name] is ToolContext:
+            context = name
+            continue
+        about = told.get(name) or described(hints[name])
+        if not about:
+            raise InvalidInputError(
+                f"the parameter {name} of the tool {called} has no description; add it under Args: in the docstring"
+            )
+        has_default = parameter.default is not inspect.Parameter.empty
+        forms[name] = _told(form_of(hints[name], f"{called}.{name}"), about, parameter.default)
+        if not has_default:
+            required.append(name)
+    unknown = [name for name in told if name not in forms and name != context]
+    if unknown:
+        raise InvalidInputError(f"the docstring of the tool {called} describes {unknown[0]!r}, which it does not take")
+    return _Parameters(forms, tuple(required), context)
+
+
+def _told(form: Form, about: str, default: object) -> Form:
+    """The form with its description, and with the default where JSON can say it; an optional one needs no null."""
+    schema = dict(form.schema)
+    choices = cast("list[Mapping[str, object]]", schema.get("anyOf", []))
+    some = [each for each in choices if each != {"type": "null"}]
+    if default is None and len(some) == 1:
+        schema = dict(some[0])
+    schema["description"] = about
+    if isinstance(default, Enum):
+        default = default.value
+    if isinstance(default, str | int | float):
+        schema["default"] = default
+    return Form(schema, form.read)
+
+
+def _plain(value: object) -> object:
+    """What JSON has no form for, in one it has."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, object]", value))
+    if isinstance(value, tuple | set | frozenset):
+        return list(cast("tuple[object, ...]", value))
+    return str(value)
+
+
+_: type[Tool] = FunctionTool

@@ -1,0 +1,123 @@
+"""Tools over the memory itself: remember, recall, forget, and the search in documents, each within the caller's scope.
+
+What they answer was stored once, by anybody: it is given as data between markers, sanitised like the blocks of a
+context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from mnemic.engine.browse import get
+from mnemic.engine.delete import delete
+from mnemic.engine.inputs import check_id, memory_draft
+from mnemic.engine.parts import Parts
+from mnemic.engine.question import Question
+from mnemic.engine.recall import recall as find
+from mnemic.engine.remember import remember as keep
+from mnemic.engine.tools.function import tool
+from mnemic.errors import InvalidInputError
+from mnemic.model.candidates import MESSAGE
+from mnemic.model.item import Chunk, Item, Kind, Message, Trust
+from mnemic.model.recall import Hit
+from mnemic.model.tool import ToolContext
+from mnemic.ports.tool import Tool
+from mnemic.text.blocks import Excerpt, documents_block, facts_block
+
+MAX_HITS = 20
+_DOCUMENTS = frozenset({Kind.DOCUMENT.value})
+_NO_DOCUMENTS = frozenset({MESSAGE, *(kind.value for kind in Kind if kind is not Kind.DOCUMENT)})
+
+
+def memory_tools(parts: Parts) -> Sequence[Tool]:
+    """The tools over these parts. They see and change what the scope of the call may see, and nothing else."""
+
+    @tool
+    def remember(
+        context: ToolContext, text: str, kind: Literal["fact", "preference", "goal", "event", "context"] = "fact"
+    ) -> str:
+        """Keeps one thing about the user for later conversations. Call it when the user asks to remember something, or
+        says something lasting about themselves that you will need again. One plain sentence each; no secrets.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            text: The thing to keep, as one sentence in the third person, such as: User prefers dark mode.
+            kind: What sort of thing it is.
+        """
+        draft = memory_draft(text, {"kind": kind, "trust": Trust.ASSISTANT}, parts.settings)
+        memory = keep(parts, context.scope, [draft], actor=context.actor)[0]
+        return f"kept as {memory.id}"
+
+    @tool(is_read_only=True)
+    def recall(context: ToolContext, query: str, limit: int = 5) -> str:
+        """Searches what is remembered of this user and of earlier conversations. Call it when the answer may depend on
+        what was said before and is not in front of you.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            query: What to look for, as a question or a few words.
+            limit: The most results, 1 to 20.
+        """
+        found = find(parts, context.scope, _question(parts, query, limit, _NO_DOCUMENTS))
+        block = facts_block([_line(hit) for hit in found], is_fallback=found.is_fallback)
+        return block or "nothing is remembered about that"
+
+    @tool
+    def forget(context: ToolContext, id: str, reason: str = "") -> str:
+        """Deletes one memory for good. Call it only when the user asks to forget something; look for its id with recall
+        first, and tell the user what was deleted.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            id: The id of the memory, as recall showed it.
+            reason: Why it is forgotten.
+        """
+        item = get(parts, context.scope, check_id(id))
+        if isinstance(item, Chunk):
+            raise InvalidInputError("this is a passage of a document; documents are not deleted by tools")
+        text = item.text
+        delete(parts, context.scope, item.id, actor=context.actor, reason=reason[:200])
+        return facts_block([f"deleted: {text}"])
+
+    return remember, recall, forget
+
+
+def document_tools(parts: Parts) -> Sequence[Tool]:
+    """The tools over the documents of the scope of the call."""
+
+    @tool(is_read_only=True)
+    def search_documents(context: ToolContext, query: str, limit: int = 5) -> str:
+        """Searches the documents that were given to this memory, such as manuals, contracts and notes. Call it when the
+        answer may stand in a document, and name the source and the page in your answer.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            query: What to look for, as a question or a few words.
+            limit: The most passages, 1 to 20.
+        """
+        found = find(parts, context.scope, _question(parts, query, limit, _DOCUMENTS))
+        block = documents_block(_excerpt(hit.item) for hit in found if not hit.is_fallback)
+        return block or "no document says anything about that"
+
+    return (search_documents,)
+
+
+def _question(parts: Parts, query: str, limit: int, kinds: frozenset[str]) -> Question:
+    if not 1 <= limit <= MAX_HITS:
+        raise InvalidInputError(f"'limit' must be 1 to {MAX_HITS}, not {limit}")
+    if len(query) > parts.settings.max_query_chars:
+        raise InvalidInputError(f"'query' is longer than {parts.settings.max_query_chars} characters")
+    return Question(text=query, limit=limit, kinds=kinds)
+
+
+def _line(hit: Hit) -> str:
+    item = hit.item
+    said = f"{item.author} said: " if isinstance(item, Message) else ""
+    return f"{item.observed_at:%Y-%m-%d} {said}{item.text} (id {item.id})"
+
+
+def _excerpt(item: Item) -> Excerpt:
+    if isinstance(item, Chunk):
+        return Excerpt(item.title or item.source, item.text, item.page)
+    return Excerpt("memory" if isinstance(item, Message) else item.source or "memory", item.text)

@@ -1,0 +1,132 @@
+"""Calls tools for a model, within time and size, so that nothing a tool does ends the chat."""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+from mnemic.errors import ConfigError, InvalidInputError, MnemicError
+from mnemic.model.assistant import AssistantSettings
+from mnemic.model.llm import ToolCall, ToolSpec
+from mnemic.model.tool import ToolContext, ToolOutcome
+from mnemic.ports.tool import Tool
+from mnemic.text.lenient_json import json_values
+
+MAX_STUCK = 4
+"""Calls of one tool that nobody waits for any longer; with so many still running, it is not called again."""
+
+CUT = "\n[cut: the result had {} characters]"
+_log = logging.getLogger("mnemic.tools")
+
+
+class Toolbox:
+    """Tools by name. Safe to use from several threads."""
+
+    def __init__(self, tools: Iterable[Tool] = (), settings: AssistantSettings | None = None) -> None:
+        """Raises `ConfigError` when two tools have one name."""
+        self._settings = settings or AssistantSettings()
+        self._tools: dict[str, Tool] = {}
+        self._stuck: Counter[str] = Counter()
+        self._guard = threading.Lock()
+        for tool in tools:
+            if self._tools.setdefault(tool.spec.name, tool) is not tool:
+                raise ConfigError(f"there are two tools named {tool.spec.name}; give one of them another name")
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def only(self, names: Iterable[str]) -> Toolbox:
+        """The tools of these names. Raises `InvalidInputError` for one that is not there."""
+        wanted = list(dict.fromkeys(names))
+        unknown = [name for name in wanted if name not in self._tools]
+        if unknown:
+            raise InvalidInputError(f"there is no tool {unknown[0]!r}; there are {', '.join(self._tools)}")
+        return Toolbox([self._tools[name] for name in wanted], self._settings)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What a model is told of each."""
+        return tuple(tool.spec for tool in self)
+
+    def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
+        """Do what a model asks for. Raises nothing: what goes wrong is the text of the outcome."""
+        begin = time.perf_counter()
+        text, is_error = self._run(call, context)
+        limit = self._settings.max_tool_result_chars
+        if len(text) > limit:
+            text = text[:limit] + CUT.format(len(text))
+        seconds = time.perf_counter() - begin
+        _log.info("tool %s: %s after %.2f s", call.name[:64], "failed" if is_error else "done", seconds)
+        return ToolOutcome(call, text, is_error, seconds)
+
+    def _run(self, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return f"there is no tool {call.name[:64]!r}; there are {', '.join(self._tools) or 'none'}", True
+        try:
+            arguments = read_arguments(call.arguments)
+        except InvalidInputError as error:
+            return str(error), True
+        with self._guard:
+            if self._stuck[call.name] >= MAX_STUCK:
+                return f"{call.name} is still busy with earlier calls; go on without it", True
+        return self._within_time(tool, context, arguments)
+
+    def _within_time(self, tool: Tool, context: ToolContext, arguments: Mapping[str, object]) -> tuple[str, bool]:
+        """The call on a thread of its own: one that never ends holds nobody up, and dies with the process."""
+        name = tool.spec.name
+        timeout = self._settings.tool_timeout_s if tool.timeout_s is None else tool.timeout_s
+        answers: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
+        is_left = threading.Event()
+
+        def work() -> None:
+            answers.put(_attempt(tool, context, arguments))
+            with self._guard:
+                if is_left.is_set():
+                    self._stuck[name] -= 1
+
+        threading.Thread(target=work, name=f"mnemic-tool-{name}", daemon=True).start()
+        try:
+            return answers.get(timeout=timeout)
+        except queue.Empty:
+            with self._guard:
+                if answers.empty():
+                    is_left.set()
+                    self._stuck[name] += 1
+                    return f"{name} did not answer within {timeout:g} s", True
+            return answers.get()
+
+
+def read_arguments(written: str) -> Mapping[str, object]:
+    """The arguments as a model wrote them, mended where it is plain what is meant. Raises `InvalidInputError`."""
+    if not written.strip():
+        return {}
+    given: object
+    try:
+        given = json.loads(written)
+    except (ValueError, RecursionError):
+        given = next((cast("object", value) for value in json_values(written) if isinstance(value, dict)), written)
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise InvalidInputError('the arguments must be one JSON object, such as {"name": "value"}')
+    return cast("Mapping[str, object]", given)
+
+
+def _attempt(tool: Tool, context: ToolContext, arguments: Mapping[str, object]) -> tuple[str, bool]:
+    try:
+        return tool.call(context, arguments), False
+    except MnemicError as error:
+        return str(error), True
+    except Exception as error:  # noqa: BLE001 -- whatever a tool does, the chat goes on
+        _log.exception("the tool %s failed", tool.spec.name)
+        return f"{tool.spec.name} failed ({type(error).__name__}); go on without it", True

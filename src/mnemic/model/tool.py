@@ -1,0 +1,33 @@
+"""What a tool is told when it is called, and what came of the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mnemic.model.llm import ToolCall
+from mnemic.model.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """For whom a tool is called, and when. A tool of Python gets it in a parameter of this type, which no model sees.
+
+    `now` is aware and in UTC. `actor` is written into the history of what the tool changes.
+    """
+
+    scope: Scope
+    now: datetime
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """What came of one call. `text` is told to the model as it is: the result, or with `is_error` what went wrong and
+    how to call better. `seconds`: how long it took.
+    """
+
+    call: ToolCall
+    text: str
+    is_error: bool
+    seconds: float
