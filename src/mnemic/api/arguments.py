@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypedDict, cast
 
-from mnemic.engine.context import ContextRequest
+from mnemic.engine.assembly import DOCUMENTS, ContextRequest
 from mnemic.engine.import_logs import Progress
 from mnemic.engine.inputs import check_choice, check_fraction, check_id, check_line, memory_draft
 from mnemic.engine.question import Question
@@ -108,7 +108,8 @@ class ContextFields(TypedDict, total=False):
     """The optional arguments of `context`.
 
     `system` is the caller's own system prompt. `budget_tokens` bounds what memory adds. `placement`: "leading" or
-    "before_last_user". `history_messages`: how much of the session is shown. `role` of the user and `model` are told to
+    "before_last_user". `history_messages`: how much of the session is shown. `documents`: most excerpts of documents
+    (5; 0 leaves them out). `role` of the user and `model` are told to
     the model. `language` "en" or "zh"; None follows the question. The rest as in `recall`, with caps per level
     (10 session, 5 user, 3 agent, 5 org) and at most 10 of user and agent together unless told; `limits=None` lifts
     both.
@@ -118,6 +119,7 @@ class ContextFields(TypedDict, total=False):
     budget_tokens: int
     placement: Placement | str
     history_messages: int
+    documents: int
     role: str | None
     model: str | None
     language: str | None
@@ -182,6 +184,7 @@ def context_request_of(query: str, fields: ContextFields, settings: Settings) ->
         budget_tokens=_whole(fields.get("budget_tokens", settings.context_tokens), "budget_tokens"),
         placement=check_choice(Placement, fields.get("placement", Placement.LEADING), "placement"),
         history_messages=_whole(fields.get("history_messages", settings.window_messages), "history_messages"),
+        documents=_whole(fields.get("documents", DOCUMENTS), "documents"),
         role=fields.get("role"),
         model=fields.get("model"),
         language=language,

@@ -33,6 +33,9 @@ class ContextOptions:
         Placement | None, typer.Option(help="One leading system message, or a prefix that stays the same.")
     ] = None
     history_messages: Annotated[int | None, typer.Option(help="Messages of the session that are shown.")] = None
+    documents: Annotated[
+        int | None, typer.Option("--documents", help="Most excerpts of documents, 5 unless said; 0 leaves them out.")
+    ] = None
     role: Annotated[str | None, typer.Option(help="What the user is, as the model is told.")] = None
     model: Annotated[str | None, typer.Option(help="The name of the model, as it is told.")] = None
     language: Annotated[str | None, typer.Option(help="en or zh; that of the question unless said.")] = None
@@ -76,6 +79,8 @@ class ContextOptions:
             given["placement"] = self.placement
         if self.history_messages is not None:
             given["history_messages"] = self.history_messages
+        if self.documents is not None:
+            given["documents"] = self.documents
         if self.limit is not None:
             given["limit"] = self.limit
         if self.limits or self.is_unlimited:
@@ -84,7 +89,7 @@ class ContextOptions:
 
 
 def assemble(message: Message, asking: ScopeOptions, wanted: ContextOptions) -> None:
-    """Show the messages as they would be sent to a model: system prompt, profile, facts, session, and the message."""
+    """Show the messages as they would be sent: system prompt, profile, facts, documents, session, and the message."""
     scope, arguments = asking.scope, wanted.arguments()
     check_unicode(message, "query")
     for name in ("role", "model"):
@@ -116,6 +121,8 @@ def _explain(context: Context) -> None:
     note(f"{context.token_count} tokens from memory, in the blocks {', '.join(context.blocks)}")
     for citation in context.citations:
         source = f" of {one_line(citation.source)}" if citation.source else ""
-        note(f"[{citation.number}] {citation.item_id} · {citation.kind}{source} · {moment(citation.observed_at)}")
+        page = "" if citation.page is None else f", page {citation.page}"
+        about = f"{citation.item_id} · {citation.kind}{source}{page} · {moment(citation.observed_at)}"
+        note(f"[{citation.number}] {about}")
     parts = {**context.timings_ms, **{f"recall.{name}": ms for name, ms in context.recall.timings_ms.items()}}
     note("took " + ", ".join(f"{name} {ms:.1f} ms" for name, ms in parts.items()))

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 import typer
 
 from mnemic.cli.failures import READER_GONE
-from mnemic.model.item import Item, Message
+from mnemic.model.item import Chunk, Item, Message
 from mnemic.model.scope import Level
-from mnemic.wire import MESSAGE, to_wire
+from mnemic.wire import kind_of, to_wire
 
 MIN_ROOM = 20
 """Columns to wrap to on a terminal that is too narrow for anything."""
@@ -109,15 +109,21 @@ def moment(value: datetime) -> str:
 
 
 def item_row(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
-    """The row of a memory or message: its text, id, kind, whose it is, and when it was said."""
-    kind = MESSAGE if isinstance(item, Message) else item.kind.value
+    """The row of an item: its text, id, kind, whose it is, when it was said or read, and where a passage stands."""
     remarks = (remark,) if remark else ()
-    about = (item.id, kind, _whose(item), moment(item.observed_at), *remarks)
+    place = (_place(item),) if isinstance(item, Chunk) else ()
+    about = (item.id, kind_of(item), _whose(item), moment(item.observed_at), *place, *remarks)
     return Row(lead, one_line(item.text), about, why)
 
 
 def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+
+
+def _place(chunk: Chunk) -> str:
+    """The document, and the page where that is known."""
+    page = "" if chunk.page is None else f", page {chunk.page}"
+    return f"{one_line(chunk.source or chunk.title)}{page}"
 
 
 def _whose(item: Item) -> str:

@@ -33,9 +33,9 @@ class RecallOptions:
         list[str] | None, typer.Option("--level-limit", help="Most hits of a level, as user=3; may be repeated.")
     ] = None
     levels: Annotated[list[Level] | None, typer.Option("--level", help="Only this level; may be repeated.")] = None
-    kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind, or message; may be repeated.")] = (
-        None
-    )
+    kinds: Annotated[
+        list[str] | None, typer.Option("--kind", help="Only this kind, message, or document; may be repeated.")
+    ] = None
     filter: Annotated[
         str | None, typer.Option(help='Conditions on memories in JSON, as {"categories": {"contains": "work"}}.')
     ] = None
@@ -73,7 +73,7 @@ class RecallOptions:
 
 
 def ask(query: Query, asking: ScopeOptions, wanted: RecallOptions) -> None:
-    """Find what answers a question among the messages and memories of this scope, best first."""
+    """Find what answers a question among the messages, memories and documents of this scope, best first."""
     scope, arguments = asking.scope, wanted.arguments()
     check_unicode(query, "query")
     with asking.open() as mnemic:
@@ -132,6 +132,7 @@ def register(app: typer.Typer) -> None:
         mnemic recall --user ana "what should the editor look like?"
         mnemic recall --user ana "coding project" --explain --limit 10
         mnemic recall --user ana "deadlines" --kind goal --kind event --json
+        mnemic recall --user ana "notice period" --kind document    # passages, with their page
         mnemic recall --user ana ""     # general background: the most important memories
     """
     command(app, "recall", examples=examples)(ask)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mnemic.engine.parts import Parts
+from mnemic.engine.refine import rows_of
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Item, Message
+from mnemic.model.item import Item, Memory
 from mnemic.model.query import MemoryQuery, Page
 from mnemic.model.scope import Level, Scope
 
@@ -15,17 +16,14 @@ MAX_PAGE = 1000
 
 
 def get(parts: Parts, scope: Scope, item_id: str) -> Item:
-    """The memory or message with this id. Raises `NotFoundError` when there is none in this scope, or it has
-    expired.
+    """The memory, message or passage of a document with this id. Raises `NotFoundError` when there is none in this
+    scope, or it has expired.
     """
-    now = parts.clock.now()
-    with parts.store.read() as work:
-        found: list[Item] = [*work.memories.get(scope.visibility, [item_id])]
-        found += work.messages.get(scope.visibility, [item_id])
-    live = [item for item in found if isinstance(item, Message) or item.expires_at is None or item.expires_at > now]
-    if not live:
-        raise NotFoundError(f"there is no memory or message {item_id!r} in this scope")
-    return live[0]
+    found = rows_of(parts, scope.visibility, [item_id]).get(item_id)
+    is_expired = isinstance(found, Memory) and found.expires_at is not None and found.expires_at <= parts.clock.now()
+    if found is None or is_expired:
+        raise NotFoundError(f"there is no memory, message or passage {item_id!r} in this scope")
+    return found
 
 
 def list_memories(parts: Parts, scope: Scope, query: MemoryQuery, levels: tuple[Level, ...]) -> Page:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -64,6 +65,15 @@ def question_vectors(parts: Parts, text: str, watch: Watch) -> tuple[ItemVectors
     asking = [_Asking(parts, embedder, text, watch) for embedder in parts.embedders]
     vectors = tuple(each.answer() for each in asking)
     return vectors, tuple(each.failure for each in asking if each.failure)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The vectors of a question, what was missing among them, and when its asking began (a performance counter)."""
+
+    vectors: ItemVectors
+    missing: tuple[str, ...]
+    start: float
 
 
 class _Asking:

@@ -1,4 +1,9 @@
-"""Brings the index up to date with the store before a search."""
+"""Brings the index up to date with the store before a search.
+
+The passages of documents are kept apart: to the index they are a partition beside that of the messages and memories,
+with statistics, and where it is large a graph, of its own. So a shelf of manuals changes nothing about what is found of
+a conversation, or how quickly.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +12,27 @@ from dataclasses import replace
 
 from mnemic.engine.parts import Parts
 from mnemic.errors import UnavailableError
-from mnemic.model.candidates import Candidates, IndexQuery
+from mnemic.model.candidates import DOCUMENT, Candidates, IndexQuery
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.store import StaleTerms, UnitOfWork
 
 _ATTEMPTS = 5
+_SHELF = "\x1epassages"  # cannot be part of an id, so that no owner is called so
 
 
-def search(parts: Parts, query: IndexQuery) -> Candidates:
-    """Candidates that know everything committed before the call.
+def search(parts: Parts, query: IndexQuery, *, passages: bool = False) -> Candidates:
+    """Candidates that know everything committed before the call: messages and memories, or the passages of documents.
 
     The index may forget a partition between the catching up and the search (its memory is bounded); then both are
     repeated. Raises `UnavailableError` when that does not end, which only a budget far too small can cause.
     """
     for _ in range(_ATTEMPTS):
         wanted = catch_up(parts, query.partitions)
-        found = parts.index.search(query)
-        if all(version >= wanted[p] for p, version in zip(query.partitions, found.versions, strict=True)):
+        if passages:
+            wanted = {_shelf(p): version for p, version in wanted.items() if parts.shelves.holds(p)}
+        found = parts.index.search(replace(query, partitions=tuple(wanted)))
+        if all(version >= least for least, version in zip(wanted.values(), found.versions, strict=True)):
             return found
     raise UnavailableError("the index cannot hold the partitions of this scope; raise its memory budget")
 
@@ -36,11 +44,51 @@ def catch_up(parts: Parts, partitions: Sequence[Partition]) -> dict[Partition, i
         for partition, version in versions.items():
             # Whoever else forgot or fed the partition between the question and the answer would leave a hole in it.
             with parts.catching_up.of(partition):
-                since = parts.index.version(partition)
-                if since < version:
-                    changes = [_fresh(parts, change) for change in _changes(parts, work, partition, since)]
-                    parts.index.apply(partition, changes, version)
+                _bring_up(parts, work, partition, version)
     return versions
+
+
+def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int) -> None:
+    """Bring both sides of a partition to `version`. The rows are read once, unless one side alone was forgotten.
+
+    The side of the passages is begun with the first passage, so that who has no documents pays nothing for them.
+    """
+    index, shelf, holds = parts.index, _shelf(partition), parts.shelves.holds(partition)
+    since = index.version(partition)
+    beside = index.version(shelf) if holds or holds is None else since
+    if since == beside:
+        if since < version:
+            passages, others = _sides(parts, work, partition, since)
+            index.apply(partition, others, version)
+            if parts.shelves.note(partition, holds=any(not change.is_gone for change in passages)):
+                index.apply(shelf, passages, version)
+        elif holds is None:
+            parts.shelves.note(partition, holds=beside > 0)
+        return
+    if since < version:
+        index.apply(partition, _sides(parts, work, partition, since)[1], version)
+    if beside < version:
+        passages, _ = _sides(parts, work, partition, beside)
+        if parts.shelves.note(partition, holds=any(not change.is_gone for change in passages)):
+            index.apply(shelf, passages, version)
+
+
+def _sides(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> tuple[list[Change], list[Change]]:
+    """What changed of passages and what of all else; what is gone is told to both."""
+    passages: list[Change] = []
+    others: list[Change] = []
+    for read in _changes(parts, work, partition, since):
+        change = _fresh(parts, read)
+        if change.is_gone or change.role == DOCUMENT:
+            passages.append(change if change.is_gone else replace(change, session=None))
+        if change.is_gone or change.role != DOCUMENT:
+            others.append(change)
+    return passages, others
+
+
+def _shelf(partition: Partition) -> Partition:
+    """What an index calls the passages of a partition."""
+    return replace(partition, owner=f"{partition.owner}{_SHELF}")
 
 
 def _changes(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> Iterator[Change | StaleTerms]:

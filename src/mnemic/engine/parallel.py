@@ -6,8 +6,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import wait
+from types import MappingProxyType
 
 from mnemic.engine.parts import Parts
+
+_NOTHING: Mapping[str, Callable[[], None]] = MappingProxyType({})
 
 
 def is_waiting(parts: Parts) -> bool:
@@ -15,8 +19,16 @@ def is_waiting(parts: Parts) -> bool:
     return parts.store.capabilities.is_blocking or any(each.capabilities.is_blocking for each in parts.embedders)
 
 
-def gather(parts: Parts, sources: Mapping[str, Callable[[], None]]) -> dict[str, float]:
-    """Run every source to its end; returns the time of each in milliseconds. An error is raised when all have ended."""
+Sources = Mapping[str, Callable[[], None]]
+
+
+def gather(
+    parts: Parts, sources: Sources, prepare: Callable[[], None] = lambda: None, prepared: Sources = _NOTHING
+) -> dict[str, float]:
+    """Run every source to its end; returns the time of each in milliseconds. An error is raised when all have ended.
+
+    `prepare` runs here, while the `sources` are under way; those of `prepared` need it and start after it.
+    """
     timings: dict[str, float] = {}
 
     def timed(name: str, source: Callable[[], None]) -> None:
@@ -27,9 +39,16 @@ def gather(parts: Parts, sources: Mapping[str, Callable[[], None]]) -> dict[str,
             timings[name] = (time.perf_counter() - start) * 1e3
 
     if is_waiting(parts):
-        for future in [parts.pool.submit(timed, name, source) for name, source in sources.items()]:
-            future.result()
+        running = [parts.pool.submit(timed, name, source) for name, source in sources.items()]
+        try:
+            prepare()
+            running += [parts.pool.submit(timed, name, source) for name, source in prepared.items()]
+        finally:
+            wait(running)
+        for each in running:
+            each.result()
     else:
-        for name, source in sources.items():
+        prepare()
+        for name, source in (*sources.items(), *prepared.items()):
             timed(name, source)
     return timings

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mnemic.model.candidates import MESSAGE
+from mnemic.model.candidates import DOCUMENT, MESSAGE
 from mnemic.model.filter import EVERYTHING, Filter
-from mnemic.model.item import Item, Kind, Message, Role, State
+from mnemic.model.item import Item, Kind, Memory, Message, Role, State
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level
 from mnemic.text.normalise import dedup_key
@@ -19,7 +19,9 @@ _PAST_STATES = (State.ACTIVE, State.SUPERSEDED, State.ARCHIVED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked. `kinds` may hold "message" beside the kinds of memories; empty means everything.
+    """What is asked. `kinds` may hold "message" beside the kinds of memories; empty means everything. Passages of
+    documents belong to the kind "document", as do memories of that kind; `passages` False leaves the former out, True
+    leaves out all else.
 
     `min_similarity` set means: by cosine alone, at least so much (inclusive). `limits` caps hits per level,
     `max_results` those of user and agent level together. `min_importance` is asked of user-level memories. `excluded`
@@ -42,6 +44,17 @@ class Question:
     deadline_ms: float | None = None
     rerank: bool | None = None
     diversity: float = 0.0
+    passages: bool | None = None
+
+    @property
+    def asks_memory(self) -> bool:
+        """True when messages or memories may be found."""
+        return not self.passages
+
+    @property
+    def asks_documents(self) -> bool:
+        """True when passages of documents may be found."""
+        return self.passages is not False and (not self.kinds or DOCUMENT in self.kinds)
 
     @property
     def is_about_the_past(self) -> bool:
@@ -102,7 +115,7 @@ class Selection:
         question = self._question
         if item.id in question.excluded:
             return False
-        if isinstance(item, Message):
+        if not isinstance(item, Memory):
             return (question.as_of is None or item.observed_at <= question.as_of) and (
                 question.known_at is None or item.created_at <= question.known_at
             )
@@ -115,12 +128,12 @@ class Selection:
 
 
 class Watch:
-    """Milliseconds between laps, and how much of the deadline is left."""
+    """Milliseconds between laps, and how much of the deadline is left, since `start` (a performance counter)."""
 
-    def __init__(self, deadline_ms: float | None) -> None:
+    def __init__(self, deadline_ms: float | None, start: float | None = None) -> None:
         self.deadline_ms = deadline_ms
         self.laps: dict[str, float] = {}
-        self._start = self._last = time.perf_counter()
+        self.start = self._last = time.perf_counter() if start is None else start
 
     def lap(self, name: str) -> None:
         """The time since the last lap went into `name`."""
@@ -130,7 +143,7 @@ class Watch:
 
     def total(self) -> float:
         """Milliseconds since the start, also as the lap "total"."""
-        self.laps["total"] = (time.perf_counter() - self._start) * 1e3
+        self.laps["total"] = (time.perf_counter() - self.start) * 1e3
         return self.laps["total"]
 
     def left_s(self, reserve_ms: float) -> float | None:
@@ -140,4 +153,4 @@ class Watch:
         if self.deadline_ms is None:
             return None
         end_ms = self.deadline_ms - min(reserve_ms, self.deadline_ms / 4)
-        return max(self._start + end_ms / 1e3 - time.perf_counter(), 0.0)
+        return max(self.start + end_ms / 1e3 - time.perf_counter(), 0.0)

@@ -9,13 +9,14 @@ from datetime import datetime
 
 import numpy as np
 
-from mnemic.engine.embedding import ItemVectors, question_vectors
+from mnemic.engine.embedding import Asked, ItemVectors, question_vectors
 from mnemic.engine.freshness import search
 from mnemic.engine.parts import Parts
+from mnemic.engine.passages import passage_query
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.refine import chosen_reranker, refined, rows_of
-from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity
-from mnemic.model.candidates import MESSAGE, IndexQuery
+from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity, side_by_side
+from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.filter import EVERYTHING
 from mnemic.model.item import Item, Memory
@@ -36,12 +37,15 @@ def recall(parts: Parts, scope: Scope, question: Question) -> Recall:
     return found
 
 
-def answer(parts: Parts, scope: Scope, question: Question) -> Recall:
-    """Hits, best first; when nothing matches, the most important memories, marked as general background."""
-    watch = Watch(question.deadline_ms)
+def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None = None) -> Recall:
+    """Hits, best first; when nothing matches, the most important memories, marked as general background. `asked`: the
+    vectors of the question, where they are there already.
+    """
     chosen_reranker(parts, question)  # refuses before anything is done
     visible = scope.visibility.at(*question.levels)
-    vectors, degraded = question_vectors(parts, question.text, watch)
+    asked = asked or ask(parts, question)
+    watch = Watch(question.deadline_ms, asked.start)
+    vectors, degraded = asked.vectors, asked.missing
     watch.lap("embed")
     hits: tuple[Hit, ...] = ()
     if question.text.strip() and visible.partitions:
@@ -56,13 +60,43 @@ def answer(parts: Parts, scope: Scope, question: Question) -> Recall:
     return Recall(question.text, hits, degraded, watch.laps)
 
 
+def ask(parts: Parts, question: Question) -> Asked:
+    """The vectors of a question, for one answer or several."""
+    watch = Watch(question.deadline_ms)
+    return Asked(*question_vectors(parts, question.text, watch), watch.start)
+
+
 def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors) -> Scored:
-    """Every candidate of a question, scored and in order; `vectors` are the question's, one per embedder."""
-    now = parts.clock.now()
-    allowed = _allowed(parts, visible, question, now) if question.is_conditional else None
+    """Every candidate of a question, scored and in order; `vectors` are the question's, one per embedder.
+
+    Passages of documents are compared with passages, all else with all else: a score says how much a candidate stands
+    out among its like.
+    """
+    now, found = parts.clock.now(), list[Scored]()
+    asking = Asking.of(question.text, now.date())
+    query = _index_query(parts, visible, question, vectors, now)
+    if question.asks_memory:
+        allowed = _allowed(parts, visible, question, now) if question.is_conditional else None
+        memory = replace(query, kinds=question.kinds, allowed=allowed, messages_until=_messages_until(question))
+        found.append(_scored(parts, question, search(parts, memory), asking))
+    if question.asks_documents and (passages := passage_query(parts, visible, question, query)) is not None:
+        found.append(_scored(parts, question, search(parts, passages, passages=True), asking))
+    return found[0] if len(found) == 1 else side_by_side(*found)
+
+
+def _scored(parts: Parts, question: Question, found: Candidates, asking: Asking) -> Scored:
+    if question.min_similarity is not None:
+        return by_similarity(found, question.min_similarity)
+    return by_relevance(found, parts.settings.weights, asking)
+
+
+def _index_query(
+    parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors, now: datetime
+) -> IndexQuery:
+    """What both sides of the index are asked."""
     is_similarity = question.min_similarity is not None
     terms = () if is_similarity else tuple(dict.fromkeys(parts.analyser.query_terms(question.text)))
-    query = IndexQuery(
+    return IndexQuery(
         partitions=visible.partitions,
         agent=visible.agent,
         now=to_microseconds(now),
@@ -70,17 +104,10 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemV
         vector=vectors[0] if vectors else None,
         further=vectors[1:],
         dense_limit=max(parts.settings.dense_candidates, question.limit or 0),
-        kinds=question.kinds,
-        allowed=allowed,
-        messages_until=_messages_until(question),
         include_inactive=question.is_about_the_past,
         words=frozenset(_WORD.findall(question.text.casefold())),
         neighbours=0 if is_similarity else NEIGHBOURS,
     )
-    found = search(parts, query)
-    if question.min_similarity is not None:
-        return by_similarity(found, question.min_similarity)
-    return by_relevance(found, parts.settings.weights, Asking.of(question.text, now.date()))
 
 
 def _allowed(parts: Parts, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:
@@ -121,7 +148,7 @@ def _hit(item: Item, scored: Scored, place: int) -> Hit:
 
 def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:
     """The most important memories that may be shown, a few of them; none where only messages were asked for."""
-    if question.kinds and question.kinds <= {MESSAGE}:
+    if not question.asks_memory or (question.kinds and question.kinds <= {MESSAGE}):
         return ()
     now, chosen = parts.clock.now(), Selection(question)
     limit = min(question.limit or parts.settings.fallback_limit, parts.settings.fallback_limit)

@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.engine import capture, remember
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Watch
 from mnemic.engine.score import Scored, with_feature
 from mnemic.errors import BackendError, ConfigError, UnsupportedError
-from mnemic.model.item import Item, Message
+from mnemic.model.item import Item
 from mnemic.model.scope import Visibility
 from mnemic.ports.reranker import Reranker, Scores
 from mnemic.ports.store import MAIN_VIEW
@@ -57,12 +57,13 @@ def chosen_reranker(parts: Parts, question: Question) -> Reranker | None:
 
 
 def rows_of(parts: Parts, visible: Visibility, ids: Sequence[str]) -> dict[str, Item]:
-    """The memories and messages of these ids that the store shows, by id."""
+    """The memories, messages and passages of these ids that the store shows, by id."""
+    found: dict[str, Item] = {}
     with parts.store.read() as work:
-        memories = work.memories.get(visible, ids)
-        known = {memory.id for memory in memories}
-        messages = work.messages.get(visible, [i for i in ids if i not in known])
-    return {item.id: item for item in (*memories, *messages)}
+        for read in (work.memories.get, work.messages.get, work.documents.chunks):
+            if wanted := [i for i in ids if i not in found]:
+                found |= {item.id: item for item in read(visible, wanted)}
+    return found
 
 
 class _Look:
@@ -84,7 +85,7 @@ def _reranked(look: _Look, reranker: Reranker) -> tuple[Scored, tuple[str, ...]]
     places = look.places[:count]
     if not places:
         return look.scored, ()
-    texts = [_text(item) for item in look.items[:count]]
+    texts = [indexed_text(item) for item in look.items[:count]]  # what is judged is what is searched
     try:
         judged = _judged(look, reranker, texts)
     except (BackendError, ConfigError) as error:
@@ -118,13 +119,6 @@ def _above_the_lowest(judged: Scores) -> Scores:
     """Standard deviations above the lowest, so that nothing that was judged falls behind what was not."""
     deviation = float(judged.std())
     return (judged - judged.min()) / deviation if deviation > 0 else np.zeros_like(judged)
-
-
-def _text(item: Item) -> str:
-    """What is judged of an item is what is searched of it."""
-    if isinstance(item, Message):
-        return capture.indexed_text(item.name, item.text)
-    return remember.indexed_text(item)
 
 
 def _varied(look: _Look) -> Scored:

@@ -25,7 +25,7 @@ The first three lines are weighted by exp(-length / 80 terms): a long message sp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -91,6 +91,37 @@ def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTH
     if asking.is_of_assistant and "assistant" in features:
         features["assistant_asked"] = features["assistant"]
     return _scored(candidates, features, {name: weights.of(name) for name in features})
+
+
+def side_by_side(first: Scored, second: Scored) -> Scored:
+    """The candidates of two searches in one order, each with the score that it has within its own."""
+    one, other = first.candidates, second.candidates
+    rows = one.ids.shape[0]
+    candidates = replace(
+        one,
+        ids=np.concatenate([one.ids, other.ids]),
+        counts=np.concatenate([one.counts, other.counts]),
+        lengths=np.concatenate([one.lengths, other.lengths]),
+        cosines=np.concatenate([one.similarities, other.similarities]),
+        importances=np.concatenate([one.importances, other.importances]),
+        observed=np.concatenate([one.observed, other.observed]),
+        vectors=one.vectors + other.vectors,
+        versions=one.versions + other.versions,
+        surroundings=None,
+        further=(),
+    )
+    features = {
+        name: np.concatenate([_feature(first, name), _feature(second, name)])
+        for name in {**first.features, **second.features}
+    }
+    scores = np.concatenate([first.scores, second.scores])
+    places = np.concatenate([first.order, second.order + rows])
+    ranks = np.lexsort((-candidates.observed[places], -candidates.importances[places], -scores[places]))
+    return Scored(candidates, scores, places[ranks], features, {**first.weights, **second.weights})
+
+
+def _feature(scored: Scored, name: str) -> Floats:
+    return scored.features.get(name, np.zeros(scored.scores.shape, dtype=np.float32))
 
 
 def with_feature(scored: Scored, name: str, values: Floats, weight: float) -> Scored:

@@ -8,9 +8,9 @@ from mnemic.engine.embedding import question_vectors
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.recall import ranked
-from mnemic.engine.refine import refined
+from mnemic.engine.refine import refined, rows_of
 from mnemic.errors import NotFoundError
-from mnemic.model.item import Item, Message, State
+from mnemic.model.item import Item, Memory, State
 from mnemic.model.query import MemoryQuery
 from mnemic.model.recall import Contribution
 from mnemic.model.scope import Scope, Visibility
@@ -38,14 +38,14 @@ def why_not(parts: Parts, scope: Scope, item_id: str, question: Question) -> Why
     scope at all.
     """
     visible = scope.visibility
+    item = rows_of(parts, visible, [item_id]).get(item_id)
+    if item is None:
+        raise NotFoundError(f"there is no memory, message or passage {item_id!r} in this scope")
     with parts.store.read() as work:
-        found: list[Item] = [*work.memories.get(visible, [item_id]), *work.messages.get(visible, [item_id])]
-        if not found:
-            raise NotFoundError(f"there is no memory or message {item_id!r} in this scope")
         query = question.memory_query(parts.clock.now())
-        meets_filter = isinstance(found[0], Message) or item_id in work.memories.ids(visible, query)
-    return _before_scoring(visible, found[0], question, query, meets_filter=meets_filter) or _scored(
-        parts, visible, found[0], question
+        meets_filter = not isinstance(item, Memory) or item_id in work.memories.ids(visible, query)
+    return _before_scoring(visible, item, question, query, meets_filter=meets_filter) or _scored(
+        parts, visible, item, question
     )
 
 
@@ -53,7 +53,7 @@ def _before_scoring(
     visible: Visibility, item: Item, question: Question, query: MemoryQuery, *, meets_filter: bool
 ) -> WhyNot | None:
     if item.state not in query.states:
-        other = f" by {item.other_id}" if not isinstance(item, Message) and item.other_id else ""
+        other = f" by {item.other_id}" if isinstance(item, Memory) and item.other_id else ""
         return WhyNot("state", f"it is {item.state.value}{other}; only {_names(query.states)} ones are recalled")
     if item.partition not in visible.at(*question.levels).partitions:
         return WhyNot("level", f"it is of the {item.partition.level.value} level, which was not asked for")

@@ -32,20 +32,30 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What the mark `[number]` in the facts stands for; `get(item_id)` finds it."""
+    """What the mark `[number]` in the facts and documents stands for; `get(item_id)` finds it.
+
+    Of an excerpt of a document also: which document, its title, the page (from 1) where that is known, and which
+    characters of the document's text are shown, from `start` until before `end`; `item_id` is the chunk that was found.
+    """
 
     number: int
     item_id: str
     kind: str
     source: str
     observed_at: datetime
+    document_id: str | None = None
+    title: str = ""
+    page: int | None = None
+    start: int | None = None
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """`messages` are ready to send. `blocks` are the parts they were made of, in order, by name: system, profile,
-    working, facts, history. `token_count` counts what memory added (everything but the system prompt and the current
-    message). `timings_ms` says how long each source took; `degraded` which were missing and why.
+    working, facts, documents, history. `token_count` counts what memory added (everything but the system prompt and the
+    current message). `recall` holds what is shown: the facts, then the best chunk of each excerpt of a document, in the
+    order of their numbers. `timings_ms` says how long each source took; `degraded` which were missing and why.
     """
 
     messages: tuple[ChatMessage, ...]

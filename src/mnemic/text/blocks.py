@@ -57,11 +57,21 @@ _QUOTES = str.maketrans(dict.fromkeys('"＂“”„‟〝〞❝❞', "'"))
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A passage of a document: the name of its source, its text, and its page (from 1) where that is known."""
+    """A passage of a document: the name of its source, its text, its page (from 1) where that is known, and the
+    `number` that answers cite it by, where it has one.
+    """
 
     name: str
     text: str
     page: int | None = None
+    number: int | None = None
+
+    @property
+    def source_line(self) -> str:
+        """`Source: contract.pdf, page 7 [3]`, on one line whatever the name holds."""
+        page = "" if self.page is None else f", page {self.page}"
+        number = "" if self.number is None else f" [{self.number}]"
+        return f"Source: {_inline(self.name).translate(_QUOTES)}{page}{number}"
 
 
 def facts_block(lines: Iterable[str], language: Language = "en", *, is_fallback: bool = False) -> str:
@@ -80,15 +90,15 @@ def facts_block(lines: Iterable[str], language: Language = "en", *, is_fallback:
 def documents_block(excerpts: Iterable[Excerpt], language: Language = "en") -> str:
     """Preface, begin marker, for each excerpt its source line and its text in double quotes, end marker; "" for none.
 
-    The source line is `Source: <name>`, followed by ` (page <page>)` where the page is known. Double quotes inside
-    become single ones, and further lines of a text are indented, so that it can neither end itself nor start another.
+    The source line is `Source: <name>`, followed by `, page <page>` where the page is known and by `[<number>]` where
+    there is one. Double quotes inside become single ones, and further lines of a text are indented, so that it can
+    neither end itself nor start another.
     """
     lines: list[str] = []
     for excerpt in excerpts:
         text = "\n  ".join(sanitise(excerpt.text).translate(_QUOTES).splitlines())
         if text:
-            page = "" if excerpt.page is None else f" (page {excerpt.page})"
-            lines += [f"Source: {_inline(excerpt.name).translate(_QUOTES)}{page}", f'"{text}"']
+            lines += [excerpt.source_line, f'"{text}"']
     if not lines:
         return ""
     return "\n".join([_DOCUMENTS_PREFACE[language], DOCUMENTS_BEGIN, *lines, DOCUMENTS_END])

@@ -208,7 +208,7 @@ def meet(barrier: threading.Barrier) -> None:
 def test_the_context_says_how_long_each_source_took(mnemic: Mnemic):
     living(mnemic)
     context = mnemic.context(ANNA, "milk")
-    assert set(context.timings_ms) == {"history", "profile", "recall"}
+    assert set(context.timings_ms) == {"history", "profile", "recall", "documents"}
     assert all(ms >= 0 for ms in context.timings_ms.values())
 
 
@@ -235,8 +235,9 @@ def test_a_source_that_fails_is_left_out_and_named_and_the_chat_goes_on(
 
     monkeypatch.setattr(store, "read", away)
     context = mnemic.context(ANNA, "Which milk?", system="You are Jarvis.")
-    assert context.degraded == ("history: UnavailableError", "profile: UnavailableError", "recall: UnavailableError")
+    sources = ("history", "profile", "recall", "documents")
+    assert context.degraded == tuple(f"{source}: UnavailableError" for source in sources)
     assert context.messages[0].content.startswith("You are Jarvis.")
     assert context.messages[-1].content == "Which milk?"
-    assert [record.levelname for record in caplog.records] == ["WARNING"] * 3
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 4
     assert "milk" not in caplog.text

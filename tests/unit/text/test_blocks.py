@@ -74,7 +74,7 @@ def test_each_excerpt_has_a_source_line_and_its_text_in_double_quotes():
     )
     assert block.split("\n")[1:] == [
         "--- BEGIN DOCUMENTS ---",
-        "Source: contract.pdf (page 7)",
+        "Source: contract.pdf, page 7",
         '"Rent is due."',
         "Source: notes.md",
         "\"He said 'no'.",
