@@ -5,12 +5,14 @@
     backend = MemoryRegistry.create("sqlite", db_path="notes.db")
 
 One object is one namespace without scopes, trust or history: `Mnemic` has those, and does not use these backends.
-Long texts are stored in the chunks of `chunk_text`.
+Long texts are stored in the chunks of `chunk_text`, files in those of `ingest_path`; `inject_context` puts what is
+found in front of a model, and `open_backend` does what a configuration says.
 """
 
 from mnemic.backends.configured import chunk_config, context_config, open_backend
 from mnemic.backends.embedding import Embedder, PortEmbedder
 from mnemic.backends.extras import FACTS, BackendFacts
+from mnemic.backends.ingestion import Ingested, ingest_path
 from mnemic.backends.injection import ContextConfig, inject_context
 from mnemic.backends.primitive import MemoryBackend, RetrievalResult
 from mnemic.backends.registry import MemoryRegistry
@@ -23,6 +25,7 @@ __all__ = [
     "ChunkConfig",
     "ContextConfig",
     "Embedder",
+    "Ingested",
     "MemoryBackend",
     "MemoryRegistry",
     "PortEmbedder",
@@ -30,6 +33,7 @@ __all__ = [
     "chunk_config",
     "chunk_text",
     "context_config",
+    "ingest_path",
     "inject_context",
     "open_backend",
 ]
