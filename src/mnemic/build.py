@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, cast
 
 from mnemic.adapters.clocks.system import SystemClock
+from mnemic.adapters.files.folders import LocalFiles
 from mnemic.adapters.indexes.graphs import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
 from mnemic.engine.parts import Parts
+from mnemic.engine.readers import ReaderPool
 from mnemic.errors import BackendError, ConfigError
+from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
 from mnemic.ports.llm import Llm
+from mnemic.ports.reader import ClosableReader
 from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Store
 from mnemic.ports.tool import Tool
@@ -40,9 +45,12 @@ def build(config: Config) -> Parts:
         observer=CounterObserver(),
         reranker=_reranker(config, llm),
         llm=llm,
+        detector=_detector(config),
         window=StoreWindow(store, ttl_s=config.settings.life.window_ttl_s),
         further_embedders=tuple(embedder for embedder in further if embedder is not None),
         writings=_writings(config, embedders),
+        files=LocalFiles(),
+        readers=ReaderPool(_sandbox),
         settings=config.settings,
         tools=partial(_tools, config),
     )
@@ -59,6 +67,28 @@ def _tools(config: Config) -> tuple[Tool, ...]:
     from mnemic.adapters.tools.weather import Weather
 
     return (tool(is_read_only=True)(Weather(config.weather_url).weather), *found)
+
+
+def _detector(config: Config) -> Detector | None:
+    """What finds secrets, None where they may stay. Raises `ConfigError` for a kind that it does not know."""
+    if not config.settings.redacts_secrets:
+        return None
+    from mnemic.adapters.detectors.registry import open_detector
+
+    detector = open_detector(config.detector)
+    unknown = sorted(config.settings.secrets_passing.difference(detector.capabilities.kinds))
+    if unknown:
+        near = get_close_matches(unknown[0], detector.capabilities.kinds, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(detector.capabilities.kinds)}"
+        raise ConfigError(f"secrets.passing names {unknown[0]!r}, which is no kind of secret: {hint}")
+    return detector
+
+
+def _sandbox() -> ClosableReader:
+    """A reader in a process of its own, which starts with the first file."""
+    from mnemic.adapters.readers.sandbox import SandboxReader
+
+    return SandboxReader()
 
 
 def _reranker(config: Config, llm: Llm | None) -> Reranker | None:

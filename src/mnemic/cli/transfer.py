@@ -154,6 +154,8 @@ def _show(reports: list[tuple[str, ImportReport]], asking: ScopeOptions) -> None
         )
         if report.skipped:
             write(f"  left out: {_counted(report.skipped)}")
+        if report.redacted:
+            write(f"  secrets redacted: {_counted(report.redacted)}")
         for problem in report.problems[:PROBLEMS_SHOWN]:
             note(f"  {one_line(problem)}")
         if len(report.problems) > PROBLEMS_SHOWN:

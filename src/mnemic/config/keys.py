@@ -44,6 +44,11 @@ def names(value: object) -> str:
         raise ValueError("a name, or a list of names") from error
 
 
+def any_names(value: object) -> str:
+    """As `names`, or none of them."""
+    return "" if value in ("", []) else names(value)
+
+
 def whole(value: object) -> int:
     """A whole number from 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -165,6 +170,7 @@ def _text(path: str, reader: Reader, about: str, setting: str) -> Key:
 _HALF_LIVES = {kind.value: days for kind, days in Settings().life.half_lives.items()}
 HALF_LIVES = "memory.decay.half-lives"
 LEVEL_LIMIT = "context.level-limits."
+SECRETS_PASSING = "secrets.passing"
 
 LIFE_KEYS: tuple[Key, ...] = (
     _number(
@@ -295,6 +301,8 @@ KEYS: tuple[Key, ...] = (
     _number("memory.long-term.max-results", counting, "most memories of user and agent in a context", "max_results"),
     *LIFE_KEYS,
     *ASSISTANT_KEYS,
+    _text("memory.knowledge.chunk-size", counting, "tokens of a passage of a document; 160 unless told", "chunk_size"),
+    _text("memory.knowledge.overlap", whole, "tokens that two share; a quarter of it unless told", "chunk_overlap"),
     _number("recall.limit", counting, "most hits of a recall", "recall_limit"),
     _number("recall.rerank-candidates", counting, "how many of the best hits a reranker judges", "rerank_candidates"),
     _number("recall.fallback-limit", whole, "most memories when nothing matched", "fallback_limit"),
@@ -306,8 +314,13 @@ KEYS: tuple[Key, ...] = (
         for level, limit in Settings().level_limits.items()
     ),
     *STORAGE_KEYS,
+    _text("secrets.redaction", switch, "whether secrets are redacted before anything is stored", "redacts_secrets"),
+    Key(SECRETS_PASSING, any_names, "kinds of secrets that are stored all the same, such as jwt", ""),
+    Key("secrets.detector", text, "what finds them: rules, or the name that another package brings", "rules"),
     _number("limits.max-text-chars", counting, "longest text of a memory or message", "max_text_chars"),
     _number("limits.max-metadata-bytes", counting, "largest metadata, as JSON", "max_metadata_bytes"),
+    _number("limits.max-file-mb", positive, "largest file that is read, in MiB", "max_file_bytes", MILLION_BYTES),
+    _number("limits.read-timeout-s", positive, "seconds that reading a file may take", "read_timeout_s"),
 )
 """Every key, in the order of the file that `mnemic init` writes."""
 

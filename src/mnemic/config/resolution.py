@@ -19,12 +19,14 @@ from mnemic.config.keys import (
     LEVEL_LIMIT,
     LEVELS,
     MILLION_BYTES,
+    SECRETS_PASSING,
     STORAGE,
     Key,
     text,
 )
 from mnemic.config.values import MEMORY_URL, BackendSettings, Config, own_backend_file, own_store, with_login
-from mnemic.errors import ConfigError
+from mnemic.engine.ingest_report import chunk_config
+from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.assistant import AssistantSettings
 from mnemic.model.item import Kind
 from mnemic.model.life import LifeSettings
@@ -105,6 +107,7 @@ def resolve(
     if store is not None:
         values["store"] = Value("store", str(store), "argument", Rank.ARGUMENT)
     _only_one(values, told, path)
+    _chunks_fit(values)
     values["store"] = _store(values, variables, path)
     values[DB_PATH] = _db_path(values[DB_PATH], variables, path)
     return Effective(_config(values), tuple(values.values()), path)
@@ -147,6 +150,18 @@ def _only_one(values: Mapping[str, Value], told: Mapping[str, Told], path: Path 
             raise ConfigError(f"{path}: {one} and {other} say the same thing; keep one of them")
     if "store" in told and "memory.storage.type" in told and values["memory.storage.url"].value is None:
         raise ConfigError(f"{path}: store and memory.storage.type say the same thing; keep one of them")
+
+
+def _chunks_fit(values: Mapping[str, Value]) -> None:
+    """Passages must be larger than what two of them share."""
+    size, overlap = values["memory.knowledge.chunk-size"], values["memory.knowledge.overlap"]
+    told = cast("int | None", size.value), cast("int | None", overlap.value)
+    try:
+        chunk_config(Settings(chunk_size=told[0], chunk_overlap=told[1]))
+    except InvalidInputError as error:
+        raise ConfigError(
+            f"memory.knowledge.chunk-size ({size.origin}) and memory.knowledge.overlap ({overlap.origin}): {error}"
+        ) from error
 
 
 def _store(values: Mapping[str, Value], variables: Mapping[str, str], path: Path | None) -> Value:
@@ -210,11 +225,12 @@ def _config(values: Mapping[str, Value]) -> Config:
         reranker_options=dict(cast("Mapping[str, object]", of("reranker.options") or {})),
         llm=of("llm.name"),
         llm_options=dict(cast("Mapping[str, object]", of("llm.options") or {})),
-        tool_modules=tuple(name.strip() for name in (of("tools.modules") or "").split(",") if name.strip()),
+        tool_modules=_listed(of("tools.modules")),
         weather_url=of("tools.weather.base-url"),
         index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
         lock_wait_s=of("memory.storage.lock-wait-s"),
-        settings=_settings(values),
+        detector=of("secrets.detector"),
+        settings=replace(_settings(values), secrets_passing=frozenset(_listed(of(SECRETS_PASSING)))),
         injects_context=of(CONTEXT_FROM_MEMORY),
         backend=_backend(values),
     )
@@ -240,6 +256,11 @@ def _backend(values: Mapping[str, Value]) -> BackendSettings:
         chunk_size=of("chunk_size"),
         chunk_overlap=of("chunk_overlap"),
     )
+
+
+def _listed(names: str | None) -> tuple[str, ...]:
+    """Names that a text holds, with commas between."""
+    return tuple(name.strip() for name in (names or "").split(",") if name.strip())
 
 
 def _writings(table: Mapping[str, object] | None) -> dict[str, tuple[str, ...]]:

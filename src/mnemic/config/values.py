@@ -106,6 +106,7 @@ class Config:
     embedder_writings: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     reranker: str = "none"
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    detector: str = "rules"
     llm: str = "none"
     llm_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     tool_modules: Sequence[str] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,6 +12,7 @@ from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.extract import add_if_said
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.pending import add_if_pending
+from mnemic.engine.secrets import Kinds, tell_redacted, without_secrets
 from mnemic.errors import NotFoundError
 from mnemic.model.draft import MessageDraft
 from mnemic.model.item import Message, Role, Trust, Turn
@@ -31,17 +32,19 @@ def capture(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraf
     """Store each exchange as a turn of the scope's conversation, all in one durable transaction.
 
     A scope without a session starts a new one, with a random id. A message whose external id is already there is not
-    stored again: repeating a call changes nothing. What Mnemic itself had put into the prompt is left out.
+    stored again: repeating a call changes nothing. What Mnemic itself had put into the prompt is left out, and secrets
+    are redacted before anything is stored.
     """
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
     now = parts.clock.now()
-    heard = [Heard.of(exchange) for exchange in exchanges]
+    redacted: dict[int, Kinds] = {}
+    heard = [_cleaned(parts, Heard.of(exchange), redacted) for exchange in exchanges]
     drafts = [draft for exchange in heard for draft in exchange.drafts]
     vectors = document_vectors(parts, [indexed_text(draft.name, draft.text) for draft in drafts])
     vector_of = None if vectors is None else {id(d): v for d, v in zip(drafts, vectors, strict=bool(vectors))}
     with parts.store.write() as work:
         parts.accesses.drain(work)
-        writer = _Writer(parts, work, scope, now)
+        writer = _Writer(parts, work, scope, now, redacted)
         turns = [writer.heard(exchange) for exchange in heard]
         written = [(draft, message) for draft, message, _ in writer.rows]
         work.messages.add([(message, terms) for _, message, terms in writer.rows])
@@ -55,7 +58,19 @@ def capture(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraf
     _push(parts, [message for _, message in written])
     parts.observer.count("mnemic.capture.messages", len(written))
     parts.observer.count("mnemic.capture.own_blocks", sum(turn.left_out for turn in turns))
+    tell_redacted(parts, [kind for turn in turns for kind in turn.redacted])
     return turns
+
+
+def _cleaned(parts: Parts, heard: Heard, redacted: dict[int, Kinds]) -> Heard:
+    """What was heard without secrets; `redacted` notes by the id of a draft what it held."""
+    drafts: list[MessageDraft] = []
+    for draft in heard.drafts:
+        clean, kinds = without_secrets(parts, draft)
+        drafts.append(clean)
+        if kinds:
+            redacted[id(clean)] = kinds
+    return replace(heard, drafts=drafts)
 
 
 def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> Turn:
@@ -68,11 +83,11 @@ def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> T
     if not heard.drafts:
         with parts.store.read() as work:
             return replace(_turn(turn_id, work.messages.of_turn(scope.visibility, turn_id)), left_out=1)
-    draft = heard.drafts[0]
+    draft, kinds = without_secrets(parts, heard.drafts[0])
     vectors = document_vectors(parts, [indexed_text(draft.name, draft.text)])
     with parts.store.write() as work:
         known = work.messages.of_turn(scope.visibility, turn_id)
-        turn = replace(_turn(turn_id, known), left_out=heard.cut)
+        turn = replace(_turn(turn_id, known), left_out=heard.cut, redacted=kinds)
         if any((m.role, m.name, m.text) == (draft.role, draft.name, draft.text) for m in known):
             return turn
         conversation = work.messages.conversation(known[0].partition, known[0].session, now)
@@ -82,6 +97,7 @@ def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> T
         add_if_pending(parts, work, message.partition, message.session, message.position)
         add_if_said(parts, work, message.partition, message.session, [message])
     _push(parts, [message])
+    tell_redacted(parts, kinds)
     return replace(turn, messages=(*known, message))
 
 
@@ -120,8 +136,11 @@ def _message(example: Message, draft: MessageDraft, position: int, now: datetime
 class _Writer:
     """Numbers the turns and messages of one conversation within one unit of work."""
 
-    def __init__(self, parts: Parts, work: UnitOfWork, scope: Scope, now: datetime) -> None:
+    def __init__(
+        self, parts: Parts, work: UnitOfWork, scope: Scope, now: datetime, redacted: Mapping[int, Kinds]
+    ) -> None:
         self.rows: list[tuple[MessageDraft, Message, Terms]] = []
+        self._redacted = redacted
         self._parts, self._work, self._now = parts, work, now
         self._partition = scope.message_partition
         self._session = scope.session or ""
@@ -139,7 +158,10 @@ class _Writer:
         """The turn of what is new in an exchange."""
         drafts = exchange.new(self._latest(exchange.reach)) if exchange.cut else exchange.drafts
         repeated = len(exchange.drafts) - len(drafts)
-        return replace(self.turn(drafts), left_out=exchange.cut + repeated)
+        stored = len(self.rows)
+        turn = self.turn(drafts)
+        kinds = [kind for draft, _, _ in self.rows[stored:] for kind in self._redacted.get(id(draft), ())]
+        return replace(turn, left_out=exchange.cut + repeated, redacted=tuple(dict.fromkeys(kinds)))
 
     def _latest(self, limit: int) -> list[Message]:
         """The last messages of the session, those of this unit of work included."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.secrets import redact
 from mnemic.errors import NotFoundError
 from mnemic.model.history import Action, HistoryEntry, Receipt
 from mnemic.model.query import MemoryQuery
@@ -17,7 +18,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing has expired by then, so 
 
 def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str = "") -> Receipt:
     """Erase the text, the vectors and the recorded history of an item. Raises `NotFoundError` when it is not there."""
-    now = parts.clock.now()
+    now, reason = parts.clock.now(), redact(parts, reason).text
     with parts.store.write() as work:
         memories = work.memories.get(scope.visibility, [item_id])
         messages = work.messages.get(scope.visibility, [item_id])
@@ -37,7 +38,7 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
 
 def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:
     """Erase every memory of the levels, private ones of other agents excepted, all or none of them."""
-    now = parts.clock.now()
+    now, reason = parts.clock.now(), redact(parts, reason).text
     counts = {"memories": 0, "history": 0}
     with parts.store.write() as work:
         for partition in scope.visibility.at(*levels).partitions:

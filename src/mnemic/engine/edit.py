@@ -12,6 +12,7 @@ from typing import Any, cast
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.fields import differences, held_key, indexed_text, with_fields
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.secrets import fields_without_secrets, noted, redact, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Memory, State
@@ -72,7 +73,7 @@ class Editor:
             item_id=memory.id,
             action=action,
             actor=self._actor,
-            reason=reason,
+            reason=redact(self._parts, reason).text,
             at=self.now,
             before=before,
             after=after,
@@ -103,7 +104,9 @@ class Editor:
 def update(
     parts: Parts, scope: Scope, memory_id: str, changes: Mapping[str, Any], *, actor: str, reason: str = ""
 ) -> Memory:
-    """Change checked fields of a memory; a new text gets new vectors before the call returns."""
+    """Change checked fields of a memory; a new text gets new vectors before the call returns. Secrets are redacted."""
+    changes, redacted = fields_without_secrets(parts, changes)
+    tell_redacted(parts, redacted)
     ready = _Ready.of(parts, scope, memory_id, lambda _, memory: replace(memory, **changes))
     with parts.store.write() as work:
         editor = Editor(parts, work, scope.visibility, actor)
@@ -113,7 +116,7 @@ def update(
             raise InvalidInputError("valid_to must be later than valid_from")
         if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
             new = replace(new, dedup_key=held_key(new.text, new.kind, new.valid_from))
-        changed = editor.put(old, new, Action.UPDATED, reason)
+        changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
         ready.put(parts, work, old, changed)
         if changed is not old:
             editor.refresh(changed)
@@ -126,6 +129,7 @@ def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, a
     all back.
     """
     wanted, visible = list(dict.fromkeys(ids)), scope.visibility
+    text = None if text is None else redact(parts, text).text
     if len(wanted) < 2:  # noqa: PLR2004 -- a merge is of two at least
         raise InvalidInputError("a merge needs at least two different memories")
     ready = _Ready.of(parts, scope, wanted[0], lambda work, m: merged(m, work.memories.get(visible, wanted[1:]), text))

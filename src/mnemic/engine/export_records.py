@@ -13,6 +13,7 @@ from mnemic.engine.fields import from_json, held_key
 from mnemic.engine.inputs import check_categories, check_fraction, check_id, check_line, check_metadata, check_text
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import check_profile_fact, profile_partition
+from mnemic.engine.secrets import fact_without_secrets, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.clocktime import as_utc
 from mnemic.model.conversation import CURSORS
@@ -60,11 +61,19 @@ class RecordReader:
             values = {name: _value(name, record[name]) for name in kind.__dataclass_fields__ if name != "partition"}
             noun = kind(partition=self._partition(record, kind), **values)
             _check_types(noun)
-            return self._checked(noun)
+            return self._checked(self._clean(noun))
         except KeyError as error:
             raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
             raise InvalidInputError(f"not usable: {error}") from error
+
+    def _clean(self, noun: Noun) -> Noun:
+        """Without secrets: whoever wrote the export may have kept them."""
+        if isinstance(noun, ProfileEntry):
+            return fact_without_secrets(self._parts, noun)
+        clean, kinds = without_secrets(self._parts, noun)
+        tell_redacted(self._parts, kinds)
+        return clean
 
     def cursors(self, record: Record) -> Cursors:
         """The cursors of a record of a conversation. Raises `InvalidInputError`, saying why it is not usable."""

@@ -24,7 +24,8 @@ Progress = Callable[[int, int | None], None]
 @dataclass(slots=True)
 class ImportReport:
     """What came in (`added`), what was there already (`known`) and what was left out on purpose (`skipped`), by kind;
-    and what could not be read (`problems`), by line or place.
+    what could not be read (`problems`), by line or place; and in how many exchanges of a log secrets of a kind were
+    redacted (`redacted`).
     """
 
     format: str
@@ -32,6 +33,7 @@ class ImportReport:
     known: Counter[str] = field(default_factory=Counter[str])
     skipped: Counter[str] = field(default_factory=Counter[str])
     problems: list[str] = field(default_factory=list[str])
+    redacted: Counter[str] = field(default_factory=Counter[str])
     is_dry_run: bool = False
 
 
@@ -55,7 +57,8 @@ def import_logs(
             new = {(place.session, m.external_id) for m in messages if m.external_id not in known} - seen
             seen |= new
             if new and not is_dry_run:
-                capture(parts, place, batch)
+                for turn in capture(parts, place, batch):
+                    report.redacted.update(turn.redacted)
             report.added.update({"message": len(new)} if new else {})
             report.known.update({"message": len(messages) - len(new)} if len(new) < len(messages) else {})
             done += len(messages)

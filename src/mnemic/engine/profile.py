@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mnemic.engine.inputs import check_text
 from mnemic.engine.parts import Parts
+from mnemic.engine.secrets import fact_without_secrets
 from mnemic.errors import InvalidInputError
 from mnemic.model.profile import Profile, ProfileEntry
 from mnemic.model.query import MemoryQuery, Order
@@ -22,10 +23,12 @@ def profile_partition(scope: Scope) -> Partition:
 
 
 def set_profile(parts: Parts, scope: Scope, entries: Mapping[str, str | None], *, source: str) -> list[ProfileEntry]:
-    """Write facts by key (a value of None removes its key) and give the whole static profile back."""
+    """Write facts by key (a value of None removes its key) and give the whole static profile back. Secrets are
+    redacted.
+    """
     now, partition = parts.clock.now(), profile_partition(scope)
     kept = [
-        ProfileEntry(partition, _key(key), _value(parts, key, value), source, now, now)
+        fact_without_secrets(parts, ProfileEntry(partition, _key(key), _value(parts, key, value), source, now, now))
         for key, value in entries.items()
         if value is not None
     ]

@@ -13,6 +13,7 @@ from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.fields import held_key, indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.restate import gives_way, restate
+from mnemic.engine.secrets import Kinds, noted, tell_redacted, without_secrets
 from mnemic.engine.settle import Neighbours, Settler, slot_metadata
 from mnemic.errors import InvalidInputError
 from mnemic.model.draft import MemoryDraft
@@ -31,10 +32,12 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
     says the same in the same place, which then notes that it was said again. A plain sentence about the user that
     contradicts a known one supersedes it. `actor` is written into the history. Each is created a microsecond after the
     one before, so that their order stays known. A session that then has more live memories than it may keep archives
-    the least important of them, the new ones included.
+    the least important of them, the new ones included. Secrets are redacted; the history names their kinds.
     """
     now = parts.clock.now()
-    memories = [_memory(parts, scope, draft, now + place * _TICK) for place, draft in enumerate(drafts)]
+    clean = [without_secrets(parts, draft) for draft in drafts]
+    memories = [_memory(parts, scope, draft, now + place * _TICK) for place, (draft, _) in enumerate(clean)]
+    redacted = {memory.id: kinds for memory, (_, kinds) in zip(memories, clean, strict=True)}
     vectors = document_vectors(parts, [indexed_text(memory) for memory in memories])
     with parts.store.write() as work:
         parts.accesses.drain(work)
@@ -43,12 +46,13 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
         added = [memory for memory, new in zip(memories, is_new, strict=True) if new]
         ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
         put_vectors(parts, work, [(memory.partition, memory.id) for memory in added], ready, now)
-        work.history.add([_entry(memory, Action.CREATED, actor, now) for memory in added])
+        work.history.add([_entry(memory, actor, now, redacted[memory.id]) for memory in added])
         kept = [_settled(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
         for partition in dict.fromkeys(m.partition for m in added if m.level is Level.SESSION):
             _keep_small(parts, work, Visibility((partition,), scope.agent), actor, now)
     parts.observer.count("mnemic.remember.added", len(added))
     parts.observer.count("mnemic.remember.duplicates", len(memories) - len(added))
+    tell_redacted(parts, [kind for memory in added for kind in redacted[memory.id]])
     return kept
 
 
@@ -122,9 +126,15 @@ def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Me
     )
 
 
-def _entry(memory: Memory, action: Action, actor: str, now: datetime) -> HistoryEntry:
+def _entry(memory: Memory, actor: str, now: datetime, redacted: Kinds) -> HistoryEntry:
     return HistoryEntry(
-        id=new_id(now), partition=memory.partition, item_id=memory.id, action=action, actor=actor, at=now
+        id=new_id(now),
+        partition=memory.partition,
+        item_id=memory.id,
+        action=Action.CREATED,
+        actor=actor,
+        reason=noted("", redacted),
+        at=now,
     )
 
 

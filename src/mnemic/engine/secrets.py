@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
 from mnemic.engine.parts import Parts
+from mnemic.model.draft import MemoryDraft, MessageDraft
+from mnemic.model.history import HistoryEntry
+from mnemic.model.item import Memory, Message
+from mnemic.model.profile import ProfileEntry
 from mnemic.ports.detector import SecretSpan
+
+_log = logging.getLogger("mnemic.secrets")
 
 MAX_ROUNDS = 4
 """What stands around a secret may read like one once it is out; after so many looks the text is as it is."""
 
+TEXTS = ("text", "name", "context", "snippet", "source", "reason")
+MAPPINGS = ("metadata", "before", "after")
+Noun = TypeVar("Noun", bound=MessageDraft | MemoryDraft | Message | Memory | HistoryEntry)
+Kinds = tuple[str, ...]
 _PLACEHOLDER = re.compile(r"\[REDACTED: [a-z0-9-]{1,40}\]")
 
 
@@ -47,7 +60,7 @@ class Redacted:
         return position
 
     @property
-    def kinds(self) -> tuple[str, ...]:
+    def kinds(self) -> Kinds:
         """The kinds found, each once, in the order of their first."""
         return tuple(dict.fromkeys(finding.kind for finding in self.findings))
 
@@ -67,6 +80,79 @@ def redact(parts: Parts, text: str) -> Redacted:
             rounds.append(tuple(spans))
             text = _replaced(text, spans)
     return Redacted(text, tuple(found), tuple(rounds))
+
+
+def without_secrets(parts: Parts, noun: Noun) -> tuple[Noun, Kinds]:
+    """A draft or an item whose texts and metadata hold no secret, and the kinds of those it held.
+
+    One that holds none is given back as it is.
+    """
+    fields = {name: getattr(noun, name) for name in (*TEXTS, *MAPPINGS) if hasattr(noun, name)}
+    clean, kinds = fields_without_secrets(parts, fields)
+    return (replace(noun, **clean), kinds) if kinds else (noun, ())
+
+
+def fields_without_secrets(parts: Parts, fields: Mapping[str, Any]) -> tuple[dict[str, Any], Kinds]:
+    """Fields of a draft or an item by name, texts and mappings without secrets, and the kinds of those they held."""
+    if parts.detector is None:
+        return dict(fields), ()
+    kinds: list[str] = []
+    clean = dict(fields)
+    for name, value in fields.items():
+        if value and name in TEXTS:
+            redacted = redact(parts, value)
+            kinds += redacted.kinds
+            clean[name] = redacted.text
+        elif value and name in MAPPINGS:
+            clean[name] = _clean(parts, "", value, kinds)
+    return clean, tuple(dict.fromkeys(kinds))
+
+
+def fact_without_secrets(parts: Parts, fact: ProfileEntry) -> ProfileEntry:
+    """A fact of the profile whose value holds no secret; its key may say that it does."""
+    kinds: list[str] = []
+    value = cast("str", _clean(parts, fact.key, fact.value, kinds))
+    tell_redacted(parts, kinds)
+    return replace(fact, value=value) if kinds else fact
+
+
+def tell_redacted(parts: Parts, kinds: Iterable[str]) -> None:
+    """Count what was taken out, and write it to the log: the kinds, never the secrets."""
+    counted = Counter(kinds)
+    for kind, number in counted.items():
+        parts.observer.count("mnemic.secrets.redacted", number, kind=kind)
+    if counted:
+        _log.info("took secrets out before storing: %s", ", ".join(f"{kind} {n}" for kind, n in counted.items()))
+
+
+def noted(reason: str, kinds: Iterable[str]) -> str:
+    """The reason of a change, with what was taken out of its texts."""
+    told = ", ".join(kinds)
+    return "; ".join(part for part in (reason, f"redacted: {told}" if told else "") if part)
+
+
+def _clean(parts: Parts, key: str, value: object, kinds: list[str]) -> object:
+    """A JSON value without secrets; the key it stands under says what it is, as in `{"password": "…"}`."""
+    if isinstance(value, str):
+        redacted = redact(parts, value)
+        if not redacted.findings and key:
+            redacted = _under_key(parts, key, value)
+        kinds += redacted.kinds
+        return redacted.text
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, object]", value).items()
+        return {name: _clean(parts, name, inner, kinds) for name, inner in items}
+    if isinstance(value, list | tuple):
+        return [_clean(parts, key, inner, kinds) for inner in cast("list[object]", value)]
+    return value
+
+
+def _under_key(parts: Parts, key: str, value: str) -> Redacted:
+    before, after = f'{key} = "', '"'
+    redacted = redact(parts, f"{before}{value}{after}")
+    if redacted.text.startswith(before) and redacted.text.endswith(after):
+        return replace(redacted, text=redacted.text[len(before) : -len(after)], rounds=())
+    return Redacted(value)
 
 
 def placeholder(kind: str) -> str:

@@ -212,7 +212,8 @@ class Turn:
     """The messages of one exchange, numbered from 1 in their conversation (`session`).
 
     `left_out`: how many messages were not captured, or not whole, because Mnemic itself had put them into the prompt.
-    Where nothing else was given there are no messages, and no turn is kept under the id.
+    Where nothing else was given there are no messages, and no turn is kept under the id. `redacted`: the kinds of
+    secrets that were taken out of what this call stored.
     """
 
     id: str
@@ -220,3 +221,4 @@ class Turn:
     number: int
     messages: tuple[Message, ...]
     left_out: int = 0
+    redacted: tuple[str, ...] = ()

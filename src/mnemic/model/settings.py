@@ -64,11 +64,18 @@ def _level_limits() -> dict[Level, int]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Defaults of the engine. Units are in the names; limits are inclusive."""
+    """Defaults of the engine. Units are in the names; limits are inclusive.
+
+    `redacts_secrets`: secrets are taken out of what is stored, but for the kinds in `secrets_passing`.
+    """
 
     max_text_chars: int = 1_000_000
     max_metadata_bytes: int = 65_536
     max_query_chars: int = 20_000
+    max_file_bytes: float = 100 * (1 << 20)
+    read_timeout_s: float = 60.0
+    chunk_size: int | None = None
+    chunk_overlap: int | None = None
     recall_limit: int = 5
     fallback_limit: int = 5
     min_similarity: float = 0.5
@@ -88,4 +95,5 @@ class Settings:
     large_partition_rows: int = 5_000_000
     life: LifeSettings = field(default_factory=LifeSettings)
     assistant: AssistantSettings = field(default_factory=AssistantSettings)
+    redacts_secrets: bool = True
     secrets_passing: frozenset[str] = frozenset()

@@ -1,0 +1,212 @@
+"""The default detector: the forms of known issuers, private keys, logins in addresses, and values behind words like
+`password`, in text of any kind and several languages.
+
+What it does not find: a secret without a known form that no word announces, and one that was split or disguised.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mnemic.adapters.detectors.tokens import FORMS, KEY_BESIDE
+from mnemic.adapters.detectors.values import is_key, is_mixed, is_password, is_stand_in
+from mnemic.ports.detector import Detector, DetectorCapabilities, SecretSpan
+
+PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET = "password", "api-key", "private-key", "aws-secret-key"
+BESIDE_CHARS = 400
+MAX_KEY_CHARS = 20_000
+
+_PASSWORDS = (
+    r"pass[ _-]?words?|pass[ _-]?wd|pass[ _-]?phrase|pass[ _-]?code|(?<![a-z])pwd|(?<![a-z])pass(?=[\"']?\s?[=:])"
+    r"|passwort|kennwort|contrase[nñ]a|senha|mot[ _]de[ _]passe|парол[ья]"
+    r"|密[码碼]|口令|パスワード|暗証番号|비밀번호|كلمة (?:المرور|السر)"
+)
+_KEYS = (
+    r"(?:api|secret|secret[ _-]?access|access|auth|private|encryption|account|signing|x-api)[ _-]?key"
+    r"|(?:client|app|signing|webhook)[ _-]?secret"
+    r"|(?:access|auth|refresh|bearer|bot|api|session|id|deploy)[ _-]?token|_authtoken"
+    r"|credentials?|(?<![a-z])secret|(?<![a-z])token|令牌|密[钥鑰]|トークン"
+)
+_HINT = re.compile(
+    "pass|pwd|kennwort|contrase|senha|парол|密|口令|パスワード|暗証|비밀|كلمة|key|secret|token|credential|令牌|トークン"
+)
+_LEAD = 16
+"""The most characters of a word for a secret before the part of it that `_HINT` finds."""
+_LOOSE_KEYS = ("secret", "token", "credential", "credentials", "令牌")
+_OTHER = "hash|type|name|id|url|uri|length|field|file|path|policy|expir|ttl|count|limit|reset|hint|manager"
+_WORD = rf"(?:(?P<pass>{_PASSWORDS})|(?P<key>{_KEYS}))"
+_SET = re.compile(
+    rf"{_WORD}(?:(?<=[a-z])(?:[_-]?(?!(?:{_OTHER})s?)[a-z0-9]{{1,16}}){{0,2}})?(?P<close>[\"'`\]]{{0,2}})[ \t]{{0,4}}"
+    r"(?P<sign>:=|=>|==?=?|[:：＝])[ \t]{0,4}"
+    r"(?:[rbfu@]?[\"'`“「](?P<quoted>[^\"'`”」\n]{4,400})[\"'`”」]|(?P<bare>[^\s\"'`,;<>，。；“”「」]{4,400}))",
+    re.IGNORECASE,
+)
+_SAID = re.compile(
+    rf"{_WORD}(?P<between>[^\n.!?。！？:=：\"']{{0,48}}?)"
+    r"(?:(?<![a-z])(?:is|was|are|ist|lautet|es|est|era|é|(?P<to>to))(?![a-z])|是|為|为|改成|改为|设为|は|은|는|это|—)"
+    r"[ \t:：]{0,3}(?:(?:now|currently|still|simply|just|jetzt)[ \t]{1,2})?"
+    r"(?:[\"'`“「‘](?P<quoted>[!-~]{4,100}?)[\"'`”」’]|(?P<bare>[!-~]{5,100}))",
+    re.IGNORECASE,
+)
+_CHANGED = re.compile(r"(?i)(?<![a-z])(?:chang|set|reset|updat)[a-z]{0,4}(?![a-z])")
+_ARGUMENT = re.compile(r"(?i)--?(?P<pass>password|passwd|passphrase)[ \t]{1,3}(?![-<$])[\"']?(?P<bare>[^\s\"']{4,100})")
+_LOGIN = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,100}:(?P<secret>[^\s/\"'<>]{1,200})@(?=[\w\[$%{-])"
+)
+_CURL = re.compile(r"(?<!\S)(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{1,64}:(?P<secret>[^\s\"']{4,100})")
+_HEAD = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_FOOT = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_BODY = re.compile(
+    r"(?:[A-Za-z0-9+/=\s]|\\[nrt]|(?:Proc-Type|DEK-Info|Comment|Version|Charset)[^\n\\]{0,100}){0,20000}+"
+)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]")
+_LEAST_BODY = 40
+_RUN = re.compile(r"[!-~]{16}")
+"""What every issued secret has: so many characters without a blank. Ordinary prose has it in addresses only."""
+_WORDS_OF_LOGIN = frozenset(("password", "pass", "pwd", "pw", "passwd", "secret", "token", "p", "x", "user"))
+_NEXT_FIELD = re.compile(r"&(?=[\w-]{1,40}=)")
+_FIELD_START = frozenset("?&;\n\r")
+
+
+class RuleDetector:
+    """Finds secrets by rules. Makes no use of anything but the text."""
+
+    name = "rules"
+    capabilities = DetectorCapabilities(
+        kinds=tuple(sorted({*(form.kind for form in FORMS), PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET})), is_local=True
+    )
+
+    def find(self, text: str) -> list[SecretSpan]:
+        """As the port promises."""
+        lowered = text.lower()
+        if len(lowered) != len(text):  # positions must agree; then words in upper case are not found
+            lowered = text
+        found = list(_announced(text, lowered))
+        if _RUN.search(text) is not None:
+            found += _issued(text, lowered)
+            if "private key" in lowered:
+                found += _private_keys(text)
+        if "://" in text:
+            found += _logins(text, _LOGIN)
+        if "curl" in lowered or "--user" in lowered:
+            found += _logins(text, _CURL)
+        return sorted(found)
+
+
+def _issued(text: str, lowered: str) -> Iterator[SecretSpan]:
+    for form in FORMS:
+        if not any(need in lowered for need in form.needs):
+            continue
+        for match in form.expression.finditer(text):
+            start, end = match.span("secret" if "secret" in form.expression.groupindex else 0)
+            if is_stand_in(text[start:end]):
+                continue
+            yield SecretSpan(start, end, form.kind)
+            if form.kind == "aws-access-key":
+                yield from _beside(text, start, end)
+
+
+def _beside(text: str, start: int, end: int) -> Iterator[SecretSpan]:
+    """The secret half of a key pair near its first half."""
+    low = max(0, start - BESIDE_CHARS)
+    for match in KEY_BESIDE.finditer(text, low, min(len(text), end + BESIDE_CHARS)):
+        value = match.group()
+        if is_mixed(value) and value != value.lower() and not is_stand_in(value):
+            yield SecretSpan(*match.span(), AWS_SECRET)
+
+
+def _private_keys(text: str) -> Iterator[SecretSpan]:
+    """A key in armour, whole; without its end (a log that was cut) as far as it looks like one."""
+    for head in _HEAD.finditer(text):
+        body = _BODY.match(text, head.end())
+        end = body.end() if body else head.end()
+        if len(_BASE64.findall(text[head.end() : end])) < _LEAST_BODY:
+            continue
+        foot = _FOOT.match(text, end)
+        yield SecretSpan(head.start(), foot.end() if foot else _trimmed(text, head.end(), end), PRIVATE_KEY)
+
+
+def _trimmed(text: str, start: int, end: int) -> int:
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return end
+
+
+def _logins(text: str, expression: re.Pattern[str]) -> Iterator[SecretSpan]:
+    for match in expression.finditer(text):
+        value = match.group("secret")
+        if value.lower() not in _WORDS_OF_LOGIN and value[0] not in "$%{<[*" and not is_stand_in(value):
+            yield SecretSpan(*match.span("secret"), PASSWORD)
+
+
+def _announced(text: str, lowered: str) -> Iterator[SecretSpan]:
+    """Values behind words for passwords and keys: set, given as an argument, or said in a sentence."""
+    set_until = said_until = 0
+    for hint in _HINT.finditer(lowered):
+        for start in _starts(text, hint.start()):
+            if start >= set_until and (match := _SET.match(text, start)):
+                set_until = match.end()
+                yield from _set(text, match)
+            if start >= said_until and (match := _SAID.match(text, start)):
+                said_until = match.end()
+                yield from _said(text, match)
+            if text[start] == "-" and (match := _ARGUMENT.match(text, start)):
+                yield from _judged(match, "bare", len(match["bare"]), is_setting=True)
+
+
+def _starts(text: str, hint: int) -> Iterator[int]:
+    """Where a word for a secret may begin that has its telling part at `hint`: there, or at a word before it."""
+    for place in range(max(0, hint - _LEAD), hint):
+        if text[place] != " " and (place == 0 or not text[place - 1].isalnum()):
+            yield place
+    yield hint
+
+
+def _said(text: str, match: re.Match[str]) -> Iterator[SecretSpan]:
+    before = text[max(0, match.start() - 40) : match.start()]
+    if match["to"] and not (_CHANGED.search(before) or _CHANGED.search(match["between"])):
+        return
+    group = "quoted" if match["quoted"] else "bare"
+    value = match[group] if match["quoted"] else match[group].rstrip(".,;:!?)]}'\"*")
+    yield from _judged(match, group, len(value), is_setting=False)
+
+
+def _judged(match: re.Match[str], group: str, length: int, *, is_setting: bool) -> Iterator[SecretSpan]:
+    """The first `length` characters of a group, if they may be what the word before them says."""
+    value, start = match[group][:length], match.start(group)
+    if match["pass"]:
+        if is_password(value, is_quoted=group == "quoted", is_setting=is_setting):
+            yield SecretSpan(start, start + length, PASSWORD)
+        return
+    word = match["key"].lower()
+    if is_key(value, takes_uuid=word not in _LOOSE_KEYS):
+        yield SecretSpan(
+            start, start + length, AWS_SECRET if word.startswith("secret") and "access" in word else API_KEY
+        )
+
+
+def _set(text: str, match: re.Match[str]) -> Iterator[SecretSpan]:
+    group = "quoted" if match["quoted"] else "bare"
+    value = match[group]
+    if group == "bare":
+        value = _NEXT_FIELD.split(value, maxsplit=1)[0].rstrip(".,;:!?)]}*|")
+    is_setting = group == "bare" and _is_setting(text, match, match.start(group) + len(value))
+    yield from _judged(match, group, len(value), is_setting=is_setting)
+
+
+def _is_setting(text: str, match: re.Match[str], end: int) -> bool:
+    """True when name and value fill a line, or a field of an address or a connection string."""
+    if match["sign"] not in ("=", ":") or (match["sign"] == ":" and match["close"]):
+        return False
+    if end < len(text) and text[end] not in _FIELD_START:
+        return False
+    first = match.start()
+    while first > 0 and (text[first - 1].isalnum() or text[first - 1] in "_.-"):
+        first -= 1
+    before = text[max(0, first - 8) : first].lstrip(" \t") if first else ""
+    is_field = first == 0 or text[first - 1] in _FIELD_START or before in ("export ", "set ", "ENV ")
+    return is_field and (match["sign"] == "=" or match["bare"] != match["bare"].capitalize() or is_mixed(match["bare"]))
+
+
+_: type[Detector] = RuleDetector
