@@ -17,6 +17,7 @@ from psycopg import sql
 from mnemic.adapters.stores.postgres import PostgresStore
 
 TABLES = (
+    "receipts",
     "chunks",
     "document_texts",
     "documents",
@@ -106,6 +107,7 @@ class Schemas:
         with psycopg.connect(self.url, options=f"-c search_path={schema}") as connection:
             for table in TABLES:
                 connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+            connection.execute("UPDATE erasing SET floor = 0, secret = ''")
         return schema
 
 

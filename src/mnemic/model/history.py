@@ -45,7 +45,19 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a deletion removed: row counts by table. Holds no text."""
+    """What a deletion removed: row counts by table. Holds no text and no name.
+
+    That of an erasure has an `id` and is kept with the org. `scope_hash` and `hashes` are keyed hashes, in hexadecimal
+    digits, of the partition erased for good, and of what was erased elsewhere; with the store's key and an older backup
+    the same can be found and erased again. `notes`: what the technology could not make sure of, in words. A plan
+    (`is_plan`) says what would be removed, and nothing was.
+    """
 
     at: datetime
     counts: Mapping[str, int]
+    id: str = ""
+    org: str = ""
+    scope_hash: str = ""
+    hashes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_plan: bool = False

@@ -71,3 +71,11 @@ class Reader(Protocol):
         or exceeds a limit, `ConfigError` when the package of an extra is missing.
         """
         ...
+
+
+class ClosableReader(Reader, Protocol):
+    """A reader that holds something, such as a process."""
+
+    def close(self) -> None:
+        """Let go of it, at once: what is being read meanwhile fails. Closing twice is harmless."""
+        ...

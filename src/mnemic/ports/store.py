@@ -21,11 +21,13 @@ from mnemic.model.health import Finding
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Memory, Message
 from mnemic.model.job import Job, JobState
-from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
 from mnemic.model.terms import Terms
+from mnemic.ports.access import Audit, Keys
 from mnemic.ports.documents import Documents
+from mnemic.ports.erasure import Erasure
+from mnemic.ports.profiles import Profiles
 
 MAIN_VIEW = "item"
 
@@ -154,6 +156,10 @@ class Upkeep(Protocol):
 
     def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
         """The first ones not erased behind the id `after` ("" at first), by id; expired and private ones too."""
+        ...
+
+    def private_agents(self, partition: Partition) -> list[str]:
+        """The agents that memories or documents, not erased, are private to, in order."""
         ...
 
     def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
@@ -290,22 +296,6 @@ class History(Protocol):
         ...
 
 
-class Profiles(Protocol):
-    """Hard facts of users, by key."""
-
-    def put(self, entries: Sequence[ProfileEntry]) -> None:
-        """Write each under its partition and key; an entry that is there keeps its `created_at` and takes the rest."""
-        ...
-
-    def of(self, partition: Partition) -> list[ProfileEntry]:
-        """The entries of a partition, ordered by key."""
-        ...
-
-    def remove(self, partition: Partition, keys: Sequence[str]) -> int:
-        """Remove entries; returns how many there were."""
-        ...
-
-
 class UnitOfWork(Protocol):
     """One transaction: all of it or nothing of it."""
 
@@ -357,6 +347,21 @@ class UnitOfWork(Protocol):
     @property
     def profiles(self) -> Profiles:
         """What is known for certain."""
+        ...
+
+    @property
+    def keys(self) -> Keys:
+        """Who may come in by a door."""
+        ...
+
+    @property
+    def erasure(self) -> Erasure:
+        """What is removed for good."""
+        ...
+
+    @property
+    def audit(self) -> Audit:
+        """What was done through the doors."""
         ...
 
 

@@ -21,7 +21,11 @@ from mnemic.ports.store import Store
 from mnemic.testing.faults import FaultsContract
 from mnemic.testing.isolation import IsolationContract
 from mnemic.testing.machine import MachineContract
+from mnemic.testing.store_access import AuditContract, KeysContract
+from mnemic.testing.store_chunks import ChunksContract
 from mnemic.testing.store_conversations import ConversationsContract
+from mnemic.testing.store_documents import DocumentsContract
+from mnemic.testing.store_erasure import ErasureContract
 from mnemic.testing.store_history import HistoryContract
 from mnemic.testing.store_jobs import JobsContract
 from mnemic.testing.store_listing import ListingContract
@@ -44,10 +48,15 @@ class StoreContract(
     UpkeepContract,
     MemoriesContract,
     ListingContract,
+    DocumentsContract,
+    ChunksContract,
     VectorsContract,
     JobsContract,
     HistoryContract,
     ProfilesContract,
+    KeysContract,
+    AuditContract,
+    ErasureContract,
     UnitsContract,
     FaultsContract,
     MachineContract,

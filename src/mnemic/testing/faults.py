@@ -17,16 +17,30 @@ from mnemic.testing.samples import (
     HERS,
     MINUTE,
     NOW,
+    a_document,
     a_job,
     a_memory,
     a_message,
     a_profile_entry,
     a_vector,
     an_entry,
+    passages,
     terms,
 )
 
-PORTS = ("partitions", "messages", "conversations", "upkeep", "memories", "vectors", "jobs", "history", "profiles")
+PORTS = (
+    "partitions",
+    "messages",
+    "conversations",
+    "upkeep",
+    "memories",
+    "documents",
+    "erasure",
+    "vectors",
+    "jobs",
+    "history",
+    "profiles",
+)
 
 
 @dataclass(slots=True)
@@ -152,12 +166,15 @@ class FaultsContract:
     def test_a_failure_of_any_call_leaves_the_old_state_or_the_new_never_half(self, make_store: Callable[[], Store]):
         old, erased, new = a_memory("old"), a_memory("erased"), a_memory("new")
         message, job, entry = a_message(1), a_job(), an_entry(old.id)
-        fact = a_profile_entry("age")
+        fact, ready, gone = a_profile_entry("age"), a_document("a.md"), a_document("b.md")
+        first, second = passages(ready, "Tea"), passages(ready, "Milk")
 
         def prepare(store: Store) -> None:
             with store.write() as work:
                 work.memories.add([(old, terms("old")), (erased, terms("erased"))])
                 work.jobs.add([replace(job, id="first", key="first")])
+                work.documents.fill(ready, "Tea", [(first[0], terms("tea"))])
+                work.documents.put([gone])
 
         def write(store: Store) -> None:
             with store.write() as work:
@@ -170,7 +187,10 @@ class FaultsContract:
                 work.conversations.move(HERS, "s1", "summarised", 0, 1)
                 work.upkeep.fade(HERS, {new.id: 0.1})
                 work.upkeep.start_run("evict", None, NOW)
-                work.vectors.put(HERS, [a_vector(new.id), a_vector(message.id)], NOW)
+                work.documents.put([a_document("c.md", id="c")])
+                work.documents.fill(ready, "Milk", [(second[0], terms("milk"))])
+                work.documents.erase(HERS, [gone.id], NOW)
+                work.vectors.put(HERS, [a_vector(new.id), a_vector(message.id), a_vector(second[0].id)], NOW)
                 work.history.add([entry])
                 work.profiles.put([fact])
                 work.jobs.add([job])
@@ -178,5 +198,5 @@ class FaultsContract:
                 assert claimed is not None
                 work.jobs.finish(claimed)
 
-        steps = 16  # fifteen calls and the commit
+        steps = 19  # eighteen calls and the commit
         assert check_every_fault(make_store, prepare, write) == 2 * steps

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from mnemic.adapters.stores.document_checks import check_chunks, check_documents, refused
-from mnemic.adapters.stores.rows import Row, chunk_columns, document_columns, to_chunk, to_document
+from mnemic.adapters.stores.rows import Row, chunk_columns, document_columns, partition_of, to_chunk, to_document
 from mnemic.errors import ConflictError
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.document import Document, DocumentQuery
@@ -91,7 +91,8 @@ class SqlDocuments:
 
     def text(self, visible: Visibility, id: str) -> str | None:
         rows = self._run(("select_text", "where_visible", "and_ids"), visible, ids=self._session.listed([id]))
-        return next((row[0] for row in rows), None)
+        found = {partition_of(*row[:3]): row[3] for row in rows}
+        return next((found[partition] for partition in visible.partitions if partition in found), None)
 
     def chunks(self, visible: Visibility, ids: Sequence[str]) -> builtins.list[Chunk]:
         names = ("select_chunks", "where_visible", "and_chunk_ids")

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.model.conversation import Conversation
+from mnemic.model.document import Document
 from mnemic.model.item import Memory, Message, State
 from mnemic.model.job import JobState
 from mnemic.model.scope import Partition
@@ -62,6 +63,12 @@ class MemoryUpkeep:
         found = [memory for memory in items if memory.state != State.ERASED and memory.id > after]
         return sorted(found, key=lambda memory: memory.id)[:limit]
 
+    def private_agents(self, partition: Partition) -> list[str]:
+        tables = self._transaction.tables
+        agents = {r.item.private_agent for r in tables.memories.values() if _lives(partition, r.item)}
+        agents |= {d.private_agent for d in tables.documents.values() if _lives(partition, d)}
+        return sorted(agent for agent in agents if agent is not None)
+
     def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
         rows = self._transaction.writable.memories
         for item_id, faded in values.items():
@@ -85,3 +92,8 @@ class MemoryUpkeep:
         for key in old:
             del jobs[key]
         return len(old)
+
+
+def _lives(partition: Partition, row: Memory | Document) -> bool:
+    state = row.state.value if isinstance(row, Memory) else row.status.value
+    return row.partition == partition and state != State.ERASED.value

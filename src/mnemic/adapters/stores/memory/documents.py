@@ -73,7 +73,7 @@ class MemoryDocuments:
     def passages(self, visible: Visibility, document_id: str, first: int, count: int) -> builtins.list[Chunk]:
         items = [row.item for row in self._transaction.tables.chunks.values()]
         found = [chunk for chunk in items if chunk.document_id == document_id and chunk.index >= first]
-        return sorted(self._seen(visible, found), key=lambda chunk: chunk.index)[: max(count, 0)]
+        return sorted(self._seen(visible, found), key=lambda chunk: (chunk.index, chunk.id))[: max(count, 0)]
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
         tables = self._transaction.writable
@@ -127,10 +127,11 @@ class MemoryDocuments:
 
     def _erase_chunks(self, partition: Partition, document_id: str, changed: int) -> None:
         tables = self._transaction.writable
-        for row in [row for row in tables.chunks.values() if _is_of(row, partition, document_id)]:
+        held = [row for row in tables.chunks.values() if _is_of(row, partition, document_id)]
+        for row in held:
             gone = replace(row.item, state=State.ERASED, text="", headings=(), title="", source="")
             tables.chunks[partition, gone.id] = Row(gone, _NO_TERMS, changed, row.number)
-            self._transaction.forget_vectors(partition, gone.id)
+        self._transaction.forget_vectors(partition, *(row.item.id for row in held))
 
     def _seen(self, visible: Visibility, found: Sequence[Chunk]) -> builtins.list[Chunk]:
         kept = [chunk for chunk in found if chunk.state != State.ERASED]

@@ -6,8 +6,10 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from mnemic.adapters.stores.memory.access import MemoryAudit, MemoryKeys
 from mnemic.adapters.stores.memory.conversations import MemoryConversations, MemoryUpkeep
 from mnemic.adapters.stores.memory.documents import MemoryDocuments
+from mnemic.adapters.stores.memory.erasure import MemoryErasure
 from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
 from mnemic.adapters.stores.memory.profiles import MemoryProfiles
 from mnemic.adapters.stores.memory.records import MemoryHistory, MemoryJobs, MemoryPartitions, MemoryVectors
@@ -32,6 +34,9 @@ class MemoryUnitOfWork:
         self.jobs = MemoryJobs(transaction)
         self.history = MemoryHistory(transaction)
         self.profiles = MemoryProfiles(transaction)
+        self.keys = MemoryKeys(transaction)
+        self.audit = MemoryAudit(transaction)
+        self.erasure = MemoryErasure(transaction)
 
 
 class MemoryStore:

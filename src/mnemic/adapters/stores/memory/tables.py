@@ -9,9 +9,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.model.access import ApiKey, AuditEntry
 from mnemic.model.conversation import Conversation
 from mnemic.model.document import Document
-from mnemic.model.history import HistoryEntry
+from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Chunk, Item, Memory, Message
 from mnemic.model.job import Job
 from mnemic.model.profile import ProfileEntry
@@ -52,6 +53,12 @@ class Tables:
     profiles: dict[Key, ProfileEntry] = field(default_factory=dict[Key, ProfileEntry])
     cursors: dict[tuple[Partition, str, str], int] = field(default_factory=dict[tuple[Partition, str, str], int])
     schedules: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])
+    audit: dict[int, AuditEntry] = field(default_factory=dict[int, AuditEntry])
+    receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict[tuple[str, str], Receipt])
+    secret: bytes = b""
+    floor: int = 0  # versions of new partitions begin above it
+    number: int = 0  # the running number of the row written last
 
     def copy(self) -> Tables:
         """A copy whose tables may be changed without changing these."""
@@ -70,4 +77,10 @@ class Tables:
             self.profiles.copy(),
             self.cursors.copy(),
             self.schedules.copy(),
+            self.keys.copy(),
+            self.audit.copy(),
+            self.receipts.copy(),
+            self.secret,
+            self.floor,
+            self.number,
         )

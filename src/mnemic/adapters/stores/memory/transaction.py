@@ -14,7 +14,11 @@ class Transaction:
         self._tables = tables
         self._is_writing = is_writing
         self._advanced: set[Partition] = set()
-        self._number = len(tables.messages) + len(tables.memories) + len(tables.chunks)
+
+    @property
+    def is_writing(self) -> bool:
+        """False when it only reads."""
+        return self._is_writing
 
     @property
     def tables(self) -> Tables:
@@ -33,15 +37,16 @@ class Transaction:
         versions = self.writable.versions
         if partition not in self._advanced:
             self._advanced.add(partition)
-            versions[partition] = versions.get(partition, 0) + 1
+            versions[partition] = versions.get(partition, self._tables.floor) + 1
         return versions[partition]
 
     def number(self) -> int:
         """The running number of a new row: order of writing."""
-        self._number += 1
-        return self._number
+        self.writable.number += 1
+        return self._tables.number
 
-    def forget_vectors(self, partition: Partition, item_id: str) -> None:
-        """Remove every vector of an item."""
-        for key in [key for key in self._tables.vectors if key[:2] == (partition, item_id)]:
+    def forget_vectors(self, partition: Partition, *item_ids: str) -> None:
+        """Remove every vector of these items."""
+        gone = {(partition, item_id) for item_id in item_ids}
+        for key in [key for key in self._tables.vectors if key[:2] in gone]:
             del self.writable.vectors[key]

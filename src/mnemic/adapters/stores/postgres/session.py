@@ -73,6 +73,18 @@ class Session:
             part = rows[start : start + _ROWS_AT_ONCE]
             self.run(sql, {name: [row[name] for row in part] for name in part[0]})
 
+    @property
+    def is_writing(self) -> bool:
+        """False in a transaction that only reads."""
+        return self._is_writing
+
+    def forget(self, partition: Partition) -> None:
+        """The partition is no more; who names it again in this transaction makes it anew."""
+        pid = self._pids.pop(partition, None)
+        if pid is not None:
+            self._locked.pop(pid, None)
+            self._advanced.discard(pid)
+
     def check_writing(self) -> None:
         """Raises `UnsupportedError` in a transaction that only reads."""
         if not self._is_writing:

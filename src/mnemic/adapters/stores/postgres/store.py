@@ -14,9 +14,11 @@ import psycopg
 from psycopg import Connection
 from psycopg.pq import TransactionStatus
 
+from mnemic.adapters.stores.postgres.access import PostgresAudit, PostgresKeys
 from mnemic.adapters.stores.postgres.connections import Connections, Row, Target, query
 from mnemic.adapters.stores.postgres.conversations import PostgresConversations
 from mnemic.adapters.stores.postgres.documents import PostgresDocuments
+from mnemic.adapters.stores.postgres.erasure import PostgresErasure
 from mnemic.adapters.stores.postgres.failures import translated_errors
 from mnemic.adapters.stores.postgres.history import PostgresHistory
 from mnemic.adapters.stores.postgres.jobs import PostgresJobs
@@ -48,6 +50,9 @@ class PostgresUnitOfWork:
         self.jobs = PostgresJobs(session)
         self.history = PostgresHistory(session)
         self.profiles = PostgresProfiles(session)
+        self.keys = PostgresKeys(session)
+        self.audit = PostgresAudit(session)
+        self.erasure = PostgresErasure(session)
 
 
 class PostgresStore:

@@ -34,6 +34,10 @@ class PostgresUpkeep:
         sql = statements("memories")["select"] + "\n" + self._sql["memories"]
         return [to_memory(row) for row in self._session.run(sql, key)]
 
+    def private_agents(self, partition: Partition) -> list[str]:
+        key = {"pid": self._session.pid(partition)}
+        return [str(row[0]) for row in self._session.run(self._sql["private_agents"], key)]
+
     def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
         self._session.check_writing()
         pid = self._session.pid(partition)

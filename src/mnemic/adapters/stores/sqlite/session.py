@@ -76,6 +76,18 @@ class Session:
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise _translated(error, "writing rows") from error
 
+    @property
+    def is_writing(self) -> bool:
+        """False in a transaction that only reads."""
+        return self._is_writing
+
+    def forget(self, partition: Partition) -> None:
+        """The partition is no more; who names it again in this transaction makes it anew."""
+        pid = self._pids.pop(partition, None)
+        if pid is not None:
+            self._versions.pop(pid, None)
+            self._advanced.discard(pid)
+
     def check_writing(self) -> None:
         """Raises `UnsupportedError` in a transaction that only reads."""
         if not self._is_writing:

@@ -10,8 +10,10 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from mnemic.adapters.stores.sqlite.access import SqliteAudit, SqliteKeys
 from mnemic.adapters.stores.sqlite.conversations import SqliteConversations
 from mnemic.adapters.stores.sqlite.documents import SqliteDocuments
+from mnemic.adapters.stores.sqlite.erasure import SqliteErasure
 from mnemic.adapters.stores.sqlite.history import SqliteHistory
 from mnemic.adapters.stores.sqlite.jobs import SqliteJobs
 from mnemic.adapters.stores.sqlite.memories import SqliteMemories
@@ -45,6 +47,9 @@ class SqliteUnitOfWork:
         self.jobs = SqliteJobs(session)
         self.history = SqliteHistory(session)
         self.profiles = SqliteProfiles(session)
+        self.keys = SqliteKeys(session)
+        self.audit = SqliteAudit(session)
+        self.erasure = SqliteErasure(session)
 
 
 class SqliteStore:

@@ -24,8 +24,9 @@ SELECT p.org, p.level, p.owner, d.id, d.private_agent, d.source, d.title, d.medi
     d.created_at, d.updated_at, d.pages, d.headings, d.characters, d.chunks, d.metadata
 FROM documents AS d JOIN partitions AS p USING (pid)
 -- name: select_text
-SELECT coalesce(t.text, '')
-FROM documents AS d LEFT JOIN document_texts AS t ON t.pid = d.pid AND t.document_id = d.id
+SELECT p.org, p.level, p.owner, coalesce(t.text, '')
+FROM documents AS d JOIN partitions AS p ON p.pid = d.pid
+LEFT JOIN document_texts AS t ON t.pid = d.pid AND t.document_id = d.id
 -- name: where_visible
 WHERE d.pid = ANY(%(pids)s::bigint[]) AND d.private_agent IN ('', %(agent)s)
 -- name: and_ids
@@ -78,4 +79,4 @@ FROM chunks AS c JOIN documents AS d ON d.pid = c.pid AND d.id = c.document_id J
 AND c.pid = d.pid AND c.id = ANY(%(ids)s::text[]) AND c.state != 'erased'
 -- name: and_passages
 AND c.document_id = %(document_id)s AND c.chunk_index >= %(first)s AND c.state != 'erased'
-ORDER BY c.chunk_index LIMIT %(count)s
+ORDER BY c.chunk_index, c.id LIMIT %(count)s

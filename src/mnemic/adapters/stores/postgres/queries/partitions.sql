@@ -14,7 +14,7 @@ WHERE pid IN (SELECT pid FROM jobs WHERE state = 'dead' AND id = ANY(%(ids)s::te
 ORDER BY org, level, owner
 FOR NO KEY UPDATE;
 -- name: create
-INSERT INTO partitions (org, level, owner) VALUES (%(org)s, %(level)s, %(owner)s)
+INSERT INTO partitions (org, level, owner, version) SELECT %(org)s, %(level)s, %(owner)s, floor FROM erasing
 ON CONFLICT DO NOTHING RETURNING pid, version;
 -- name: advance
 UPDATE partitions SET version = %(version)s WHERE pid = %(pid)s;

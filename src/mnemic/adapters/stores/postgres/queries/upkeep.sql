@@ -9,6 +9,11 @@ WHERE c.last_at < %(since)s AND coalesce(k.position, 0) < c.messages
 ORDER BY c.last_at, p.org, p.level, p.owner, c.session LIMIT greatest(%(limit)s, 0);
 -- name: memories
 WHERE m.pid = %(pid)s AND m.id > %(after)s AND m.state != 'erased' ORDER BY m.id LIMIT %(limit)s
+-- name: private_agents
+SELECT private_agent FROM memories WHERE pid = %(pid)s AND private_agent != '' AND state != 'erased'
+UNION
+SELECT private_agent FROM documents WHERE pid = %(pid)s AND private_agent != '' AND status != 'erased'
+ORDER BY private_agent;
 -- name: fade
 UPDATE memories SET faded = %(faded)s WHERE pid = %(pid)s AND id = %(id)s AND state != 'erased' RETURNING 1;
 -- name: last_run

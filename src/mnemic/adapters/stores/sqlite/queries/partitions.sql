@@ -1,7 +1,7 @@
 -- name: pid
 SELECT pid FROM partitions WHERE org = :org AND level = :level AND owner = :owner;
 -- name: create
-INSERT INTO partitions (org, level, owner) VALUES (:org, :level, :owner) RETURNING pid;
+INSERT INTO partitions (org, level, owner, version) SELECT :org, :level, :owner, floor FROM erasing RETURNING pid;
 -- name: advance
 UPDATE partitions SET version = :version WHERE pid = :pid;
 -- name: next_version

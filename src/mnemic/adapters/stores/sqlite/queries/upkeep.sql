@@ -9,6 +9,11 @@ WHERE c.last_at < :since AND coalesce(k.position, 0) < c.messages
 ORDER BY c.last_at, p.org, p.level, p.owner, c.session LIMIT :limit;
 -- name: memories
 WHERE m.pid = :pid AND m.id > :after AND m.state != 'erased' ORDER BY m.id LIMIT :limit
+-- name: private_agents
+SELECT private_agent FROM memories WHERE pid = :pid AND private_agent != '' AND state != 'erased'
+UNION
+SELECT private_agent FROM documents WHERE pid = :pid AND private_agent != '' AND status != 'erased'
+ORDER BY private_agent;
 -- name: fade
 UPDATE memories SET faded = :faded WHERE pid = :pid AND id = :id AND state != 'erased';
 -- name: last_run
