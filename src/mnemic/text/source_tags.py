@@ -23,6 +23,7 @@ UNKNOWN_SOURCE = "unknown"
 MAX_SOURCE_CHARACTERS = 300
 """A longer name of a source keeps its end, which tells files apart."""
 
+_READ_SOURCE_CHARACTERS = 10 * MAX_SOURCE_CHARACTERS
 _TAG = re.compile(r"(?P<hit>\[)\s*+sources?\s*+:")
 _ROUND = str.maketrans("[]", "()")
 
@@ -38,7 +39,7 @@ def sourced_block(passages: Iterable[tuple[str, str]]) -> str:
 
 def source_tag(source: str) -> str:
     """`[Source: <source>]` on one line that ends where it ends: a name whose brackets do not pair gets round ones."""
-    name = one_line(clean_passage(source)) or UNKNOWN_SOURCE
+    name = one_line(clean_passage(source[-_READ_SOURCE_CHARACTERS:])) or UNKNOWN_SOURCE
     if len(name) > MAX_SOURCE_CHARACTERS:
         name = f"…{name[-MAX_SOURCE_CHARACTERS:]}"
     return f"[Source: {name if _is_paired(name) else name.translate(_ROUND)}]"
