@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from datetime import date, datetime
@@ -15,8 +15,12 @@ from typing import Any, ParamSpec, TypeVar, Unpack
 
 from mnemic.api import (
     DEFAULT_ACTOR,
+    Content,
     ContextFields,
+    DocumentFields,
+    DocumentVerbs,
     ImportFields,
+    IngestFields,
     ListFields,
     MemoryFields,
     MessageLike,
@@ -25,25 +29,32 @@ from mnemic.api import (
     RecallFields,
     UpdateFields,
 )
+from mnemic.api.documents import LISTED as LISTED_PASSAGES
 from mnemic.api.jobs import UNFINISHED, JobVerbs
+from mnemic.api.keys import AUDIT_PAGE, DEFAULT_RIGHTS, OVERLAP_S, KeyVerbs
+from mnemic.api.async_assistant import AsyncAssistantVerbs
 from mnemic.config import Config
 from mnemic.engine.curate import CurateReport
 from mnemic.engine.decay import DecayReport
+from mnemic.engine.documents import DocumentPage
 from mnemic.engine.end import EndReport
 from mnemic.engine.evict import EvictReport
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.extract import ExtractReport
 from mnemic.engine.import_logs import ImportReport
+from mnemic.engine.ingest_report import IngestReport
 from mnemic.engine.jobs import LISTED, WorkReport
 from mnemic.engine.reflect import ReflectReport
 from mnemic.engine.summarise import SummariseReport
 from mnemic.engine.why_not import WhyNot
 from mnemic.engine.worker import POLL_S, Told, Worker
+from mnemic.model.access import ApiKey, AuditPage, IssuedKey, Right
 from mnemic.model.context import Context
+from mnemic.model.document import Document
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
-from mnemic.model.item import Item, Memory, Message, Turn
+from mnemic.model.item import Chunk, Item, Memory, Message, Turn
 from mnemic.model.job import Job, JobState
 from mnemic.model.profile import Profile, ProfileEntry
 from mnemic.model.query import Page
@@ -56,7 +67,7 @@ _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
 
-class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
+class AsyncMnemic(AsyncAssistantVerbs, AbstractAsyncContextManager["AsyncMnemic"]):
     """An open memory for asyncio: each verb runs on one of `threads` threads and never on the event loop."""
 
     def __init__(self, mnemic: Mnemic, *, threads: int = DEFAULT_THREADS) -> None:
@@ -180,6 +191,10 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         """As `Mnemic.import_`; `progress` is called from another thread."""
         return await self._run(self._mnemic.import_, scope, text, **fields)
 
+    async def ingest(self, scope: Scope, content: Content, **fields: Unpack[IngestFields]) -> IngestReport:
+        """As `Mnemic.ingest`; `progress` is called from another thread."""
+        return await self._run(self._mnemic.ingest, scope, content, **fields)
+
     async def health(self) -> Diagnosis:
         """As `Mnemic.health`."""
         return await self._run(self._mnemic.health)
@@ -230,9 +245,19 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         return AsyncProfileVerbs(self._mnemic.profile, self._run)
 
     @property
+    def documents(self) -> AsyncDocumentVerbs:
+        """As `Mnemic.documents`."""
+        return AsyncDocumentVerbs(self._mnemic.documents, self._run)
+
+    @property
     def jobs(self) -> AsyncJobVerbs:
         """As `Mnemic.jobs`."""
         return AsyncJobVerbs(self._mnemic.jobs, self._run)
+
+    @property
+    def keys(self) -> AsyncKeyVerbs:
+        """As `Mnemic.keys`."""
+        return AsyncKeyVerbs(self._mnemic.keys, self._run)
 
     async def work(self, *, until_idle: bool = True) -> WorkReport:
         """As `Mnemic.work`."""
@@ -281,6 +306,35 @@ class AsyncProfileVerbs:
         return await self._run(self._verbs.format, scope, language=language)
 
 
+class AsyncDocumentVerbs:
+    """As `DocumentVerbs`."""
+
+    def __init__(self, verbs: DocumentVerbs, run: Callable[..., Awaitable[Any]]) -> None:
+        self._verbs, self._run = verbs, run
+
+    async def list(self, scope: Scope, **fields: Unpack[DocumentFields]) -> DocumentPage:
+        """As `DocumentVerbs.list`."""
+        return await self._run(self._verbs.list, scope, **fields)
+
+    async def get(self, scope: Scope, id: str) -> Document:
+        """As `DocumentVerbs.get`."""
+        return await self._run(self._verbs.get, scope, id)
+
+    async def text(self, scope: Scope, id: str) -> str:
+        """As `DocumentVerbs.text`."""
+        return await self._run(self._verbs.text, scope, id)
+
+    async def passages(
+        self, scope: Scope, id: str, *, first: int = 0, count: int = LISTED_PASSAGES
+    ) -> builtins.list[Chunk]:
+        """As `DocumentVerbs.passages`."""
+        return await self._run(self._verbs.passages, scope, id, first=first, count=count)
+
+    async def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
+        """As `DocumentVerbs.delete`."""
+        return await self._run(self._verbs.delete, scope, id, reason=reason)
+
+
 class AsyncJobVerbs:
     """As `JobVerbs`."""
 
@@ -296,3 +350,37 @@ class AsyncJobVerbs:
     async def retry(self, scope: Scope, ids: Sequence[str]) -> int:
         """As `JobVerbs.retry`."""
         return await self._run(self._verbs.retry, scope, ids)
+
+
+class AsyncKeyVerbs:
+    """As `KeyVerbs`."""
+
+    def __init__(self, verbs: KeyVerbs, run: Callable[..., Awaitable[Any]]) -> None:
+        self._verbs, self._run = verbs, run
+
+    async def create(
+        self,
+        scope: Scope,
+        *,
+        name: str = "",
+        rights: Collection[Right | str] = DEFAULT_RIGHTS,
+        expires_at: datetime | str | None = None,
+    ) -> IssuedKey:
+        """As `KeyVerbs.create`."""
+        return await self._run(self._verbs.create, scope, name=name, rights=rights, expires_at=expires_at)
+
+    async def list(self, scope: Scope) -> builtins.list[ApiKey]:
+        """As `KeyVerbs.list`."""
+        return await self._run(self._verbs.list, scope)
+
+    async def revoke(self, scope: Scope, id: str) -> ApiKey:
+        """As `KeyVerbs.revoke`."""
+        return await self._run(self._verbs.revoke, scope, id)
+
+    async def rotate(self, scope: Scope, id: str, *, overlap_s: float = OVERLAP_S) -> IssuedKey:
+        """As `KeyVerbs.rotate`."""
+        return await self._run(self._verbs.rotate, scope, id, overlap_s=overlap_s)
+
+    async def audit(self, scope: Scope, *, before: int | None = None, limit: int = AUDIT_PAGE) -> AuditPage:
+        """As `KeyVerbs.audit`."""
+        return await self._run(self._verbs.audit, scope, before=before, limit=limit)

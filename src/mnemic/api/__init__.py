@@ -9,18 +9,26 @@ from mnemic.api.arguments import (
     RecallFields,
     UpdateFields,
 )
+from mnemic.api.assistant import ChatFields, ToolVerbs
+from mnemic.api.documents import Content, DocumentFields, DocumentVerbs, IngestFields
 from mnemic.api.profile import ProfileVerbs
 from mnemic.api.verbs import DEFAULT_ACTOR, Mnemic
 
 __all__ = [
     "DEFAULT_ACTOR",
+    "ChatFields",
+    "Content",
     "ContextFields",
+    "DocumentFields",
+    "DocumentVerbs",
     "ImportFields",
+    "IngestFields",
     "ListFields",
     "MemoryFields",
     "MessageLike",
     "Mnemic",
     "ProfileVerbs",
     "RecallFields",
+    "ToolVerbs",
     "UpdateFields",
 ]

@@ -25,7 +25,10 @@ from mnemic.api.arguments import (
     memory_query_of,
     question_of,
 )
+from mnemic.api.assistant import AssistantVerbs
+from mnemic.api.documents import IngestVerbs
 from mnemic.api.jobs import JobVerbs
+from mnemic.api.keys import Admission, KeyVerbs
 from mnemic.api.life import LifeVerbs
 from mnemic.api.profile import ProfileVerbs
 from mnemic.build import build
@@ -64,7 +67,7 @@ DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
 
 
-class Mnemic(LifeVerbs, AbstractContextManager["Mnemic"]):
+class Mnemic(LifeVerbs, AssistantVerbs, IngestVerbs, AbstractContextManager["Mnemic"]):
     """An open memory. Safe to use from several threads; close it, or use it in a `with` block.
 
     Errors are those of `mnemic.errors`: InvalidInputError for an argument, NotFoundError for what is not in the scope,
@@ -249,6 +252,16 @@ class Mnemic(LifeVerbs, AbstractContextManager["Mnemic"]):
         """The verbs of jobs: list, retry."""
         return JobVerbs(self._parts)
 
+    @property
+    def keys(self) -> KeyVerbs:
+        """The verbs of keys for the doors: create, list, revoke, rotate, audit."""
+        return KeyVerbs(self._parts, self._actor)
+
+    @property
+    def admission(self) -> Admission:
+        """What a door over HTTP asks before it lets anybody in."""
+        return Admission(self._parts)
+
     def work(self, *, until_idle: bool = True) -> WorkReport:
         """Run what is due, by the schedules too, such as vectors that must still be made: all of it, or one job.
 
@@ -272,6 +285,7 @@ class Mnemic(LifeVerbs, AbstractContextManager["Mnemic"]):
     def close(self) -> None:
         """Let go of the store, the index and the model; closing twice is harmless."""
         self._parts.accesses.flush(self._parts.store)
+        self._parts.readers.close()
         self._parts.pool.shutdown(cancel_futures=True)
         self._parts.store.close()
         self._parts.index.close()

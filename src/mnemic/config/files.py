@@ -124,6 +124,8 @@ _EXAMPLES = {
     "llm.options": '{ base_url = "http://localhost:11434/v1" }',
     "memory.embedding.dimensions": "384",
     "memory.embedding.model": '"bge-small-en-v1.5-q"',
+    "memory.knowledge.chunk-size": "512",
+    "memory.knowledge.overlap": "50",
     "memory.storage.type": '"postgresql"',
     "memory.storage.url": '"postgresql://localhost:5432/mnemic"',
 }

@@ -14,6 +14,7 @@ import uuid_utils
 from numpy.typing import NDArray
 
 from mnemic.engine.accesses import AccessLog
+from mnemic.engine.readers import ReaderPool
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.scope import Partition
 from mnemic.model.settings import Settings
@@ -21,6 +22,7 @@ from mnemic.model.terms import Terms
 from mnemic.ports.clock import Clock
 from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
+from mnemic.ports.files import Files
 from mnemic.ports.index import Index
 from mnemic.ports.llm import Llm
 from mnemic.ports.observer import Observer
@@ -110,6 +112,8 @@ class Parts:
     window: Window | None = None
     further_embedders: tuple[Embedder, ...] = ()
     writings: Mapping[str, frozenset[Writing]] = field(default_factory=dict[str, frozenset[Writing]])
+    files: Files | None = None
+    readers: ReaderPool = field(default_factory=ReaderPool)
     analyser: Analyser = field(default_factory=Analyser)
     settings: Settings = field(default_factory=Settings)
     tools: Callable[[], Sequence[Tool]] = tuple

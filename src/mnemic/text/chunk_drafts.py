@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 
+from mnemic.model.document_text import Heading
 from mnemic.text import outline
 from mnemic.text.analyser import Analyser
 from mnemic.text.chunking import ChunkConfig, Span, chunk_text
@@ -79,6 +80,7 @@ def draft_chunks(
     *,
     is_code: bool = False,
     page_starts: Sequence[int] = (),
+    headings: Sequence[Heading] = (),
 ) -> list[ChunkDraft]:
     """The chunks of a document in order; none exceeds `chunk_size` tokens, and no string raises.
 
@@ -87,13 +89,15 @@ def draft_chunks(
     sentences, at most `chunk_overlap` tokens. `structure` begins a new chunk at a heading once the open one has
     `min_chunk_size` tokens, repeats nothing across it, cuts inside a paragraph, list, table or block of code only when
     it must, and keeps a heading with what follows it. With `is_code` the text is source code, cut between definitions.
-    `page_starts`: the offset at which each page begins, ascending, page 1 first.
+    `page_starts`: the offset at which each page begins, ascending, page 1 first. `headings`, ascending: those of the
+    document, where its format tells them; else `structure` looks for them in the text.
     """
     config = config or DOCUMENT_CHUNKS
     if chunking is Chunking.PARAGRAPHS:
         spans = [((chunk.start, chunk.end), ()) for chunk in chunk_text(text, config=config)]
     else:
-        groups = _groups(text, config, is_code=is_code) if chunking is Chunking.STRUCTURE else [_prose(text, config)]
+        is_structured = chunking is Chunking.STRUCTURE
+        groups = _groups(text, config, headings, is_code=is_code) if is_structured else [_prose(text, config)]
         spans = [((chunk[0].start, chunk[-1].end), _shared(chunk)) for chunk in _packed(groups, config)]
     return [
         ChunkDraft(
@@ -154,14 +158,14 @@ def _tail(chunk: Sequence[_Piece], config: ChunkConfig, needed: int) -> list[_Pi
     return list(chunk[first:])
 
 
-def _groups(text: str, config: ChunkConfig, *, is_code: bool) -> list[list[_Piece]]:
+def _groups(text: str, config: ChunkConfig, titles: Sequence[Heading], *, is_code: bool) -> list[list[_Piece]]:
     """The pieces of each block; a heading is part of the block that follows it."""
     if is_code:
         spans = outline.code_blocks(text)
         return [_cut(text, Block(start, end, BlockKind.CODE), config) for start, end in spans]
     groups: list[list[_Piece]] = []
     heading: list[_Piece] = []
-    for block in outline.blocks(text):
+    for block in outline.blocks(text, titles):
         pieces = _cut(text, block, config)
         if not pieces:
             continue

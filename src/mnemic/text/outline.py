@@ -7,9 +7,11 @@ Answers for where they begin and end, line by line, in Markdown (ATX and underli
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from mnemic.model.document_text import Heading
 
 MAX_HEADING_CHARS = 200
 """A longer line is no heading."""
@@ -23,6 +25,10 @@ class BlockKind(StrEnum):
     LIST = "list"
     TABLE = "table"
     CODE = "code"
+
+
+_MARKS_CHARS = 12
+"""Signs and numbers beside a heading's title on its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +60,17 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,9}[.)])[ \t]+\S")
 _FRONT_MATTER = re.compile(r"---[ \t]*$")
 
 
-def blocks(text: str) -> list[Block]:
+def blocks(text: str, headings: Sequence[Heading] = ()) -> list[Block]:
     """The blocks of a Markdown, wiki or plain text, in order, without overlap; between them are blank lines only.
 
     A list goes on over blank lines while items or indented lines follow, a fenced block to its closing fence or to the
-    end. An underlined heading holds its underline. Front matter between lines of three dashes is code.
+    end. An underlined heading holds its underline. Front matter between lines of three dashes is code. Where `headings`
+    are given, ascending, these are all there are: each begins with its line, or stands for it where the line says
+    something else.
     """
     lines = _lines(text)
+    if headings:
+        return _blocks_under(lines, headings)
     found: list[Block] = []
     above: list[tuple[int, str]] = []
     number = 0
@@ -80,6 +90,39 @@ def blocks(text: str) -> list[Block]:
         found.append(Block(line.start, lines[after - 1].end, kind, titles))
         number = after
     return found
+
+
+def _blocks_under(lines: list[_Line], headings: Sequence[Heading]) -> list[Block]:
+    """The blocks below headings that are known."""
+    found: list[Block] = []
+    above: list[tuple[int, str]] = []
+    number = place = 0
+    while number < len(lines):
+        line = lines[number]
+        if line.is_blank:
+            number += 1
+            continue
+        kind, after = _extent(lines, number)
+        while place < len(headings) and headings[place].offset < line.end:
+            heading = headings[place]
+            above = [*(each for each in above if each[0] < heading.level), (heading.level, heading.title)]
+            if _says(line.text, heading.title):
+                marked = _heading(lines, number)
+                kind, after = BlockKind.HEADING, number + 1 if marked is None else marked[2]
+            place += 1
+        if place < len(headings):  # what begins further down ends the block: a section begins there
+            limit = headings[place].offset
+            after = next((n for n in range(number + 1, after) if lines[n].end > limit), after)
+        end = max((n for n in range(number, after) if not lines[n].is_blank), default=number)
+        found.append(Block(line.start, lines[end].end, kind, tuple(title for _, title in above if title)))
+        number = after
+    return found
+
+
+def _says(line: str, title: str) -> bool:
+    """True for the line of a heading: its title, and little beside it."""
+    words, wanted = " ".join(line.split()).casefold(), " ".join(title.split()).casefold()
+    return bool(wanted) and wanted in words and len(words) <= len(wanted) + _MARKS_CHARS
 
 
 def code_blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,7 @@ import faulthandler
 import importlib
 import json
 import os
+import signal
 import sys
 from dataclasses import asdict
 from typing import Any, BinaryIO
@@ -46,6 +47,7 @@ def receive(stream: BinaryIO) -> bytes | None:
 
 def serve() -> None:
     """Read files until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     setup = receive(sys.stdin.buffer)

@@ -46,6 +46,7 @@ class SandboxReader:
         self._readers = list(readers)
         self._lock = threading.Lock()
         self._process: _Process | None = None
+        self._is_closing = False
         self.capabilities: ReaderCapabilities = joined([each.capabilities for each in all_readers(readers)])
 
     @property
@@ -63,14 +64,22 @@ class SandboxReader:
             try:
                 return self._read(data, name, limits)
             except UnreadableError as error:
-                if is_fresh or error.reason not in {Unreadable.CRASH, Unreadable.MEMORY}:
+                is_final = error.reason not in {Unreadable.CRASH, Unreadable.MEMORY}
+                if is_fresh or is_final or self._is_closing:
                     raise
             return self._read(data, name, limits)
 
     def close(self) -> None:
-        """End the process; closing twice is harmless, and another `read` starts a new one."""
+        """End the process, also while another thread reads with it, whose file then fails; closing twice is harmless,
+        and another `read` starts a new one.
+        """
+        self._is_closing = True
+        process = self._process
+        if process is not None:
+            process.kill()
         with self._lock:
             self._end()
+            self._is_closing = False
 
     def _read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
         if self._process is None:
@@ -136,6 +145,9 @@ class _Process:
         """The answer to one file. Raises `_EndedError` when there will be none."""
         self.files += 1
         return self._exchange([json.dumps({"name": name, "limits": asdict(limits)}).encode(), data], limits.timeout_s)
+
+    def kill(self) -> None:
+        self._popen.kill()
 
     def close(self) -> None:
         self._popen.kill()
