@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from mnemic.engine import capture, remember
 from mnemic.engine.embedding import add_embed_job
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.kinds import EMBED
 from mnemic.engine.parts import Parts
 from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError
-from mnemic.model.item import Message
 from mnemic.model.job import JobState
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.embedder import Embedder
@@ -179,15 +178,14 @@ class _Run:
 
 
 def _indexed(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
-    """What is embedded of these items beside their bare text: who said it, why it matters.
+    """What is embedded of these items beside their bare text: who said it, why it matters, where it stands.
 
-    An item that is private to one agent is shown to nobody here, and keeps its bare text.
+    Items that are private to an agent are looked for on behalf of each agent that has some: no scope sees them all.
     """
-    visible = Visibility((partition,), None)
-    items = [*work.memories.get(visible, ids), *work.messages.get(visible, ids)]
-    return {
-        item.id: capture.indexed_text(item.name, item.text)
-        if isinstance(item, Message)
-        else remember.indexed_text(item)
-        for item in items
-    }
+    found: dict[str, str] = {}
+    for agent in (None, *work.upkeep.private_agents(partition)):
+        visible = Visibility((partition,), agent)
+        for read in (work.memories.get, work.messages.get, work.documents.chunks):
+            if wanted := [i for i in ids if i not in found]:
+                found |= {item.id: indexed_text(item) for item in read(visible, wanted)}
+    return found

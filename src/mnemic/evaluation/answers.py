@@ -149,7 +149,10 @@ def run_answers(
     total, failures = len(chosen) * len(options.ways), failures or Failures()
     count = sum((question.id, way) in done for question in chosen for way in options.ways)
     asked = frozenset(question.id for question in chosen)
-    with _models(options) as (llm, judge), opened(RetrievalOptions(embedder=options.embedder)) as (mnemic, clock):
+    with (
+        _models(options) as (llm, judge),
+        opened(RetrievalOptions(embedder=options.embedder)) as (mnemic, clock, parts),
+    ):
         asking = _Asking(mnemic, clock, llm, judge, options)
         for space in spaces_of(dataset):
             wanted = [
@@ -159,7 +162,7 @@ def run_answers(
                 if question.id in asked and (question.id, way) not in done
             ]
             if any(way is Way.MEMORY for _, way in wanted):
-                for _ in stored(mnemic, space, RetrievalOptions().batch):
+                for _ in stored(mnemic, space, memory.batch, parts):
                     pass
             for question, way in wanted:
                 try:

@@ -24,6 +24,7 @@ from mnemic.errors import InvalidInputError
 from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
 from mnemic.evaluation.embedders import CachingEmbedder
 from mnemic.evaluation.metrics import Ranking
+from mnemic.evaluation.passages import keep_passages
 from mnemic.model.item import Kind, Role
 from mnemic.model.scope import Scope
 from mnemic.ports.clock import Clock
@@ -98,10 +99,10 @@ def run_retrieval(
     spaces = spaces_of(dataset)
     rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
     kept = asked = 0
-    with opened(options) as (mnemic, clock):
+    with opened(options) as (mnemic, clock, parts):
         for space in spaces:
             ids: dict[str, list[str]] = {}
-            for batch in stored(mnemic, space, options.batch):
+            for batch in stored(mnemic, space, options.batch, parts):
                 for item_id, corpus_id in batch:
                     ids.setdefault(item_id, []).append(corpus_id)
                 kept += len(batch)
@@ -145,7 +146,7 @@ def read_run(path: Path) -> list[Ranking]:
 
 
 @contextmanager
-def opened(options: RetrievalOptions) -> Generator[tuple[Mnemic, QuestionClock]]:
+def opened(options: RetrievalOptions) -> Generator[tuple[Mnemic, QuestionClock, Parts]]:
     """An empty memory and its clock, in a temporary store or in the empty one of a URL."""
     with TemporaryDirectory(prefix="mnemic-eval-") as folder:
         stores = {"memory": MEMORY_URL, "sqlite": str(Path(folder) / "memory.db")}
@@ -157,7 +158,7 @@ def opened(options: RetrievalOptions) -> Generator[tuple[Mnemic, QuestionClock]]
         clock = QuestionClock(parts.clock)
         with Mnemic(replace(parts, clock=clock)) as mnemic:
             _check_empty(parts)
-            yield mnemic, clock
+            yield mnemic, clock, parts
 
 
 def _check_empty(parts: Parts) -> None:
@@ -185,15 +186,22 @@ def spaces_of(dataset: Dataset) -> list[Space]:
     return [Space(group, by_group.get(group, ()), questions) for group, questions in asked.items()]
 
 
-def stored(mnemic: Mnemic, space: Space, batch: int) -> Iterator[list[tuple[str, str]]]:
-    """Store the rows of a space; yields (id of the item, id of the corpus row) as they become durable."""
+def stored(mnemic: Mnemic, space: Space, batch: int, parts: Parts | None = None) -> Iterator[list[tuple[str, str]]]:
+    """Store the rows of a space; yields (id of the item, id of the corpus row) as they become durable.
+
+    A row of a session is a message, one with a title a passage of a document (a memory without `parts` to keep it
+    with), any other a memory.
+    """
     sessions: dict[str, list[CorpusRow]] = {}
     documents: list[CorpusRow] = []
+    passages: list[CorpusRow] = []
     for row in space.rows:
-        if row.session is None:
-            documents.append(row)
-        else:
+        if row.session is not None:
             sessions.setdefault(row.session, []).append(row)
+        elif row.title and parts is not None:
+            passages.append(row)
+        else:
+            documents.append(row)
     for session, rows in sessions.items():
         scope = Scope(user=space.user, session=session)
         for start in range(0, len(rows), batch):
@@ -201,6 +209,9 @@ def stored(mnemic: Mnemic, space: Space, batch: int) -> Iterator[list[tuple[str,
             turns = mnemic.capture_many(scope, _exchanges(part))
             messages = [message for turn in turns for message in turn.messages]
             yield [(message.id, row.id) for message, row in zip(messages, part, strict=True)]
+    for start in range(0, len(passages), batch):
+        if parts is not None:
+            yield keep_passages(parts, Scope(user=space.user), passages[start : start + batch])
     for start in range(0, len(documents), batch):
         part = documents[start : start + batch]
         memories = mnemic.remember_many(Scope(user=space.user), [_document(row) for row in part])
