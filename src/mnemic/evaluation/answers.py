@@ -162,7 +162,7 @@ def run_answers(
                 if question.id in asked and (question.id, way) not in done
             ]
             if any(way is Way.MEMORY for _, way in wanted):
-                for _ in stored(mnemic, space, memory.batch, parts):
+                for _ in stored(mnemic, space, RetrievalOptions().batch, parts):
                     pass
             for question, way in wanted:
                 try:
