@@ -5,6 +5,8 @@
     ├── NotFoundError          no such thing in this scope (also when it belongs to somebody else)
     ├── ConflictError          it exists already, or somebody changed it first: read again, then decide
     ├── UnsupportedError       this part cannot do that; `capability` names what is missing
+    ├── UnauthorisedError      show a key that is known and has not ended
+    ├── ForbiddenError         use a key that has the right, or that may speak for this user or agent
     ├── ConfigError            fix the set-up; the message holds the line to run or to change
     └── BackendError           a part outside this process failed; `is_retryable` says if trying again may help
         ├── UnavailableError   it does not answer, is locked, or is full
@@ -41,6 +43,14 @@ class UnsupportedError(MnemicError):
     def __init__(self, message: str, *, capability: str) -> None:
         super().__init__(message)
         self.capability = capability
+
+
+class UnauthorisedError(MnemicError):
+    """No key was shown where one is needed, or it is unknown, expired or revoked; which of these is not told."""
+
+
+class ForbiddenError(MnemicError):
+    """The key that was shown lacks the right for this, or is bound to another org, user or agent."""
 
 
 class ConfigError(MnemicError):

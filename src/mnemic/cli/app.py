@@ -21,6 +21,7 @@ from mnemic.cli import (
     profile,
     recall,
     remember,
+    serve,
     session,
     tour,
     transfer,
@@ -66,7 +67,7 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(help=HELP, epilog=EXAMPLES)(_options)
-    for part in (remember, recall, context, capture, transfer, session, life, upkeep, worker, configure, tour):
+    for part in (remember, recall, context, capture, transfer, session, life, upkeep, worker, serve, configure, tour):
         part.register(app)
     _group(app, "memory", "List, add, show, change, judge and delete memories.", memory.register, edit.register)
     _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)

@@ -15,11 +15,13 @@ from mnemic.errors import (
     BadReplyError,
     ConfigError,
     ConflictError,
+    ForbiddenError,
     InvalidInputError,
     MnemicError,
     NotFoundError,
     RateLimitedError,
     TimedOutError,
+    UnauthorisedError,
     UnavailableError,
     UnsupportedError,
 )
@@ -40,6 +42,8 @@ EXIT_CODES: Mapping[type[MnemicError], int] = {
     RateLimitedError: 9,
     TimedOutError: 10,
     BadReplyError: 11,
+    UnauthorisedError: 12,
+    ForbiddenError: 13,
 }
 
 

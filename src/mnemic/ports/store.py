@@ -25,6 +25,7 @@ from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
 from mnemic.model.terms import Terms
 from mnemic.ports.access import Audit, Keys
+from mnemic.ports.conversations import Conversations, Upkeep
 from mnemic.ports.documents import Documents
 from mnemic.ports.erasure import Erasure
 from mnemic.ports.profiles import Profiles
@@ -124,58 +125,6 @@ class Messages(Protocol):
         """Remove their text, author name, terms, metadata and vectors and leave tombstones, which keep the external id;
         returns how many there were.
         """
-        ...
-
-
-class Conversations(Protocol):
-    """How far each use case has come in a conversation: named cursors over its messages, or counters."""
-
-    def get(self, partition: Partition, session: str) -> Conversation | None:
-        """The conversation, None when nothing was ever said in it. Locks nothing."""
-        ...
-
-    def messages(self, partition: Partition, session: str, after: int, limit: int) -> list[Message]:
-        """The first `limit` messages behind the position `after` that are not erased, in order."""
-        ...
-
-    def cursor(self, partition: Partition, session: str, name: str) -> int:
-        """Where the cursor stands; 0 when it was never moved."""
-        ...
-
-    def move(self, partition: Partition, session: str, name: str, was: int, to: int) -> bool:
-        """Compare and set: move the cursor if it still stands at `was`; False when not. Moves no version."""
-        ...
-
-
-class Upkeep(Protocol):
-    """What only the worker does, over all partitions at once."""
-
-    def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
-        """Those last heard of before `since` with messages behind the cursor, the longest silent first."""
-        ...
-
-    def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
-        """The first ones not erased behind the id `after` ("" at first), by id; expired and private ones too."""
-        ...
-
-    def private_agents(self, partition: Partition) -> list[str]:
-        """The agents that memories or documents, not erased, are private to, in order."""
-        ...
-
-    def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
-        """Set what the importance of memories has faded to; this is no change of the memory and moves no version."""
-        ...
-
-    def last_run(self, schedule: str) -> datetime | None:
-        """The time for which a schedule ran last; None when it never did."""
-        ...
-
-    def start_run(self, schedule: str, was: datetime | None, at: datetime) -> bool:
-        """Compare and set: note a run for `at` if the last was `was`; False if not, so that one worker runs it."""
-        ...
-
-    def forget_jobs(self, before: datetime) -> int:
-        """Remove jobs that are done and were created before; returns how many."""
         ...
 
 
@@ -396,6 +345,12 @@ class Store(Protocol):
 
     def diagnose(self) -> list[Finding]:
         """What the technology says of itself: integrity, room, rights. Never raises for what it is there to find."""
+        ...
+
+    def scrub(self) -> tuple[str, ...]:
+        """Remove from the files what was deleted from the rows, as far as the technology can; what it cannot, in words
+        for a person. Waits for nobody: what a reader holds for now is among these.
+        """
         ...
 
     def close(self) -> None:

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, cast
 
-from mnemic.model.item import Message
+from mnemic.model.item import Chunk, Item, Kind, Message
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Partition
 
 MESSAGE = "message"
 """The kind of every message; a text of its own, because the module of the index's nouns brings numpy along."""
 
-_INTERNAL = frozenset({"dedup_key"})
+_INTERNAL = frozenset({"dedup_key", "secret_hash"})
 _OWNER_SEPARATOR = "\x1f"  # before it: the user of a session (mnemic.model.scope)
 
 
@@ -28,7 +28,8 @@ def to_wire(noun: object) -> Any:
 
     Keys are the fields of the noun, in their order. Times are ISO 8601 in UTC with six decimals and a Z, enumerations
     their text. A partition gives the keys `org`, `level` and `owner` (the id of the session, user, agent or org). A
-    message has the kind "message", so that `kind` tells what every item is. A recall also says `is_fallback`.
+    message has the kind "message" and a passage "document", so that `kind` tells what every item is. A recall also says
+    `is_fallback`.
     """
     if isinstance(noun, datetime):
         return noun.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -39,8 +40,16 @@ def to_wire(noun: object) -> Any:
     if isinstance(noun, Mapping):
         return {str(key): to_wire(value) for key, value in cast("Mapping[object, object]", noun).items()}
     if isinstance(noun, list | tuple | set | frozenset):
-        return [to_wire(value) for value in cast("Iterable[object]", noun)]
+        values = [to_wire(value) for value in cast("Iterable[object]", noun)]
+        return values if isinstance(noun, list | tuple) else sorted(values)
     return noun
+
+
+def kind_of(item: Item) -> str:
+    """The kind of an item as a question names it."""
+    if isinstance(item, Message):
+        return MESSAGE
+    return Kind.DOCUMENT.value if isinstance(item, Chunk) else item.kind.value
 
 
 def _fields(noun: Any) -> dict[str, Any]:
@@ -51,8 +60,8 @@ def _fields(noun: Any) -> dict[str, Any]:
             found |= _place(value)
         elif field.name not in _INTERNAL:
             found[field.name] = to_wire(value)
-        if field.name == "id" and isinstance(noun, Message):
-            found["kind"] = MESSAGE
+        if field.name == "id" and isinstance(noun, Message | Chunk):
+            found["kind"] = kind_of(noun)
     if isinstance(noun, Recall):
         found["is_fallback"] = noun.is_fallback
     return found

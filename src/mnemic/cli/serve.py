@@ -1,0 +1,213 @@
+"""`mnemic serve`: the doors over HTTP and the worker, in one process."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemic.cli.options import command
+from mnemic.cli.output import note
+from mnemic.cli.scope_options import ConfigFile, Store
+from mnemic.errors import ConfigError, UnavailableError
+from mnemic.model.health import Condition, Finding
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from mnemic.api import Mnemic
+    from mnemic.engine.worker import Worker
+    from mnemic.web.doors import Door, MakeDoor
+    from mnemic.web.gate import Gate
+
+ACTOR = "server"
+HOST, PORT = "127.0.0.1", 7700
+GRACE_S = 20
+INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
+
+DOORS = ("mnemic.rest.app",)
+"""The modules whose `door` is called, in the order in which their routes are tried. REST answers what nobody else does,
+so it is the last.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the server listens."""
+
+    host: Annotated[
+        str, typer.Option(envvar="MNEMIC_HOST", help="The address to listen on; others than this machine need a key.")
+    ] = HOST
+    port: Annotated[int, typer.Option(envvar="MNEMIC_PORT", help="The port; 0 takes a free one.", min=0, max=65535)] = (
+        PORT
+    )
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much may be asked at a time."""
+
+    rate: Annotated[float, typer.Option(help="Requests a second of one key; 0 is no limit.", min=0)] = 100.0
+    threads: Annotated[int, typer.Option(help="Requests that are worked on at a time.", min=1, max=256)] = 16
+    in_flight: Annotated[int, typer.Option(help="And with those that wait; more are answered 503.", min=1)] = 64
+    body_mb: Annotated[int, typer.Option(help="Largest body, in MB; files may have 100 MB.", min=1)] = 8
+
+
+def serve(
+    place: Place,
+    bounds: Bounds,
+    store: Store = None,
+    config: ConfigFile = None,
+    works: Annotated[bool, typer.Option("--worker/--no-worker", help="Run jobs beside answering.")] = True,
+) -> None:
+    """Serve REST and the other doors over HTTP, and run the jobs of the store beside it, until a signal ends it.
+
+    Listens to this machine alone unless told otherwise, which needs a key in the store (`mnemic keys create`). What is
+    being answered is finished first.
+    """
+    try:
+        from mnemic.web.logs import log_to_stderr
+    except ImportError as error:
+        raise ConfigError(INSTALL.format(error)) from error
+    from mnemic.api import Mnemic
+    from mnemic.config import load_config
+
+    log_to_stderr(place.log_level)
+    with ExitStack() as stack:
+        listening = stack.enter_context(_listening(place))
+        mnemic = stack.enter_context(Mnemic.open(load_config(store, file=config), actor=ACTOR))
+        is_near = is_loopback(place.host)
+        if not is_near and not mnemic.admission.needs_key:
+            raise ConfigError(
+                f"{place.host} can be reached from other machines, and the store holds no key: run "
+                "`mnemic keys create` first, or leave out --host"
+            )
+        worker = stack.enter_context(_working(mnemic)) if works else None
+        _run(mnemic, worker, listening, bounds, is_near)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    examples = """
+        mnemic serve
+        mnemic serve --port 0 --store memory.db
+        mnemic serve --host 0.0.0.0     # after `mnemic keys create`
+    """
+    command(app, "serve", examples=examples)(serve)
+
+
+def is_loopback(host: str) -> bool:
+    """True when only this machine can reach that address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _run(mnemic: Mnemic, worker: Worker | None, listening: socket.socket, bounds: Bounds, is_near: bool) -> None:
+    import uvicorn
+
+    from mnemic.web.doors import application
+    from mnemic.web.gate import Gate
+    from mnemic.web.health import Health
+    from mnemic.web.limits import MEBIBYTE, Limits
+    from mnemic.web.metrics import Metrics
+
+    limits = Limits(
+        rate_per_s=bounds.rate,
+        burst=max(int(bounds.rate * 2), 1),
+        threads=bounds.threads,
+        in_flight=bounds.in_flight,
+        body_bytes=bounds.body_mb * MEBIBYTE,
+    )
+    gate = Gate(mnemic, limits=limits, always=not is_near)
+    doors = made_doors(mnemic, gate)
+    health = Health(mnemic, [lambda: _look(worker)])
+    app = application(doors, gate, health, Metrics())
+    settings = uvicorn.Config(
+        app,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    try:
+        _tell(listening, doors)
+        server = uvicorn.Server(settings)
+        server.capture_signals = lambda: _ending(server)
+        server.run(sockets=[listening])
+    finally:
+        gate.close()
+
+
+@contextmanager
+def _ending(server: uvicorn.Server) -> Generator[None]:
+    """Signals end the server when what is being answered is finished; a second one at once. Unlike uvicorn's own way
+    it does not raise the signal again afterwards: the worker and the store have yet to be closed.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, server.handle_exit) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def made_doors(mnemic: Mnemic, gate: Gate) -> list[Door]:
+    """Every door of `DOORS`, made for this memory."""
+    makers: Sequence[MakeDoor] = [import_module(name).door for name in DOORS]
+    return [make(mnemic, gate) for make in makers]
+
+
+def _tell(listening: socket.socket, doors: Sequence[Door]) -> None:
+    host, port = listening.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    note(f"Mnemic listens on {url}; Ctrl-C ends it")
+    for name, path in (("docs", "/docs"), *(door.tells for door in doors), ("health", "/health/ready")):
+        note(f"  {name:<8}{url}{path}")
+
+
+@contextmanager
+def _listening(place: Place) -> Generator[socket.socket]:
+    """A socket on the address, so that the port is known, and taken, before anything else begins."""
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    with socket.socket(family) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((place.host, place.port))
+        except OSError as error:
+            raise UnavailableError(
+                f"{place.host}:{place.port} cannot be listened on ({error.strerror or error}); --port names another"
+            ) from error
+        yield listening
+
+
+@contextmanager
+def _working(mnemic: Mnemic) -> Generator[Worker]:
+    """A worker that ends, after the job it does, when the server has ended."""
+    worker = mnemic.worker()
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        worker.join()
+
+
+def _look(worker: Worker | None) -> list[Finding]:
+    """How the worker does."""
+    if worker is None or worker.failure is None:
+        return []
+    message = f"the last time it looked for work: {type(worker.failure).__name__}"
+    return [Finding("worker", Condition.DEGRADED, message, "run `mnemic doctor`")]

@@ -1,0 +1,1 @@
+"""The door REST: every verb under `/v1`, described at `/openapi.json`."""

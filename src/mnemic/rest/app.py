@@ -1,0 +1,104 @@
+"""REST as one door: the routes of all resources, one form of errors, and the description of it all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import anyio.to_thread
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Mount
+
+from mnemic import __version__
+from mnemic.api import Mnemic
+from mnemic.errors import MnemicError
+from mnemic.rest import keys, life, memories, messages, profile, transfer, upkeep
+from mnemic.rest.asking import PREFIX
+from mnemic.web.doors import Door
+from mnemic.web.gate import Gate, caller_of
+from mnemic.web.limits import Bound
+from mnemic.web.problems import Problem, ProblemError, problem_of, problem_response
+
+OPEN_PATHS = ("/docs", "/openapi.json")
+ABOUT = """The memory of AI assistants: what is said is kept, and found again by meaning.
+
+Whose memory it is, is said by `user`, `agent` and `session` in the query (or by the headers `Mnemic-User`,
+`Mnemic-Agent`, `Mnemic-Session`). A part that is not named hides its level, it never widens what is seen. The org is
+that of the key.
+"""
+
+
+def door(mnemic: Mnemic, gate: Gate) -> Door:
+    """The door of `mnemic serve`."""
+    app = application(mnemic, gate)
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncGenerator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = gate.limits.threads
+        yield
+
+    bound = Bound(app, gate.limits.in_flight)
+    return Door(tells=("REST", PREFIX), routes=[Mount("", bound)], open_paths=OPEN_PATHS, lifespan=lifespan)
+
+
+def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
+    """The routes behind a gate, as an application of FastAPI."""
+    app = FastAPI(
+        title="Mnemic",
+        version=__version__,
+        description=ABOUT,
+        redoc_url=None,
+        redirect_slashes=False,
+        max_body_size=gate.limits.body_bytes,
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+        exception_handlers=_handlers(gate),
+    )
+    for part in (memories, messages, profile, life, upkeep, keys):
+        app.include_router(part.routes(mnemic))
+    app.include_router(transfer.routes(mnemic, gate.limits.file_bytes))
+    app.middleware("http")(_audited(gate))
+    return app
+
+
+def _handlers(gate: Gate) -> dict[Any, Any]:
+    del gate
+
+    def told(_request: Request, error: Exception) -> Response:
+        return problem_response(problem_of(error))
+
+    def misread(_request: Request, error: Exception) -> Response:
+        return problem_response(validation_problem(cast("RequestValidationError", error)))
+
+    kinds = (MnemicError, ProblemError, HTTPException, Exception)
+    return {**dict.fromkeys(kinds, told), RequestValidationError: misread}
+
+
+def validation_problem(error: RequestValidationError) -> Problem:
+    """Where in the request something is wrong, and what; never what was sent."""
+    found = [
+        {"where": ".".join(str(part) for part in each["loc"]), "what": str(each["msg"])} for each in error.errors()
+    ]
+    detail = "; ".join(f"{each['where']}: {each['what']}" for each in found[:3])
+    return Problem(
+        422, "invalid_input", "An argument is not acceptable", detail, "change it; nothing was stored", found[:20]
+    )
+
+
+def _audited(gate: Gate) -> Callable[..., Awaitable[Response]]:
+    """Notes every write and everything of keys in the audit log, also what was refused."""
+
+    async def note(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await call_next(request)
+        if getattr(request.state, "is_audited", False):
+            route = request.scope.get("route")
+            verb = getattr(route, "operation_id", None) or request.method
+            target = str(request.path_params.get("id", ""))
+            outcome = "ok" if response.status_code < 400 else str(response.status_code)  # noqa: PLR2004 -- HTTP's own
+            gate.audit.note(caller_of(request), verb, target, outcome)
+        return response
+
+    return note

@@ -1,0 +1,47 @@
+"""Long work that tells how far it has come: one JSON object a line, the last with the report or the problem."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from mnemic.errors import MnemicError
+from mnemic.rest.answers import line
+from mnemic.web.problems import TYPE_PREFIX, problem_of
+
+NDJSON = "application/x-ndjson"
+Tell = Callable[[object], None]
+
+
+def wants_events(request: Request) -> bool:
+    """True when the caller asked for lines of events."""
+    return NDJSON in request.headers.get("accept", "")
+
+
+def events(work: Callable[[Tell], object]) -> StreamingResponse:
+    """An answer whose lines are what `work` tells while it runs in a thread of its own, then
+    `{"event": "done", "report": …}` or `{"event": "failed", "problem": …}`. The status is 200 either way: it was sent
+    before. When the caller goes away the work goes on to its end.
+    """
+    told: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            told.put({"event": "done", "report": work(told.put)})
+        except MnemicError as error:
+            problem = problem_of(error)
+            about = {"type": TYPE_PREFIX + problem.kind, "title": problem.title, "detail": problem.detail}
+            told.put({"event": "failed", "problem": {**about, "status": problem.status, "hint": problem.hint}})
+        finally:
+            told.put(None)
+
+    def lines() -> Iterator[bytes]:
+        threading.Thread(target=run, name="mnemic-events", daemon=True).start()
+        while (event := told.get()) is not None:
+            yield line(event) + b"\n"
+
+    return StreamingResponse(lines(), media_type=NDJSON)

@@ -1,0 +1,58 @@
+"""What upkeep does by itself, to be looked at first (`is_dry_run`) and done by hand."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from mnemic.api import Mnemic
+from mnemic.rest import bodies
+from mnemic.rest.answers import answer
+from mnemic.rest.asking import PREFIX, Writes
+
+
+def routes(mnemic: Mnemic) -> APIRouter:
+    """The routes of a memory's life."""
+    router = APIRouter(prefix=PREFIX, tags=["life"])
+    _sessions(router, mnemic)
+    _upkeep(router, mnemic)
+    return router
+
+
+def _sessions(router: APIRouter, mnemic: Mnemic) -> None:
+    @router.post("/summarise", operation_id="summarise")
+    def summarise(asked: Writes, body: bodies.Summarising) -> Response:
+        """Make summaries of what has fallen out of the window of the scope's session."""
+        return answer(mnemic.summarise(asked.scope, **body.given()))
+
+    @router.post("/end", operation_id="end")
+    def end(asked: Writes) -> Response:
+        """End the scope's session: its session-level memories expire, and a job summarises what was said in it."""
+        return answer(mnemic.end(asked.scope))
+
+    @router.post("/reflect", operation_id="reflect")
+    def reflect(asked: Writes, body: bodies.DryRun) -> Response:
+        """Make a reflection of the newest summaries of the scope's session."""
+        return answer(mnemic.reflect(asked.scope, **body.given()))
+
+    @router.post("/extract", operation_id="extract")
+    def extract(asked: Writes, body: bodies.DryRun) -> Response:
+        """Find facts in what the user said in the scope's session since the last time."""
+        return answer(mnemic.extract(asked.scope, **body.given()))
+
+    @router.post("/curate", operation_id="curate")
+    def curate(asked: Writes, body: bodies.Curation) -> Response:
+        """Keep what will be worth knowing in six months of the days that were not read yet."""
+        return answer(mnemic.curate(asked.scope, **body.given()))
+
+
+def _upkeep(router: APIRouter, mnemic: Mnemic) -> None:
+    @router.post("/decay", operation_id="decay")
+    def decay(asked: Writes, body: bodies.Upkeep) -> Response:
+        """Note what the importance of memories has faded to since their last access."""
+        return answer(mnemic.decay(asked.scope, **body.given()))
+
+    @router.post("/evict", operation_id="evict")
+    def evict(asked: Writes, body: bodies.Upkeep) -> Response:
+        """Archive what has faded and is old, or has expired; delete what has been archived for long."""
+        return answer(mnemic.evict(asked.scope, **body.given()))

@@ -1,0 +1,41 @@
+"""Messages: what was said, kept verbatim, and the window of a session."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from mnemic.api import Mnemic
+from mnemic.rest import bodies
+from mnemic.rest.answers import answer
+from mnemic.rest.asking import PREFIX, Reads, Writes
+from mnemic.rest.memories import Id
+
+
+def routes(mnemic: Mnemic) -> APIRouter:
+    """The routes of messages."""
+    router = APIRouter(prefix=PREFIX, tags=["messages"])
+
+    @router.post("/messages", operation_id="capture", status_code=201)
+    def capture(asked: Writes, body: bodies.Exchange) -> Response:
+        """Keep one exchange, verbatim; a scope without a session starts a new conversation, named by `session`."""
+        return answer(mnemic.capture(asked.scope, **body.given()), 201)
+
+    @router.post("/messages/batch", operation_id="capture_many", status_code=201)
+    def capture_many(asked: Writes, body: bodies.Exchanges) -> Response:
+        """Keep many exchanges of one conversation in one durable transaction."""
+        return answer(mnemic.capture_many(asked.scope, **body.given()), 201)
+
+    @router.post("/turns/{id}/complete", operation_id="complete")
+    def complete(asked: Writes, id: Id, body: bodies.Completion) -> Response:
+        """Add the assistant's answer to a turn that was captured without it."""
+        return answer(mnemic.complete(asked.scope, id, **body.given()))
+
+    @router.get("/window", operation_id="window")
+    def window(asked: Reads, limit: Annotated[int | None, Query(ge=1, le=1000)] = None) -> Response:
+        """The last messages of the scope's session, oldest first."""
+        return answer(mnemic.window(asked.scope, limit=limit))
+
+    return router

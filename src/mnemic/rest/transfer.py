@@ -1,0 +1,82 @@
+"""Everything out, and back in: lines of JSON that are sent while they are made, and progress that is told meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from mnemic.api import Mnemic
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.errors import InvalidInputError
+from mnemic.model.scope import Level
+from mnemic.rest.answers import answer
+from mnemic.rest.asking import PREFIX, Reads, Writes
+from mnemic.rest.events import NDJSON, events, wants_events
+
+LOG_EXAMPLE = '{"role": "user", "content": "I sail on Sundays", "session": "s1"}'
+
+
+@dataclass(frozen=True, slots=True)
+class Importing:
+    """How content is taken in."""
+
+    format: Annotated[str | None, Query(description="found out unless told")] = None
+    is_dry_run: Annotated[bool, Query(description="say what would happen, and change nothing")] = False
+    include_tools: Annotated[bool, Query(description="keep the results of tool calls too")] = False
+
+
+def routes(mnemic: Mnemic, file_bytes: int) -> APIRouter:
+    """The routes of export and import; what is brought in has at most `file_bytes`."""
+    router = APIRouter(prefix=PREFIX, tags=["transfer"])
+
+    @router.get("/export", operation_id="export")
+    def export(
+        asked: Reads, levels: Annotated[list[Level] | None, Query(description="may be repeated")] = None
+    ) -> Response:
+        """Everything the scope owns, one JSON object a line; import reads it back without loss."""
+        lines = mnemic.export(asked.scope, levels=levels or OWN_LEVELS)
+        return StreamingResponse(_begun(text.encode() + b"\n" for text in lines), media_type=NDJSON)
+
+    @router.post("/import", operation_id="import_", max_body_size=file_bytes)
+    def import_(
+        asked: Writes,
+        request: Request,
+        content: Annotated[bytes, Body(media_type="text/plain", examples=[LOG_EXAMPLE])],
+        wanted: Annotated[Importing, Depends()],
+    ) -> Response:
+        """Take in an export of Mnemic, or a chat log of another program; repeating it changes nothing. With
+        `Accept: application/x-ndjson` progress is told line by line, and the report ends it.
+        """
+        text, scope = _text(content), asked.scope
+        options: Any = asdict(wanted)
+        if wants_events(request):
+            return events(lambda tell: mnemic.import_(scope, text, **options, progress=_telling(tell)))
+        return answer(mnemic.import_(scope, text, **options))
+
+    return router
+
+
+def _begun(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The same lines, the first of which is made now, so that what is refused is refused before the answer begins."""
+    first = next(lines, b"")
+
+    def whole() -> Iterator[bytes]:
+        yield first
+        yield from lines
+
+    return whole()
+
+
+def _telling(tell: Callable[[object], None]) -> Callable[[int, int | None], None]:
+    return lambda done, total: tell({"event": "progress", "done": done, "total": total})
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError("the content is not UTF-8 text; save it as UTF-8 and try again") from error

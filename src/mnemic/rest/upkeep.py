@@ -1,0 +1,59 @@
+"""Jobs, and the health of the whole store."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from mnemic.api import Mnemic
+from mnemic.api.jobs import UNFINISHED
+from mnemic.model.health import Diagnosis
+from mnemic.model.job import JobState
+from mnemic.rest import bodies
+from mnemic.rest.answers import answer
+from mnemic.rest.asking import PREFIX, Operates, Reads, Writes
+
+
+def routes(mnemic: Mnemic) -> APIRouter:
+    """The routes of upkeep."""
+    router = APIRouter(prefix=PREFIX, tags=["upkeep"])
+
+    @router.get("/jobs", operation_id="jobs.list")
+    def list_jobs(
+        asked: Reads,
+        states: Annotated[list[JobState] | None, Query(description="may be repeated; not done unless told")] = None,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> Response:
+        """Work of the scope that must still be done, and work that gave up, oldest first."""
+        return answer(mnemic.jobs.list(asked.scope, states=states or UNFINISHED, limit=limit))
+
+    @router.post("/jobs/retry", operation_id="jobs.retry")
+    def retry_jobs(asked: Writes, body: bodies.Retry) -> Response:
+        """Let jobs that gave up be tried again from now; the answer is how many."""
+        return answer(mnemic.jobs.retry(asked.scope, body.ids))
+
+    @router.post("/work", operation_id="work")
+    def work(asked: Operates, body: bodies.Work) -> Response:
+        """Run the jobs of the whole store that are due; the server's own worker does it by itself."""
+        del asked
+        return answer(mnemic.work(**body.given()))
+
+    @router.get("/health", operation_id="health")
+    def health(asked: Reads) -> Response:
+        """The quick look: does the store answer?"""
+        del asked
+        return answer(_told(mnemic.health()))
+
+    @router.get("/doctor", operation_id="doctor")
+    def doctor(asked: Operates) -> Response:
+        """The thorough look at every part of the whole store: what works, what is degraded, and what to do."""
+        del asked
+        return answer(_told(mnemic.doctor()))
+
+    return router
+
+
+def _told(diagnosis: Diagnosis) -> dict[str, object]:
+    return {"condition": diagnosis.condition, "findings": diagnosis.findings}

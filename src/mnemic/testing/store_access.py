@@ -1,0 +1,140 @@
+"""What `Keys` and `Audit` promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mnemic.errors import ConflictError, UnsupportedError
+from mnemic.model.access import ALL_RIGHTS, ApiKey, AuditEntry, Right
+from mnemic.ports.store import Store
+from mnemic.testing.samples import MINUTE, NOW, new_id
+
+ORG, OTHER = "acme", "other"
+
+
+def a_key(org: str = ORG, **changes: Any) -> ApiKey:
+    """A key with every right that never ends."""
+    key = ApiKey(id=new_id(), org=org, secret_hash="ab" * 32, rights=ALL_RIGHTS, created_at=NOW)
+    return replace(key, **changes)
+
+
+def a_note(verb: str = "remember", org: str = ORG, **changes: Any) -> AuditEntry:
+    """Something that was done at `NOW`."""
+    return replace(AuditEntry(org=org, at=NOW, actor="key-1", verb=verb, target="memory-1"), **changes)
+
+
+def add_keys(store: Store, *keys: ApiKey) -> None:
+    """Store keys in one unit of work."""
+    with store.write() as work:
+        for key in keys:
+            work.keys.add(key)
+
+
+def keys_of(store: Store, org: str = ORG) -> list[ApiKey]:
+    """The keys of an org."""
+    with store.read() as work:
+        return work.keys.list(org)
+
+
+def notes_of(store: Store, org: str = ORG, before: int | None = None, limit: int = 100) -> list[tuple[int, AuditEntry]]:
+    """The audit log of an org."""
+    with store.read() as work:
+        return work.audit.list(org, before, limit)
+
+
+class KeysContract:
+    """Tests of `Keys`; each takes an empty open store."""
+
+    def test_keys_return_as_they_were_added_in_that_order(self, store: Store):
+        plain = a_key(rights=frozenset())
+        full = a_key(
+            name="Ω 'x'", user="anna", agent="jarvis", rights=frozenset({Right.READ}), expires_at=NOW, revoked_at=NOW
+        )
+        add_keys(store, full, plain)
+        assert keys_of(store) == [full, plain]
+
+    def test_a_key_is_found_by_its_id_whichever_its_org(self, store: Store):
+        key = a_key(OTHER)
+        add_keys(store, key, a_key())
+        with store.read() as work:
+            assert work.keys.get(key.id) == key
+            assert work.keys.get("unknown") is None
+
+    def test_an_org_lists_its_own_keys_alone(self, store: Store):
+        add_keys(store, a_key(OTHER))
+        assert keys_of(store) == []
+
+    def test_an_id_is_taken_in_every_org_at_once(self, store: Store):
+        key = a_key()
+        add_keys(store, key)
+        with pytest.raises(ConflictError):
+            add_keys(store, replace(key, org=OTHER))
+        assert keys_of(store) == [key]
+
+    def test_the_ends_of_a_key_come_nearer_and_never_farther(self, store: Store):
+        key = a_key(expires_at=NOW + 2 * MINUTE)
+        add_keys(store, key)
+        with store.write() as work:
+            assert work.keys.end(ORG, key.id, expires_at=NOW + MINUTE)
+            assert work.keys.end(ORG, key.id, expires_at=NOW + 3 * MINUTE)
+            assert work.keys.end(ORG, key.id, revoked_at=NOW)
+            assert work.keys.end(ORG, key.id, revoked_at=NOW + MINUTE)
+        assert keys_of(store) == [replace(key, expires_at=NOW + MINUTE, revoked_at=NOW)]
+
+    def test_nobody_ends_a_key_of_another_org(self, store: Store):
+        key = a_key()
+        add_keys(store, key)
+        with store.write() as work:
+            assert not work.keys.end(OTHER, key.id, revoked_at=NOW)
+            assert not work.keys.end(ORG, "unknown", revoked_at=NOW)
+        assert keys_of(store) == [key]
+
+    def test_a_store_knows_whether_there_ever_was_a_key(self, store: Store):
+        with store.read() as work:
+            assert not work.keys.has_any()
+        add_keys(store, a_key(OTHER, revoked_at=NOW))
+        with store.read() as work:
+            assert work.keys.has_any()
+
+    def test_a_reading_unit_of_work_changes_no_key(self, store: Store):
+        add_keys(store, key := a_key())
+        with store.read() as work:
+            with pytest.raises(UnsupportedError):
+                work.keys.add(a_key())
+            with pytest.raises(UnsupportedError):
+                work.keys.end(ORG, key.id, revoked_at=NOW)
+
+
+class AuditContract:
+    """Tests of `Audit`; each takes an empty open store."""
+
+    def test_notes_come_newest_first_and_page_by_page(self, store: Store):
+        notes = [a_note(verb, target="Ω 'x'", outcome="forbidden") for verb in ("one", "two", "three")]
+        with store.write() as work:
+            work.audit.add(notes[:2])
+        with store.write() as work:
+            work.audit.add(notes[2:])
+        page = notes_of(store, limit=2)
+        assert [note for _, note in page] == notes[:0:-1]
+        assert [note for _, note in notes_of(store, before=page[-1][0])] == notes[:1]
+
+    def test_an_org_sees_its_own_notes_alone(self, store: Store):
+        with store.write() as work:
+            work.audit.add([a_note(org=OTHER), a_note()])
+        assert [note for _, note in notes_of(store)] == [a_note()]
+
+    def test_old_notes_of_every_org_are_forgotten(self, store: Store):
+        with store.write() as work:
+            work.audit.add([a_note(), a_note(org=OTHER), a_note(at=NOW + MINUTE)])
+            assert work.audit.forget(NOW + MINUTE) == 2
+        assert [note for _, note in notes_of(store)] == [a_note(at=NOW + MINUTE)]
+
+    def test_a_reading_unit_of_work_notes_nothing(self, store: Store):
+        with store.read() as work:
+            with pytest.raises(UnsupportedError):
+                work.audit.add([a_note()])
+            with pytest.raises(UnsupportedError):
+                work.audit.forget(NOW)

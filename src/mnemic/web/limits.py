@@ -1,0 +1,93 @@
+"""How much one caller, and all of them together, may ask at a time. Whoever asks for more is told before any work."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mnemic.web.problems import Problem, ProblemError
+
+MEBIBYTE = 1 << 20
+_BUCKETS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """`rate_per_s` requests of one key, with `burst` at once (0: no limit; requests without a key have none).
+    `attempts_per_s`, `attempts`: the same for keys that are not accepted, of one address. `in_flight`: requests of a
+    door that are answered or wait for a thread at one time; `threads` answer them. `body_bytes` of a request,
+    `file_bytes` of one that brings a file.
+    """
+
+    rate_per_s: float = 100.0
+    burst: int = 200
+    attempts_per_s: float = 1.0
+    attempts: int = 20
+    threads: int = 16
+    in_flight: int = 64
+    body_bytes: int = 8 * MEBIBYTE
+    file_bytes: int = 100 * MEBIBYTE
+
+
+class Buckets:
+    """Token buckets by name: each holds `size`, and fills by `per_s` a second. Of the 10,000 asked for last."""
+
+    def __init__(self, per_s: float, size: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_s, self._size, self._clock = per_s, size, clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def check(self, name: str, take: float = 1.0) -> None:
+        """Take from a bucket. Raises `ProblemError` (429) when it does not hold one; `take=0` only looks."""
+        if not self._per_s:
+            return
+        now = self._clock()
+        level, at = self._levels.pop(name, (float(self._size), now))
+        level = min(self._size, level + (now - at) * self._per_s)
+        is_enough = level >= 1.0
+        self._levels[name] = (level - take if is_enough else level, now)
+        while len(self._levels) > _BUCKETS:
+            self._levels.popitem(last=False)
+        if not is_enough:
+            raise ProblemError(_too_many((1.0 - level) / self._per_s))
+
+
+class Bound:
+    """An ASGI application with at most `limit` requests at a time; more are answered 503 before any work."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app, self._limit = app, limit
+        self.in_flight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if self.in_flight >= self._limit:
+            raise ProblemError(BUSY)
+        self.in_flight += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self.in_flight -= 1
+
+
+BUSY = Problem(
+    503,
+    "busy",
+    "The server is busy",
+    "as many requests as it takes at a time are being answered",
+    "try again in a moment",
+    headers={"Retry-After": "1"},
+)
+
+
+def _too_many(wait_s: float) -> Problem:
+    hint = "send fewer, or ask whoever runs the server for a higher limit"
+    wait = str(max(1, math.ceil(wait_s)))
+    return Problem(429, "too_many", "Too many requests", f"try again in {wait} s", hint, headers={"Retry-After": wait})

@@ -1,0 +1,144 @@
+"""From an exception to an answer: one table of statuses, and bodies of `application/problem+json` (RFC 9457)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from mnemic.errors import (
+    BackendError,
+    BadReplyError,
+    ConfigError,
+    ConflictError,
+    ForbiddenError,
+    InvalidInputError,
+    MnemicError,
+    NotFoundError,
+    RateLimitedError,
+    TimedOutError,
+    UnauthorisedError,
+    UnavailableError,
+    UnsupportedError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:mnemic:problem:"
+RETRY_S = 1
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What went wrong, as a door tells it. `kind` ends the `type`; `errors` says where in the request, and what."""
+
+    status: int
+    kind: str
+    title: str
+    detail: str = ""
+    hint: str = ""
+    errors: Sequence[Mapping[str, str]] = ()
+    headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+
+
+class ProblemError(Exception):
+    """Raised by a door for what only a door knows, such as a body that is too large."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.title)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    status: int
+    title: str
+    hint: str = ""
+    is_told: bool = True  # whether the message of the exception is for whoever asked
+
+
+STATUSES: Mapping[type[MnemicError], _Row] = {
+    MnemicError: _Row(500, "Something went wrong", "look into the log of the server", is_told=False),
+    InvalidInputError: _Row(422, "An argument is not acceptable", "change it; nothing was stored"),
+    UnauthorisedError: _Row(401, "A key is needed", "send `Authorization: Bearer mn_…` with a key that has not ended"),
+    ForbiddenError: _Row(403, "The key does not allow this", "use a key with this right, or for this user or agent"),
+    NotFoundError: _Row(404, "There is no such thing in this scope", "look for the id in the scope it was made in"),
+    ConflictError: _Row(409, "It exists already, or was changed meanwhile", "read it again, then decide"),
+    UnsupportedError: _Row(501, "The server's set-up cannot do this"),
+    ConfigError: _Row(500, "The server is not set up for this", "run `mnemic doctor` on the server", is_told=False),
+    BackendError: _Row(503, "A part of the server failed", "run `mnemic doctor` on the server"),
+    UnavailableError: _Row(503, "A part of the server does not answer", "try again in a moment"),
+    RateLimitedError: _Row(503, "A part of the server asks to slow down", "try again later"),
+    TimedOutError: _Row(503, "A part of the server took too long", "try again, or allow it more time"),
+    BadReplyError: _Row(503, "A part of the server gave an unusable answer", "run `mnemic doctor` on the server"),
+}
+
+HTTP_KINDS: Mapping[int, tuple[str, str, str]] = {
+    400: ("unreadable", "The request cannot be read", "send what the description at /openapi.json says"),
+    404: ("no_route", "There is no such route", "the routes are at /docs, in a machine's form at /openapi.json"),
+    405: ("no_method", "This route does not take this method", "the header Allow names those it takes"),
+    413: ("too_large", "The request is too large", "send less at once"),
+}
+"""What frameworks raise by status alone: kind, title and hint."""
+
+UNEXPECTED = Problem(500, "unexpected", "Something went wrong", hint="look into the log of the server")
+
+
+def problem_of(error: BaseException) -> Problem:
+    """The problem of an exception; of one that nobody foresaw, no details."""
+    if isinstance(error, ProblemError):
+        return error.problem
+    if isinstance(error, HTTPException):
+        return _http_problem(error)
+    if not isinstance(error, MnemicError):
+        return UNEXPECTED
+    kind = next(kind for kind in type(error).__mro__ if kind in STATUSES)
+    row = STATUSES[kind]
+    return Problem(
+        row.status,
+        kind_of(kind),
+        row.title,
+        " ".join(str(error).split()) if row.is_told else "",
+        row.hint,
+        headers=_headers(error),
+    )
+
+
+def _http_problem(error: HTTPException) -> Problem:
+    kind, title, hint = HTTP_KINDS.get(error.status_code, ("http", "The request cannot be answered", ""))
+    return Problem(error.status_code, kind, title, hint=hint, headers=error.headers or _NO_HEADERS)
+
+
+def kind_of(error: type[BaseException]) -> str:
+    """The name of an error class on the wire: `NotFoundError` is "not_found"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__.removesuffix("Error")).lower()
+
+
+def problem_response(problem: Problem) -> Response:
+    """The answer."""
+    body: dict[str, object] = {
+        "type": TYPE_PREFIX + problem.kind,
+        "title": problem.title,
+        "status": problem.status,
+        "detail": problem.detail,
+        "hint": problem.hint,
+    }
+    if problem.errors:
+        body["errors"] = [dict(error) for error in problem.errors]
+    content = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+    return Response(content, problem.status, dict(problem.headers), MEDIA_TYPE)
+
+
+def _headers(error: MnemicError) -> Mapping[str, str]:
+    if isinstance(error, UnauthorisedError):
+        return {"WWW-Authenticate": 'Bearer realm="mnemic"'}
+    if isinstance(error, RateLimitedError) and error.retry_after_s is not None:
+        return {"Retry-After": str(max(math.ceil(error.retry_after_s), RETRY_S))}
+    if isinstance(error, BackendError) and error.is_retryable:
+        return {"Retry-After": str(RETRY_S)}
+    return _NO_HEADERS
