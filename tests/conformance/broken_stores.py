@@ -6,21 +6,23 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.errors import MnemicError
+from mnemic.errors import ConflictError, MnemicError
 from mnemic.model.change import Change
 from mnemic.model.conversation import Conversation
+from mnemic.model.document import Document, DocumentQuery, DocumentStatus
 from mnemic.model.filter import EVERYTHING
-from mnemic.model.item import Memory, Message
+from mnemic.model.item import Chunk, Memory, Message
 from mnemic.model.job import Job
 from mnemic.model.llm import Usage
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Partition, Visibility
+from mnemic.ports.documents import Documents
 from mnemic.ports.store import (
     Conversations,
     Jobs,
@@ -162,6 +164,74 @@ class ShowsPrivateRows(Spoilt):
         agents = (None, "jarvis", "friday")
         found = [self.port.get(Visibility(visible.partitions, agent), [i])[:1] for i in ids for agent in agents]
         return list({memory.id: memory for part in found for memory in part}.values())
+
+
+class KeepsReplacedChunks(Spoilt):
+    port: Documents
+
+    def fill(self, document: Document, text: str, chunks: Sequence[tuple[Chunk, Terms]]) -> None:
+        here = Visibility((document.partition,), document.private_agent)
+        kept = self.port.passages(here, document.id, 0, 100)
+        rows = [(replace(c, id=f"kept {c.id}", index=len(chunks) + n), Terms("", "")) for n, c in enumerate(kept)]
+        self.port.fill(document, text, [*chunks, *rows])
+
+
+class KeepsVectorsOfReplacedChunks(Spoilt):
+    port: Documents
+
+    def fill(self, document: Document, text: str, chunks: Sequence[tuple[Chunk, Terms]]) -> None:
+        here = Visibility((document.partition,), document.private_agent)
+        ids = [chunk.id for chunk in self.port.passages(here, document.id, 0, 100)]
+        vectors: dict[Any, Any] = cast("Any", self.work.vectors)._transaction.tables.vectors  # noqa: SLF001 -- no port does such harm
+        kept = {key: vector for key, vector in vectors.items() if key[1] in ids}
+        self.port.fill(document, text, chunks)
+        vectors.update(kept)
+
+
+class ShowsPrivateDocuments(Spoilt):
+    port: Documents
+
+    def passages(self, visible: Visibility, document_id: str, first: int, count: int) -> list[Chunk]:
+        agents = (visible.agent, "jarvis", "friday")
+        found = [self.port.passages(replace(visible, agent=agent), document_id, first, count) for agent in agents]
+        return max(found, key=len)
+
+
+class GetsForeignChunks(Spoilt):
+    port: Documents
+
+    def chunks(self, visible: Visibility, ids: Sequence[str]) -> list[Chunk]:
+        return self.port.chunks(replace(visible, partitions=tuple(self.work.partitions.all())), ids)
+
+
+class TakesASourceTwice(Spoilt):
+    port: Documents
+
+    def put(self, documents: Sequence[Document]) -> None:
+        for document in documents:
+            try:
+                self.port.put([document])
+            except ConflictError:
+                self.port.put([replace(document, source=f"{document.source} again")])
+
+
+class BringsErasedDocumentsBack(Spoilt):
+    port: Documents
+
+    def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
+        found = self.port.get(Visibility((partition,), None), ids)
+        for document in found:
+            self.port.fill(document, "", [])
+            self.port.put([replace(document, source=f"was {document.id}", status=DocumentStatus.FAILED, updated_at=at)])
+        return len(found)
+
+
+class MatchesUnderAnywhere(Spoilt):
+    port: Documents
+
+    def list(self, visible: Visibility, query: DocumentQuery) -> list[Document]:
+        found = self.port.list(visible, replace(query, under="", limit=None))
+        return [document for document in found if query.under.lower() in document.source.lower()][: query.limit]
 
 
 class AnswersFromAnotherSpace(Spoilt):

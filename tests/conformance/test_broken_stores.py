@@ -26,7 +26,7 @@ def rejected(**spoilt: type[broken.Spoilt]) -> set[str]:
 def test_the_unbroken_reference_passes_the_same_call():
     assert rejections(StoreContract, MemoryStore) == {}
     assert rejected() == set()
-    ports = ("memories", "messages", "conversations", "upkeep", "vectors", "jobs")
+    ports = ("memories", "messages", "conversations", "upkeep", "documents", "vectors", "jobs")
     assert rejected(**dict.fromkeys(ports, broken.Spoilt)) == set()
 
 
@@ -80,6 +80,42 @@ def test_a_store_that_shows_expired_memories_is_rejected():
 
 def test_a_store_that_shows_private_memories_to_another_agent_is_rejected():
     assert "test_a_private_memory_is_got_by_its_agent_only" in rejected(memories=broken.ShowsPrivateRows)
+
+
+def test_a_store_that_keeps_the_chunks_of_the_former_version_is_rejected():
+    found = rejected(documents=broken.KeepsReplacedChunks)
+    assert "test_filling_again_replaces_text_and_chunks_with_their_vectors" in found
+    assert "test_of_two_fills_at_once_one_is_there_whole" in found
+
+
+def test_a_store_that_keeps_the_vectors_of_replaced_chunks_is_rejected():
+    found = rejected(documents=broken.KeepsVectorsOfReplacedChunks)
+    assert "test_filling_again_replaces_text_and_chunks_with_their_vectors" in found
+
+
+def test_a_store_that_shows_passages_of_private_documents_is_rejected():
+    assert "test_a_private_document_is_seen_by_its_agent_only" in rejected(documents=broken.ShowsPrivateDocuments)
+
+
+def test_a_store_that_gets_chunks_of_other_users_is_rejected():
+    found = rejected(documents=broken.GetsForeignChunks)
+    assert "test_documents_of_another_user_or_org_are_not_visible" in found
+
+
+def test_a_store_that_takes_a_source_twice_is_rejected():
+    found = rejected(documents=broken.TakesASourceTwice)
+    assert "test_a_source_is_taken_once_in_its_partition_and_private_agent" in found
+    assert "test_threads_that_put_one_source_at_once_leave_one_document" in found
+
+
+def test_a_store_whose_erased_documents_are_only_emptied_is_rejected():
+    found = rejected(documents=broken.BringsErasedDocumentsBack)
+    assert "test_erasing_removes_all_that_a_document_says_and_leaves_a_tombstone" in found
+    assert "test_what_was_erased_is_not_brought_back_and_its_source_is_free" in found
+
+
+def test_a_store_that_finds_the_beginning_of_a_source_anywhere_is_rejected():
+    assert "test_a_list_meets_every_condition" in rejected(documents=broken.MatchesUnderAnywhere)
 
 
 def test_a_store_that_answers_with_a_vector_of_another_space_is_rejected():
@@ -144,9 +180,17 @@ def test_a_store_that_commits_although_a_call_failed_is_rejected_by_the_faults()
         FaultsContract().test_a_failure_of_any_call_leaves_the_old_state_or_the_new_never_half(broken.CommitsWhatRaised)
 
 
-@pytest.mark.parametrize("spoilt", [broken.LeaksAcrossUsers, broken.ShowsPrivateRows])
-def test_a_store_that_crosses_a_boundary_is_rejected_by_random_use(spoilt: type[broken.Spoilt]):
-    make_store: Callable[[], Store] = lambda: broken.SpoiltStore(memories=spoilt)  # noqa: E731 -- a def hides its type
+@pytest.mark.parametrize(
+    "port, spoilt",
+    [
+        ("memories", broken.LeaksAcrossUsers),
+        ("memories", broken.ShowsPrivateRows),
+        ("documents", broken.ShowsPrivateDocuments),
+        ("documents", broken.GetsForeignChunks),
+    ],
+)
+def test_a_store_that_crosses_a_boundary_is_rejected_by_random_use(port: str, spoilt: type[broken.Spoilt]):
+    make_store: Callable[[], Store] = lambda: broken.SpoiltStore(**{port: spoilt})  # noqa: E731 -- a def hides its type
     with pytest.raises((AssertionError, KeyError)):
         IsolationContract().test_ten_thousand_random_operations_over_random_scopes_never_show_a_row_outside(make_store)
 
@@ -158,6 +202,8 @@ def test_a_store_that_crosses_a_boundary_is_rejected_by_random_use(spoilt: type[
         ("memories", broken.ListsOneTooMany),
         ("partitions", broken.MissesUpdates),
         ("jobs", broken.ClaimsWithoutLease),
+        ("documents", broken.KeepsReplacedChunks),
+        ("documents", broken.TakesASourceTwice),
     ],
 )
 def test_a_store_that_differs_from_the_reference_is_rejected_by_the_state_machine(

@@ -116,6 +116,10 @@ class FaultyStore:
         """What the store within says of itself."""
         return self._store.diagnose()
 
+    def scrub(self) -> tuple[str, ...]:
+        """What the store within could not remove from its files."""
+        return self._store.scrub()
+
     def close(self) -> None:
         """Close the store within."""
         self._store.close()

@@ -13,12 +13,14 @@ from random import Random
 
 import pytest
 
+from mnemic.model.document import DocumentQuery
 from mnemic.model.item import Memory, Message, State
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store, UnitOfWork
-from mnemic.testing.random_use import RandomUse, every_scope
-from mnemic.testing.samples import MINUTE, a_message, terms
+from mnemic.testing.random_nouns import every_scope
+from mnemic.testing.random_use import RandomUse
+from mnemic.testing.samples import MINUTE, a_document, a_message, passages, terms
 
 OPERATIONS = 10_000
 OPERATIONS_PER_UNIT = 20
@@ -62,6 +64,7 @@ class IsolationRun:
     store: Store
     random: Random
     rows: dict[str, Row] = field(default_factory=dict[str, Row])
+    documents: dict[str, Row] = field(default_factory=dict[str, Row])
     use: RandomUse = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,7 +74,8 @@ class IsolationRun:
         """One unit of work of writes and reads."""
         with self.store.write() as work:
             for _ in range(OPERATIONS_PER_UNIT):
-                self.random.choice((self.remember, self.remember, self.say, self.erase, *(self.ask,) * 5))(work)
+                writes = (self.remember, self.remember, self.say, self.erase, self.ingest)
+                self.random.choice((*writes, *(self.ask,) * 4, self.ask_documents))(work)
         self.use.now += MINUTE * self.random.randint(0, 1)
 
     def remember(self, work: UnitOfWork) -> None:
@@ -106,6 +110,42 @@ class IsolationRun:
         else:
             count = work.memories.erase(partition, [item_id], self.use.now)
         row.is_erased = row.is_erased or count == 1
+
+    def ingest(self, work: UnitOfWork) -> None:
+        """Some scope stores a document of one chunk at a level it has, or one of the documents is erased."""
+        if self.random.randint(0, 4):
+            return  # few documents: every one is looked at in every list
+        if self.documents and self.random.randint(0, 2) == 0:
+            document_id = self.random.choice(list(self.documents))
+            row, partition = self.documents[document_id], self.use.partition()
+            count = work.documents.erase(partition, [document_id], self.use.now)
+            is_theirs = row.level is not None and partition == row.said_by.partition(row.level)
+            assert count == int(is_theirs and not row.is_erased)
+            row.is_erased = row.is_erased or count == 1
+            return
+        scope = self.use.scope()
+        parts = {Level.SESSION: scope.session, Level.USER: scope.user, Level.AGENT: scope.agent, Level.ORG: scope.org}
+        level = self.random.choice([level for level, part in parts.items() if part is not None])
+        agent = self.random.choice((None, None, "jarvis", "friday"))
+        document = a_document(f"{len(self.documents)}.md", scope.partition(level), private_agent=agent)
+        (chunk,) = passages(document, "tea", id=f"chunk of {document.id}")
+        work.documents.fill(document, "tea", [(chunk, terms("tea"))])
+        self.documents[document.id] = Row(scope, level, agent, None)
+
+    def ask_documents(self, work: UnitOfWork) -> None:
+        """Some scope reads documents in every way there is; what it sees is exactly what the oracle says."""
+        scope = self.use.scope()
+        visible, rows = scope.visibility, self.documents
+        expected = {i for i, row in rows.items() if row.is_visible(scope, self.use.now)}
+        ids = self.random.sample(list(rows), min(len(rows), 20))
+        assert {document.id for document in work.documents.list(visible, DocumentQuery())} == expected
+        assert {document.id for document in work.documents.get(visible, ids)} == expected.intersection(ids)
+        chunks = work.documents.chunks(visible, [f"chunk of {i}" for i in ids])
+        assert {chunk.document_id for chunk in chunks} == expected.intersection(ids)
+        for document_id in ids[:5]:
+            is_visible = document_id in expected
+            assert work.documents.text(visible, document_id) == ("tea" if is_visible else None)
+            assert len(work.documents.passages(visible, document_id, 0, 9)) == int(is_visible)
 
     def ask(self, work: UnitOfWork) -> None:
         """Some scope reads in every way there is; what it sees is exactly what the oracle says."""
@@ -154,4 +194,5 @@ class IsolationContract:
         for _ in range(self.random_operations // OPERATIONS_PER_UNIT):
             run.unit()
         assert len(run.rows) > self.random_operations // 20
+        assert len(run.documents) > self.random_operations // 150
         store.close()

@@ -14,7 +14,8 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.errors import MnemicError
 from mnemic.ports.store import Store
 from mnemic.testing.observation import plain, state_of
-from mnemic.testing.random_use import Operation, RandomUse
+from mnemic.testing.random_documents import Operation
+from mnemic.testing.random_use import RandomUse
 from mnemic.testing.samples import ANNA, ANNA_ELSEWHERE, BERT, MINUTE
 
 SETTINGS = settings(

@@ -11,6 +11,7 @@ import numpy as np
 
 from mnemic.model.change import Change
 from mnemic.model.conversation import CURSORS
+from mnemic.model.document import DocumentQuery, DocumentStatus
 from mnemic.model.item import State
 from mnemic.model.job import JobState
 from mnemic.model.query import MemoryQuery
@@ -74,5 +75,12 @@ def _rows(work: UnitOfWork) -> dict[str, object]:
         everything = Visibility(partitions, agent)
         rows[f"memories seen by {agent}"] = work.memories.list(everything, query)
         rows[f"messages seen by {agent}"] = work.messages.get(everything, ids)
+        rows[f"documents seen by {agent}"] = _documents(work, everything)
+        rows[f"chunks seen by {agent}"] = work.documents.chunks(everything, ids)
         rows[f"history seen by {agent}"] = [work.history.of(everything, item_id) for item_id in ids]
     return rows
+
+
+def _documents(work: UnitOfWork, visible: Visibility) -> list[object]:
+    found = work.documents.list(visible, DocumentQuery(statuses=tuple(DocumentStatus)))
+    return [(document, work.documents.text(visible, document.id)) for document in found]

@@ -5,29 +5,22 @@ An operation is decided before it runs, so that two stores can be asked the very
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from functools import cache
-from random import Random
+from datetime import timedelta
 
 from mnemic.model.conversation import CURSORS
-from mnemic.model.filter import NUMBER_FIELDS, TIME_FIELDS, parse_filter
-from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.job import Job, JobState
 from mnemic.model.llm import Usage
 from mnemic.model.profile import ProfileEntry
-from mnemic.model.query import MemoryQuery, Order
-from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import MAIN_VIEW, Reading, UnitOfWork
 from mnemic.testing.observation import SCHEDULES
+from mnemic.testing.random_documents import Operation, RandomDocuments
+from mnemic.testing.random_nouns import KEYS, TEXTS
 from mnemic.testing.samples import (
     ANALYSER,
     MINUTE,
-    NOW,
     SPACE,
     a_job,
-    a_memory,
     a_message,
     a_vector,
     an_entry,
@@ -35,69 +28,14 @@ from mnemic.testing.samples import (
     terms,
 )
 
-Operation = Callable[[UnitOfWork], object]
-TEXTS = ("tea", "Tea ", "", " \n", "ü😀", "a'b\"c\\", "nul \x00 nul", "long " * 40)
 KINDS = ("curate", "decay")
 WORKERS = ("w1", "w2")
-KEYS = ("n", "s", "list", "deep")
-VALUES: tuple[object, ...] = (
-    2**62 + 1,
-    1,
-    1.0,
-    0,
-    -2.5,
-    2**53 + 1,
-    True,
-    False,
-    None,
-    "1",
-    "tea",
-    "ü",
-    ["tea", 1, True],
-    {"n": 1},
-)
-SCALARS: tuple[str | float, ...] = (
-    1,
-    1.0,
-    0,
-    -2.5,
-    2**53,
-    True,
-    False,
-    "1",
-    "tea",
-    "te",
-    "",
-    "ü",
-    "nul ",
-    2.0**62,
-    2**62 + 1,
-)
-TIMES = tuple(NOW + step * MINUTE for step in range(-2, 4))
-
-
-@cache
-def every_scope() -> tuple[Scope, ...]:
-    """Two orgs, each part one of two names or missing."""
-    names: tuple[tuple[str | None, ...], ...] = ((None, "jarvis", "friday"), (None, "anna", "bert"), (None, "s1", "s2"))
-    return tuple(
-        Scope(org, agent, user, session)
-        for org in ("acme", "other")
-        for agent in names[0]
-        for user in names[1]
-        for session in names[2]
-    )
 
 
 @dataclass(slots=True)
-class RandomUse:
-    """Decides operations by `random`; remembers the ids it made, so that later operations meet them. `now` may move."""
+class RandomUse(RandomDocuments):
+    """Decides operations on every port."""
 
-    random: Random
-    scopes: Sequence[Scope] = every_scope()
-    now: datetime = NOW
-    memory_ids: list[str] = field(default_factory=list[str])
-    message_ids: list[str] = field(default_factory=list[str])
     claimed: list[Job] = field(default_factory=list[Job])
 
     def writing(self) -> Operation:
@@ -106,109 +44,14 @@ class RandomUse:
         kinds += (self._replace, self._touch, self._erase_memory, self._erase_message, self._put_vector)
         kinds += (self._add_job, self._claim, self._release, self._retry, self._add_history, self._scrub)
         kinds += (self._put_fact, self._remove_fact, self._fade, self._move, self._upkeep)
+        kinds += (self.put_document, self.fill_document, self.fill_document, self.erase_document)
         return self.random.choice(kinds)()
 
     def reading(self) -> Operation:
         """One operation that reads."""
         kinds = (self._list,) * 4 + (self._get, self._said, self._changes, self._vectors, self._jobs, self._history)
-        kinds += (self._worked_on,)
+        kinds += (self._worked_on, self.read_documents)
         return self.random.choice(kinds)()
-
-    def scope(self) -> Scope:
-        """Any of the scopes."""
-        return self.random.choice(self.scopes)
-
-    def partition(self) -> Partition:
-        """The partition of some scope at some level that it has."""
-        scope = self.scope()
-        parts = {Level.SESSION: scope.session, Level.USER: scope.user, Level.AGENT: scope.agent, Level.ORG: scope.org}
-        return scope.partition(self.random.choice([level for level, part in parts.items() if part is not None]))
-
-    def moment(self) -> datetime:
-        """A time near now."""
-        return self.now + self.random.randint(-2, 3) * MINUTE
-
-    def memory(self, partition: Partition) -> Memory:
-        """A memory with every field as it falls."""
-        pick = self.random.choice
-        text = pick(TEXTS)
-        optional = {name: pick((None, self.moment())) for name in ("valid_from", "valid_to", "retired_at")}
-        return a_memory(
-            text,
-            partition,
-            kind=pick(tuple(Kind)),
-            state=pick((State.ACTIVE,) * 4 + tuple(state for state in State if state != State.ERASED)),
-            private_agent=pick((None, None, "jarvis", "friday")),
-            agent=pick((None, "jarvis")),
-            trust=pick(tuple(Trust)),
-            importance=pick((0.0, 0.25, 0.5, 1.0)),
-            faded=pick((None, None, 0.1)),
-            confidence=pick((0.0, 1 / 3, 1.0)),
-            categories=tuple(self.random.sample(("tea", "plan", "ü", "1"), self.random.randint(0, 2))),
-            source=pick(("", "chat")),
-            is_pinned=pick((True, False)),
-            metadata=self._metadata(),
-            created_at=self.moment(),
-            observed_at=self.moment(),
-            updated_at=self.now,
-            expires_at=pick((None, None, None, None, self.moment())),
-            **optional,
-        )
-
-    def filter_mapping(self, depth: int = 2) -> dict[str, object]:
-        """A filter over any field and operator, up to `depth` levels of and, or, not."""
-        kind = self.random.randint(0, 5 if depth else 2)
-        if kind <= 2:
-            return self._condition()
-        inner = [self.filter_mapping(depth - 1) for _ in range(self.random.randint(0, 3))]
-        return {"not": self.filter_mapping(depth - 1)} if kind == 5 else {("and", "or")[kind - 3]: inner}
-
-    def query(self) -> MemoryQuery:
-        """A query with a filter more often than not, and each other condition now and then, so that rows remain."""
-        pick = self.random.choice
-        return MemoryQuery(
-            now=self.now,
-            states=pick(((), (), (State.ACTIVE,), tuple(self.random.sample(tuple(State), 2)))),
-            kinds=pick(((), (), (), tuple(Kind)[:6])),
-            filter=parse_filter(pick((None, self.filter_mapping(), self.filter_mapping()))),
-            as_of=pick((None, None, None, self.moment())),
-            known_at=pick((None, None, None, self.moment())),
-            order=pick(tuple(Order)),
-            limit=pick((None, None, None, 0, 1, 3)),
-            after=pick((None, None, None, self._known(self.memory_ids))),
-        )
-
-    def _metadata(self) -> dict[str, object]:
-        keys = self.random.sample(KEYS, self.random.randint(0, 3))
-        return {key: self.random.choice(VALUES) for key in keys}
-
-    def _condition(self) -> dict[str, object]:
-        pick = self.random.choice
-        name = pick(("kind", "state", "level", "agent", "text", "categories", "is_pinned", "metadata", "metadata"))
-        name = pick((name, name, pick(NUMBER_FIELDS), pick(TIME_FIELDS)))
-        operator = pick(("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"))
-        if name == "is_pinned":
-            return {name: {pick(("eq", "ne")): pick((True, False))}}
-        if name == "metadata":
-            name = "metadata." + pick((*KEYS, "deep.n", "list.0"))
-            operator, values = pick((operator, "contains")), SCALARS
-        elif name == "categories":
-            operator, values = pick(("contains", "exists")), ("tea", "te", "ü")
-        elif name in TIME_FIELDS:
-            values = tuple(time.isoformat() for time in TIMES)
-        elif name in NUMBER_FIELDS:
-            values = (0, 0.25, 0.5, 1, 3)
-        else:
-            operator, values = pick((operator, "contains")), ("fact", "active", "user", "jarvis", "tea", "e", "")
-        value: object = pick(values)
-        if operator == "exists":
-            value = pick((True, False))
-        elif operator == "in":
-            value = [pick(values) for _ in range(self.random.randint(0, 3))]
-        return {name: {operator: value}}
-
-    def _known(self, ids: Sequence[str]) -> str:
-        return self.random.choice((*ids[-30:], "unknown"))
 
     def _add_memory(self) -> Operation:
         memory = self.memory(self.partition())
@@ -221,7 +64,7 @@ class RandomUse:
         external = self.random.choice((None, None, "x1", "x2"))
         message = a_message(1, self.random.choice(TEXTS), scope, external_id=external, observed_at=self.moment())
         self.message_ids.append(message.id)
-        metadata = self._metadata()
+        metadata = self.metadata()
 
         def add(work: UnitOfWork) -> object:
             place = work.messages.conversation(message.partition, message.session, self.now)
@@ -232,7 +75,7 @@ class RandomUse:
         return add
 
     def _replace(self) -> Operation:
-        item_id, scope, new = self._known(self.memory_ids), self.scope(), self.memory(self.partition())
+        item_id, scope, new = self.known(self.memory_ids), self.scope(), self.memory(self.partition())
         step = timedelta(microseconds=self.random.randint(0, 1))
         is_new_text = self.random.choice((True, False))
 
@@ -248,19 +91,19 @@ class RandomUse:
         return change
 
     def _touch(self) -> Operation:
-        partition, accesses, at = self.partition(), {self._known(self.memory_ids): 2}, self.moment()
+        partition, accesses, at = self.partition(), {self.known(self.memory_ids): 2}, self.moment()
         return lambda work: work.memories.touch(partition, accesses, at)
 
     def _erase_memory(self) -> Operation:
-        partition, item_id = self.partition(), self._known(self.memory_ids)
+        partition, item_id = self.partition(), self.known(self.memory_ids)
         return lambda work: work.memories.erase(partition, [item_id, item_id], self.now)
 
     def _erase_message(self) -> Operation:
-        partition, item_id = self.partition(), self._known(self.message_ids)
+        partition, item_id = self.partition(), self.known(self.message_ids)
         return lambda work: work.messages.erase(partition, [item_id])
 
     def _put_vector(self) -> Operation:
-        item_id, scope = self._known((*self.memory_ids, *self.message_ids)), self.scope()
+        item_id, scope = self.known(self.item_ids), self.scope()
         view, space = self.random.choice((MAIN_VIEW, "window")), self.random.choice((SPACE, SPACE, "another"))
         row = a_vector(item_id, 1, self.random.randint(0, 3), self.random.choice((0.5, 0.1)), view=view, space=space)
         wrong = replace(row, vector=row.vector[:2])
@@ -302,11 +145,11 @@ class RandomUse:
         return lambda work: work.jobs.retry(partitions, ids, self.now)
 
     def _add_history(self) -> Operation:
-        entry = an_entry(self._known((*self.memory_ids, *self.message_ids)), self.partition())
+        entry = an_entry(self.known((*self.item_ids, *self.document_ids[-20:])), self.partition())
         return lambda work: work.history.add([entry])
 
     def _scrub(self) -> Operation:
-        partition, ids = self.partition(), [self._known(self.memory_ids), self._known(self.message_ids)]
+        partition, ids = self.partition(), [self.known(self.memory_ids), self.known(self.message_ids)]
         return lambda work: work.history.scrub(partition, ids)
 
     def _put_fact(self) -> Operation:
@@ -320,11 +163,11 @@ class RandomUse:
 
     def _fade(self) -> Operation:
         partition, faded = self.partition(), self.random.choice((None, 0.0, 0.1, 0.6))
-        values = {self._known(self.memory_ids): faded for _ in range(3)}
+        values = {self.known(self.memory_ids): faded for _ in range(3)}
         return lambda work: work.upkeep.fade(partition, values)
 
     def _move(self) -> Operation:
-        (partition, session), name = self._conversation(), self.random.choice(CURSORS)
+        (partition, session), name = self.conversation(), self.random.choice(CURSORS)
         was, to = self.random.randint(0, 1), self.random.randint(0, 2)
         return lambda work: work.conversations.move(partition, session, name, was, to)
 
@@ -340,12 +183,12 @@ class RandomUse:
         )
 
     def _get(self) -> Operation:
-        visible, ids = self.scope().visibility, [self._known(self.memory_ids) for _ in range(3)]
+        visible, ids = self.scope().visibility, [self.known(self.memory_ids) for _ in range(3)]
         partition, agent, text = self.partition(), self.random.choice((None, "jarvis")), self.random.choice(TEXTS)
         return lambda work: (work.memories.get(visible, ids), work.memories.holder(partition, agent, text))
 
     def _said(self) -> Operation:
-        scope, ids = self.scope(), [self._known(self.message_ids) for _ in range(3)]
+        scope, ids = self.scope(), [self.known(self.message_ids) for _ in range(3)]
         visible, session, limit = scope.visibility, scope.session or "s1", self.random.randint(0, 4)
         turn, partition = f"turn-{self.random.randint(1, 3)}", self.partition()
         return lambda work: (
@@ -356,7 +199,7 @@ class RandomUse:
         )
 
     def _worked_on(self) -> Operation:
-        (partition, session), name = self._conversation(), self.random.choice(CURSORS)
+        (partition, session), name = self.conversation(), self.random.choice(CURSORS)
         after, limit, since = self.random.randint(0, 2), self.random.randint(0, 4), self.moment()
         return lambda work: (
             work.conversations.get(partition, session),
@@ -365,10 +208,6 @@ class RandomUse:
             work.upkeep.idle(name, since, limit),
             [work.upkeep.last_run(schedule) for schedule in SCHEDULES],
         )
-
-    def _conversation(self) -> tuple[Partition, str]:
-        scope = self.random.choice([scope for scope in self.scopes if scope.session is not None])
-        return scope.message_partition, scope.session or ""
 
     def _changes(self) -> Operation:
         partition, since = self.partition(), self.random.choice((0, 1, 1, 2, 3))
@@ -382,7 +221,7 @@ class RandomUse:
 
     def _vectors(self) -> Operation:
         partition, space = self.partition(), self.random.choice((SPACE, "another"))
-        ids, limit = [self._known((*self.memory_ids, *self.message_ids)) for _ in range(3)], self.random.randint(0, 5)
+        ids, limit = [self.known(self.item_ids) for _ in range(3)], self.random.randint(0, 5)
         return lambda work: (
             work.vectors.get(partition, ids, MAIN_VIEW, space),
             work.vectors.missing(partition, space, limit),
@@ -395,6 +234,6 @@ class RandomUse:
         return lambda work: work.jobs.list(partitions, states, limit)
 
     def _history(self) -> Operation:
-        visible, item_id = self.scope().visibility, self._known((*self.memory_ids, *self.message_ids))
+        visible, item_id = self.scope().visibility, self.known((*self.item_ids, *self.document_ids[-20:]))
         partition = self.partition()
         return lambda work: (work.history.of(visible, item_id), work.profiles.of(partition))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from itertools import accumulate, count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Kind, Memory, Message, Role
+from mnemic.model.item import Chunk, Kind, Memory, Message, Role
 from mnemic.model.job import Job
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import MemoryQuery
@@ -76,6 +77,46 @@ def a_message(position: int, text: str = "Good morning", scope: Scope = ANNA, **
     return replace(message, **changes)
 
 
+def a_document(source: str = "notes/tea.md", partition: Partition = HERS, **changes: Any) -> Document:
+    """A document that was ready at `NOW`."""
+    document = Document(
+        id=new_id(),
+        partition=partition,
+        source=source,
+        title="All about tea",
+        media_type="text/markdown",
+        status=DocumentStatus.READY,
+        created_at=NOW,
+        updated_at=NOW,
+        sha256="5eed",
+    )
+    return replace(document, **changes)
+
+
+def passages(document: Document, *texts: str, **changes: Any) -> list[Chunk]:
+    """The chunks of a document whose text is these texts, one behind the other."""
+    ends = [*accumulate(map(len, texts), initial=0)]
+    chunks = [
+        Chunk(
+            id=new_id(),
+            partition=document.partition,
+            document_id=document.id,
+            index=index,
+            start=ends[index],
+            end=ends[index + 1],
+            text=text,
+            token_count=len(text.split()),
+            title=document.title,
+            source=document.source,
+            created_at=NOW,
+            observed_at=NOW,
+            private_agent=document.private_agent,
+        )
+        for index, text in enumerate(texts)
+    ]
+    return [replace(chunk, **changes) for chunk in chunks]
+
+
 def a_vector(item_id: str, *components: float, view: str = MAIN_VIEW, space: str = SPACE) -> VectorRow:
     """A vector row of the components (1, 0, 0 if none are given), brought to length 1."""
     return VectorRow(item_id, view, space, unit(*(components or (1.0, 0.0, 0.0))))
@@ -136,6 +177,14 @@ def add_vectors(store: Store, *rows: VectorRow, partition: Partition = HERS) -> 
     """Store vectors at `NOW` in one unit of work."""
     with store.write() as work:
         return work.vectors.put(partition, rows, NOW)
+
+
+def fill_document(store: Store, document: Document, *texts: str, **changes: Any) -> list[Chunk]:
+    """Store a document with these passages in one unit of work."""
+    chunks = passages(document, *texts, **changes)
+    with store.write() as work:
+        work.documents.fill(document, "".join(texts), [(chunk, terms(chunk.text)) for chunk in chunks])
+    return chunks
 
 
 def counted(**rows: int) -> dict[str, int]:

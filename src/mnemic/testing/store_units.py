@@ -20,6 +20,7 @@ from mnemic.testing.samples import (
     HERS,
     MINUTE,
     NOW,
+    a_document,
     a_job,
     a_memory,
     a_message,
@@ -30,6 +31,7 @@ from mnemic.testing.samples import (
     add_messages,
     an_entry,
     counted,
+    passages,
     terms,
     version_of,
 )
@@ -219,7 +221,7 @@ class DurableContract:
         assert texts(again) == ["coffee"]
         assert version_of(again) == before
         with again.read() as work:
-            assert work.partitions.count([HERS]) == counted(messages=1, memories=1, vectors=1)
+            assert work.partitions.count([HERS]) == counted(messages=1, memories=1, documents=1, chunks=1, vectors=1)
             assert len(work.jobs.list(None, [a_job().state], 9)) == 1
             assert len(work.history.of(ANNA.visibility, "m1")) == 1
             assert len(work.profiles.of(HERS)) == 1
@@ -258,6 +260,8 @@ def write_everything(work: UnitOfWork) -> None:
     work.messages.add([(a_message(1), terms("good morning"))])
     work.conversations.move(HERS, "s1", "summarised", 0, 1)
     work.upkeep.start_run("evict", None, NOW)
+    document = a_document()
+    work.documents.fill(document, "Tea", [(chunk, terms("tea")) for chunk in passages(document, "Tea")])
     work.vectors.put(HERS, [a_vector(memory.id)], NOW)
     work.jobs.add([a_job()])
     work.profiles.put([a_profile_entry("age")])

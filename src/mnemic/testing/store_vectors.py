@@ -62,6 +62,12 @@ class VectorsContract:
         add_vectors(store, a_vector(memory.id, 0, 1, 0))
         assert kept(store, memory.id) == [0, 1, 0]
 
+    def test_of_two_vectors_in_one_call_the_last_is_kept(self, store: Store):
+        memory = a_memory()
+        add_memories(store, memory)
+        assert add_vectors(store, a_vector(memory.id, 1, 0, 0), a_vector(memory.id, 0, 1, 0)) == 2
+        assert kept(store, memory.id) == [0, 1, 0]
+
     @pytest.mark.requirement("J-16")
     def test_storing_a_vector_sets_the_memorys_updated_at(self, store: Store):
         memory = a_memory()

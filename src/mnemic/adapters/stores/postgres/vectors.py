@@ -33,8 +33,8 @@ class PostgresVectors:
             return 0
         pid, changed = self._session.changed(partition)
         present = self._touched(pid, changed, [row.item_id for row in rows], at)
-        columns = [
-            {
+        columns = {
+            (row.item_id, row.view, row.space): {
                 "pid": pid,
                 "org": partition.org,
                 "item_id": row.item_id,
@@ -44,10 +44,11 @@ class PostgresVectors:
             }
             for row in rows
             if row.item_id in present
-        ]
+        }
         if columns:
             self._session.advance(pid)
-        return sum(self._session.write_each(self._sql["put"], columns))
+            self._session.write_many(self._sql["put"], [*columns.values()])
+        return sum(row.item_id in present for row in rows)
 
     def get(self, partition: Partition, ids: Sequence[str], view: str, space: str) -> dict[str, NDArray[np.float32]]:
         key = {"pid": self._session.pid(partition), "ids": list(ids), "view": view, "space": space}

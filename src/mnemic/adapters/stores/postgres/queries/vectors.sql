@@ -16,9 +16,11 @@ WHERE pid = %(pid)s AND id = ANY(%(ids)s::text[]) AND state != 'erased'
 RETURNING id;
 -- name: put
 INSERT INTO vectors (pid, org, item_id, view, space, vector)
-VALUES (%(pid)s, %(org)s, %(item_id)s, %(view)s, %(space)s, %(vector)s::vector)
-ON CONFLICT (pid, item_id, view, space) DO UPDATE SET vector = excluded.vector
-RETURNING 1;
+SELECT pid, org, item_id, view, space, vector::vector
+FROM unnest(
+    %(pid)s::bigint[], %(org)s::text[], %(item_id)s::text[], %(view)s::text[], %(space)s::text[], %(vector)s::text[]
+) AS row (pid, org, item_id, view, space, vector)
+ON CONFLICT (pid, item_id, view, space) DO UPDATE SET vector = excluded.vector;
 -- name: get
 SELECT item_id, vector::text FROM vectors
 WHERE pid = %(pid)s AND view = %(view)s AND space = %(space)s AND item_id = ANY(%(ids)s::text[]);
