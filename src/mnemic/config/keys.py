@@ -1,139 +1,36 @@
-"""The keys that can be set: what each means, what it may hold, and which environment variable says it."""
+"""The keys that can be set: what each means, its default, and which environment variable says it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, cast
 
+from mnemic.config.readers import (
+    HALF_LIVES_BY_KIND,
+    Reader,
+    any_names,
+    counting,
+    cron_line,
+    days_by_kind,
+    fraction,
+    free_text,
+    names,
+    number,
+    positive,
+    storage_type,
+    switch,
+    table,
+    text,
+    time_zone,
+    whole,
+)
 from mnemic.config.values import MIN_COSINE, BackendSettings, default_budget_mib
-from mnemic.engine.cron import FIELDS, Cron, zone_of
-from mnemic.errors import ConfigError
-from mnemic.model.item import Kind
 from mnemic.model.scope import Level
 from mnemic.model.settings import Settings
 
-Reader = Callable[[object], object]
-"""Gives the value as the engine takes it; raises ValueError, saying what would be acceptable."""
-
-STORAGE_TYPES = ("sqlite", "postgresql", "memory")
 MILLION_BYTES = 1 << 20
-
-
-def text(value: object) -> str:
-    """A text with something in it."""
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text")
-    return value
-
-
-def free_text(value: object) -> str:
-    """Any text, an empty one too."""
-    if not isinstance(value, str):
-        raise ValueError("a text")  # noqa: TRY004 -- readers say what is acceptable by ValueError alone
-    return value
-
-
-def names(value: object) -> str:
-    """A name, or several: a list of texts becomes one text with commas between."""
-    several = cast("list[object]", value) if isinstance(value, list) else [value]
-    try:
-        return ",".join(text(each) for each in several) or text(None)
-    except ValueError as error:
-        raise ValueError("a name, or a list of names") from error
-
-
-def any_names(value: object) -> str:
-    """As `names`, or none of them."""
-    return "" if value in ("", []) else names(value)
-
-
-def whole(value: object) -> int:
-    """A whole number from 0."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError("a whole number from 0")
-    return value
-
-
-def counting(value: object) -> int:
-    """A whole number from 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError("a whole number from 1")
-    return value
-
-
-def positive(value: object) -> float:
-    """A number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ValueError("a number above 0")
-    return float(value)
-
-
-def fraction(value: object) -> float:
-    """A number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError("a number from 0 to 1")
-    return float(value)
-
-
-def number(value: object) -> float:
-    """Any number but those that are none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
-        raise ValueError("a number")
-    return float(value)
-
-
-def switch(value: object) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise ValueError("true or false")  # noqa: TRY004 -- as in `free_text`
-    return value
-
-
-def table(value: object) -> Mapping[str, object]:
-    """A table of keys and values."""
-    if not isinstance(value, Mapping):
-        raise ValueError("a table of keys and values")  # noqa: TRY004 -- as in `free_text`
-    return cast("Mapping[str, object]", value)
-
-
-def cron_line(value: object) -> str:
-    """A cron line of five fields, or six with seconds first."""
-    try:
-        Cron(line := text(value), "UTC")
-    except (ConfigError, ValueError) as error:
-        raise ValueError(f"a cron line of {FIELDS}") from error
-    return line
-
-
-def time_zone(value: object) -> str:
-    """The name of a time zone in the tz database."""
-    try:
-        zone_of(name := text(value))
-    except ConfigError as error:
-        raise ValueError(f"the name of a time zone ({error})") from error
-    return name
-
-
-def days_by_kind(value: object) -> Mapping[str, float]:
-    """A table from kinds of memories to days; kinds that it does not name keep their default."""
-    given = table(value)
-    unknown = [name for name in given if name not in tuple(Kind)]
-    if unknown:
-        raise ValueError(f"a table whose keys are kinds ({', '.join(Kind)})")
-    try:
-        days = {name: positive(number) for name, number in given.items()}
-    except ValueError as error:
-        raise ValueError("a table of days above 0") from error
-    return {**_HALF_LIVES, **days}
-
-
-def storage_type(value: object) -> str:
-    """One of `STORAGE_TYPES`."""
-    if value not in STORAGE_TYPES:
-        raise ValueError(f"one of {', '.join(STORAGE_TYPES)}")
-    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +64,6 @@ def _text(path: str, reader: Reader, about: str, setting: str) -> Key:
     return Key(path, reader, about, reduce(getattr, setting.split("."), Settings()), setting=setting)
 
 
-_HALF_LIVES = {kind.value: days for kind, days in Settings().life.half_lives.items()}
 HALF_LIVES = "memory.decay.half-lives"
 LEVEL_LIMIT = "context.level-limits."
 SECRETS_PASSING = "secrets.passing"
@@ -197,7 +93,7 @@ LIFE_KEYS: tuple[Key, ...] = (
     ),
     _number("memory.reflection.importance", fraction, "importance of a reflection", "life.reflection_importance"),
     _number("memory.decay.half-life-days", positive, "days in which importance halves", "life.half_life_days"),
-    Key(HALF_LIVES, days_by_kind, "the same for some kinds", _HALF_LIVES),
+    Key(HALF_LIVES, days_by_kind, "the same for some kinds", HALF_LIVES_BY_KIND),
     _number("memory.decay.floor", fraction, "importance never fades below", "life.faded_floor"),
     _text("memory.eviction.cron", cron_line, "when importance fades and memories are evicted", "life.evict_cron"),
     _number("memory.eviction.importance-threshold", fraction, "evicted are those faded below", "life.evict_below"),

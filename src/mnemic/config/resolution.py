@@ -22,8 +22,8 @@ from mnemic.config.keys import (
     SECRETS_PASSING,
     STORAGE,
     Key,
-    text,
 )
+from mnemic.config.readers import text
 from mnemic.config.values import MEMORY_URL, BackendSettings, Config, own_backend_file, own_store, with_login
 from mnemic.engine.ingest_report import chunk_config
 from mnemic.errors import ConfigError, InvalidInputError
