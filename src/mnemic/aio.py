@@ -29,10 +29,10 @@ from mnemic.api import (
     RecallFields,
     UpdateFields,
 )
+from mnemic.api.async_assistant import AsyncAssistantVerbs
 from mnemic.api.documents import LISTED as LISTED_PASSAGES
 from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.api.keys import AUDIT_PAGE, DEFAULT_RIGHTS, OVERLAP_S, KeyVerbs
-from mnemic.api.async_assistant import AsyncAssistantVerbs
 from mnemic.config import Config
 from mnemic.engine.curate import CurateReport
 from mnemic.engine.decay import DecayReport

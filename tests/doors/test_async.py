@@ -9,10 +9,11 @@ import pytest
 
 from mnemic import AsyncMnemic, Mnemic
 from mnemic.aio import AsyncProfileVerbs
-from mnemic.api import ProfileVerbs
+from mnemic.api import ProfileVerbs, ToolVerbs
+from mnemic.api.async_assistant import AsyncToolVerbs
 
 ONLY_ASYNC = {"threads"}
-PAIRS = [(Mnemic, AsyncMnemic), (ProfileVerbs, AsyncProfileVerbs)]
+PAIRS = [(Mnemic, AsyncMnemic), (ProfileVerbs, AsyncProfileVerbs), (ToolVerbs, AsyncToolVerbs)]
 
 
 def verbs(cls: type[object]) -> dict[str, Callable[..., object]]:

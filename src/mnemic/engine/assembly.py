@@ -35,6 +35,7 @@ class ContextRequest:
 
     question: Question
     system: str = ""
+    guidance: str = ""
     budget_tokens: int = 2048
     placement: Placement = Placement.LEADING
     history_messages: int = 20
@@ -85,7 +86,8 @@ class Assembly:
 
     def build(self, found: Found, timings: dict[str, float]) -> Context:
         """The context from what the sources gave."""
-        blocks = {"system": self._request.system, "profile": self._profile(found.profile), "working": self._working()}
+        blocks = {"system": self._request.system, "profile": self._profile(found.profile)}
+        blocks |= {"guidance": self._request.guidance, "working": self._working()}
         passages = passages_of(found.documents.hits)[: self._request.documents]
         needed = sum(self._budget.count(passage.text) for passage in passages)
         blocks["facts"], citations, hits = self._facts(found.history, found.recalled, needed)
@@ -218,7 +220,8 @@ class Assembly:
         return shown[::-1]
 
     def _messages(self, blocks: dict[str, str], history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
-        prefix = (blocks["system"] + blocks["profile"]).strip()
+        own = (blocks["system"] + blocks["profile"]).strip()
+        prefix = "\n\n".join(part for part in (own, blocks["guidance"]) if part)
         moving = "\n\n".join(block for block in (blocks["working"], blocks["facts"], blocks["documents"]) if block)
         text = self._request.question.text
         current = [ChatMessage(Role.USER, text)] if text.strip() else []

@@ -44,6 +44,10 @@ class Toolbox:
     def __len__(self) -> int:
         return len(self._tools)
 
+    def with_tools(self, tools: Iterable[Tool]) -> Toolbox:
+        """These tools and more. Raises `ConfigError` for a name that is taken."""
+        return Toolbox([*self, *tools], self._settings)
+
     def only(self, names: Iterable[str]) -> Toolbox:
         """The tools of these names. Raises `InvalidInputError` for one that is not there."""
         wanted = list(dict.fromkeys(names))
