@@ -42,7 +42,6 @@ from mnemic.engine.evict import EvictReport
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.extract import ExtractReport
 from mnemic.engine.import_logs import ImportReport
-from mnemic.engine.ingest_report import IngestReport
 from mnemic.engine.jobs import LISTED, WorkReport
 from mnemic.engine.reflect import ReflectReport
 from mnemic.engine.summarise import SummariseReport
@@ -54,6 +53,7 @@ from mnemic.model.document import Document
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
+from mnemic.model.ingest import IngestReport
 from mnemic.model.item import Chunk, Item, Memory, Message, Turn
 from mnemic.model.job import Job, JobState
 from mnemic.model.profile import Profile, ProfileEntry
@@ -238,6 +238,14 @@ class AsyncMnemic(AsyncAssistantVerbs, AbstractAsyncContextManager["AsyncMnemic"
     ) -> EvictReport:
         """As `Mnemic.evict`."""
         return await self._run(self._mnemic.evict, scope, levels=levels, is_dry_run=is_dry_run)
+
+    async def erase(self, scope: Scope, *, level: Level | str | None = None, is_dry_run: bool = False) -> Receipt:
+        """As `Mnemic.erase`."""
+        return await self._run(self._mnemic.erase, scope, level=level, is_dry_run=is_dry_run)
+
+    async def receipts(self, scope: Scope) -> Sequence[Receipt]:
+        """As `Mnemic.receipts`."""
+        return await self._run(self._mnemic.receipts, scope)
 
     @property
     def profile(self) -> AsyncProfileVerbs:

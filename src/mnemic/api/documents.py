@@ -17,12 +17,10 @@ from mnemic.engine.documents import (
     list_documents,
 )
 from mnemic.engine.ingest import ingest
-from mnemic.engine.ingest_report import (
+from mnemic.engine.ingest_request import (
     MAX_SOURCE_CHARS,
-    IngestReport,
     IngestRequest,
     Progress,
-    Secrets,
     chunk_config,
 )
 from mnemic.engine.inputs import check_choice, check_line
@@ -30,9 +28,9 @@ from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus
 from mnemic.model.history import Receipt
+from mnemic.model.ingest import Chunking, IngestReport, Secrets
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Level, Scope
-from mnemic.text.chunk_drafts import Chunking
 from mnemic.text.chunking import ChunkConfig
 
 Content = str | PathLike[str] | bytes

@@ -12,10 +12,13 @@ from mnemic.cli import (
     capture,
     configure,
     context,
+    documents,
     edit,
+    erase,
     evaluate,
     evaluate_answers,
     evaluate_extraction,
+    ingest,
     life,
     memory,
     profile,
@@ -54,6 +57,7 @@ mnemic recall --user ana "how is my coding project?" --explain
 mnemic context --user ana "how is my coding project?" --explain
 mnemic memory list --user ana
 mnemic import --user ana conversations.json --dry-run
+mnemic ingest --user ana ~/papers
 mnemic doctor
 """
 
@@ -67,9 +71,25 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(help=HELP, epilog=EXAMPLES)(_options)
-    for part in (remember, recall, context, capture, transfer, session, life, upkeep, worker, serve, configure, tour):
+    for part in (
+        remember,
+        recall,
+        context,
+        capture,
+        transfer,
+        ingest,
+        session,
+        life,
+        erase,
+        upkeep,
+        worker,
+        serve,
+        configure,
+        tour,
+    ):
         part.register(app)
     _group(app, "memory", "List, add, show, change, judge and delete memories.", memory.register, edit.register)
+    _group(app, "documents", "What was taken in of files: list, show, delete.", documents.register)
     _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)
     _group(app, "jobs", "Work that must still be done, and work that gave up.", upkeep.register_jobs)
     _group(app, "config", "What is configured, and where.", configure.register_config)

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.engine.indexed import indexed_text
-from mnemic.engine.ingest_report import IngestRequest, Secrets
+from mnemic.engine.ingest_request import IngestRequest
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.secrets import Redacted, redact
 from mnemic.errors import InvalidInputError
 from mnemic.model.document import Document
 from mnemic.model.document_text import Heading, ReadDocument
+from mnemic.model.ingest import Secrets
 from mnemic.model.item import Chunk
 from mnemic.model.terms import Terms
 from mnemic.text.analyser import Analyser

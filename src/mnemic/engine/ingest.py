@@ -13,11 +13,12 @@ from mnemic.engine.document_chunks import prepare
 from mnemic.engine.documents import erase_documents
 from mnemic.engine.ingest_plan import LOOKED_UP, Plan, Shelf, Task, batches, plan
 from mnemic.engine.ingest_reading import Reading, read_ahead
-from mnemic.engine.ingest_report import FileReport, IngestReport, IngestRequest, Outcome, counted, why_nothing
+from mnemic.engine.ingest_request import IngestRequest, counted, why_nothing
 from mnemic.engine.ingest_store import Result, Storing, groups
 from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.model.document import Document
+from mnemic.model.ingest import FileReport, IngestReport, Outcome
 from mnemic.model.scope import Scope
 
 GONE = "the file is gone; ingesting the folder with is_pruning=True removes the document"

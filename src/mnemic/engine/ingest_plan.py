@@ -9,11 +9,12 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from mnemic.engine.ingest_report import MAX_SOURCE_CHARS, FileReport, IngestRequest, Outcome
+from mnemic.engine.ingest_request import MAX_SOURCE_CHARS, IngestRequest
 from mnemic.engine.inputs import check_line
 from mnemic.engine.parts import Parts
 from mnemic.errors import ConfigError, InvalidInputError, MnemicError
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus
+from mnemic.model.ingest import FileReport, Outcome
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.files import FoundFile, Place
 from mnemic.ports.store import UnitOfWork

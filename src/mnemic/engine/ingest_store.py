@@ -9,11 +9,11 @@ from datetime import datetime
 from mnemic.engine.document_chunks import Prepared
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.ingest_plan import LOOKED_UP, Shelf, Task, batches
-from mnemic.engine.ingest_report import FileReport, Outcome
 from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import ConflictError, InvalidInputError, MnemicError
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.history import Action, HistoryEntry
+from mnemic.model.ingest import FileReport, Outcome
 from mnemic.ports.store import UnitOfWork
 
 GROUP_FILES = 64

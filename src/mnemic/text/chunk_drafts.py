@@ -10,10 +10,10 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import pairwise
 
 from mnemic.model.document_text import Heading
+from mnemic.model.ingest import Chunking
 from mnemic.text import outline
 from mnemic.text.analyser import Analyser
 from mnemic.text.chunking import ChunkConfig, Span, chunk_text
@@ -30,14 +30,6 @@ DOCUMENT_CHUNKS = ChunkConfig(chunk_size=160, chunk_overlap=40, min_chunk_size=4
 """What documents are cut with unless told otherwise: chosen by benchmarks/results/chunking.md."""
 
 _analyser = Analyser()
-
-
-class Chunking(StrEnum):
-    """How to cut. `paragraphs`: `chunk_text`. `sentences`: whole sentences. `structure`: sections, then sentences."""
-
-    PARAGRAPHS = "paragraphs"
-    SENTENCES = "sentences"
-    STRUCTURE = "structure"
 
 
 @dataclass(frozen=True, slots=True)
