@@ -182,6 +182,25 @@ class TestSections:
         assert len(context.recall.hits) == 2
         assert "tea one" not in {hit.text for hit in context.recall.hits}
 
+    @pytest.mark.requirement("N-39", "R-01", "R-39")
+    def test_how_documents_are_cut(self, file: Path, environment: dict[str, str], tmp_path: Path):
+        sentence = "This sentence has ten words and it ends right here. "
+        (tmp_path / "long.txt").write_text(sentence * 120, encoding="utf-8")
+        sizes = {"": [160, 40], "chunk-size = 512\noverlap = 50": [512, 50], "chunk-size = 80": [80, 20]}
+        for keys, (size, overlap) in sizes.items():
+            write(file, f'store = "memory://"\nembedder.name = "none"\n[memory.knowledge]\n{keys}\n')
+            with Mnemic.open(load_config(file=file, environment=environment)) as mnemic:
+                scope = Scope(user="ana")
+                mnemic.ingest(scope, tmp_path / "long.txt")
+                (document,) = mnemic.documents.list(scope).documents
+                first, second = mnemic.documents.passages(scope, document.id)[:2]
+            words = len(first.text.split())
+            assert size - 10 < words <= size
+            assert words - second.start / len(sentence) * 10 == overlap
+        write(file, "[memory.knowledge]\nchunk-size = 50\noverlap = 50")
+        with pytest.raises(ConfigError, match=r"chunk-size \(file.*overlap.*below chunk_size, 50"):
+            load_config(environment=environment)
+
 
 class TestErrors:
     @pytest.mark.parametrize(
