@@ -12,7 +12,19 @@ import pytest
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.model.item import Kind, State
 from mnemic.model.scope import Level, Scope
-from mnemic.testing.samples import ANNA, NOW, SPACE, a_memory, a_vector, add_memories, add_vectors, new_id, unit
+from mnemic.testing.samples import (
+    ANNA,
+    NOW,
+    SPACE,
+    a_document,
+    a_memory,
+    a_vector,
+    add_memories,
+    add_vectors,
+    fill_document,
+    new_id,
+    unit,
+)
 
 Row = tuple[object, ...]
 NORTH, NEAR, HALFWAY, EAST = (1.0, 0.0, 0.0), (0.9, 0.1, 0.0), (0.5, 0.5, 2**-0.5), (0.0, 1.0, 0.0)
@@ -136,6 +148,60 @@ def test_a_space_gets_an_hnsw_index_of_its_own_for_cosine_that_its_queries_use(
     exact: list[int] = np.argsort(-(vectors / np.linalg.norm(vectors, axis=1, keepdims=True)) @ unit(*NORTH)).tolist()
     found = {row[0] for row in connection.execute(nearest.encode())}
     assert len(found & {memories[place].id for place in exact[:10]}) >= 9
+
+
+@pytest.mark.requirement("N-15", "R-12")
+def test_ivfflat_can_be_chosen_for_a_space_takes_the_place_of_hnsw_and_is_never_made_of_nothing(
+    store: PostgresStore, connection: psycopg.Connection
+):
+    memories = [a_memory(str(number)) for number in range(200)]
+    add_memories(store, *memories)
+    add_vectors(store, a_vector(memories[0].id))
+    with store.write() as work:
+        work.memories.erase(memories[0].partition, [memories[0].id], NOW)
+    with pytest.raises(psycopg.errors.RaiseException, match="has no vectors yet"):
+        connection.execute("SELECT index_space(%s, 'ivfflat')", [SPACE])
+    with pytest.raises(psycopg.errors.RaiseException, match="hnsw or ivfflat, not btree"):
+        connection.execute("SELECT index_space(%s, 'btree')", [SPACE])
+    vectors = np.random.default_rng(3).standard_normal((200, 3)).astype(np.float32)
+    rows = zip(memories[1:], vectors[1:], strict=True)
+    add_vectors(store, *(a_vector(memory.id, *map(float, vector)) for memory, vector in rows))
+    connection.execute("SELECT index_space(%s)", [SPACE])
+    connection.execute("SELECT index_space(%s, 'ivfflat')", [SPACE])
+    definitions = connection.execute("SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%vector_cosine_ops%'")
+    ((definition,),) = [row for row in definitions if store.schema in row[0]]
+    for part in ("USING ivfflat", "vector(3)", "lists='100'", f"'{SPACE}'"):
+        assert part in definition
+    connection.execute("SET enable_seqscan = off")
+    connection.execute("SET ivfflat.probes = 100")  # all lists, so that nothing is missed
+    nearest = "SELECT item_id FROM vectors WHERE space = 'space-of-3' ORDER BY vector::vector(3) <=> '[1,0,0]' LIMIT 5"
+    plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {nearest}".encode()).fetchall())
+    assert "Index Scan using vectors_ivfflat" in plan
+    cosines = (vectors[1:] / np.linalg.norm(vectors[1:], axis=1, keepdims=True)) @ unit(*NORTH)
+    places: list[int] = np.argsort(-cosines)[:5].tolist()
+    assert [row[0] for row in connection.execute(nearest.encode())] == [memories[1 + place].id for place in places]
+
+
+@pytest.mark.requirement("J-44", "J-46")
+def test_passages_of_documents_are_searched_and_indexed_as_memories_are(
+    store: PostgresStore, connection: psycopg.Connection
+):
+    document, private = a_document("contract.pdf", title="Contract"), a_document("diary.md", private_agent="jarvis")
+    first, near, bare = fill_document(store, document, "north", "near", "no vector", page=7)
+    (secret,) = fill_document(store, private, "secret")
+    (replaced,) = fill_document(store, a_document("old.md"), "old", state=State.ARCHIVED)
+    (theirs,) = fill_document(store, a_document(partition=Scope(org="acme", user="bert").partition(Level.USER)), "x")
+    add_vectors(store, a_vector(first.id, *NORTH), a_vector(near.id, *NEAR), a_vector(secret.id), a_vector(replaced.id))
+    add_vectors(store, a_vector(theirs.id), partition=theirs.partition)
+    asked = [ANNA.org, ANNA.user, SPACE]
+    rows = connection.execute("SELECT * FROM search_chunks(%s, %s, %s, '[1,0,0]')", asked).fetchall()
+    assert [row[:-1] for row in rows] == [
+        (chunk.id, document.id, "contract.pdf", "Contract", chunk.index, 7, chunk.text) for chunk in (first, near)
+    ]
+    assert [row[-1] for row in rows] == pytest.approx([1.0, 0.9 / (0.82**0.5)], abs=1e-6)
+    connection.execute("SELECT index_space(%s)", [SPACE])
+    count = connection.execute("SELECT count(*) FROM vectors WHERE item_id = %s", [bare.id]).fetchone()
+    assert count == (0,)
 
 
 def test_a_space_that_is_unknown_gets_no_index(connection: psycopg.Connection):

@@ -14,7 +14,7 @@ from mnemic.adapters.stores.sqlite.statements import migrations
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.job import JobState
 from mnemic.model.llm import Usage
-from mnemic.testing.samples import ANNA, HERS, NOW, a_memory, a_query, add_memories
+from mnemic.testing.samples import ANNA, HERS, NOW, a_document, a_memory, a_query, add_memories, fill_document
 from mnemic.testing.store_units import texts
 
 KNOWN = migrations()
@@ -85,6 +85,19 @@ def test_a_store_of_the_first_version_gains_cursors_schedules_fading_and_the_cos
         assert [memory.faded for memory in work.memories.list(ANNA.visibility, a_query())] == [0.25]
         assert work.conversations.cursor(HERS, "s1", "summarised") == 1
         assert work.upkeep.last_run("evict") == NOW
+    store.close()
+
+
+def test_a_store_of_the_first_version_takes_documents(path: Path):
+    make_first(path)
+    store = SqliteStore(path)
+    document = a_document()
+    (chunk,) = fill_document(store, document, "Tea is hot.")
+    store.close()
+    store = SqliteStore(path)
+    assert texts(store) == ["Anna likes tea"]
+    with store.read() as work:
+        assert work.documents.chunks(ANNA.visibility, [chunk.id]) == [chunk]
     store.close()
 
 
