@@ -35,6 +35,13 @@ def passage_query(parts: Parts, visible: Visibility, question: Question, query: 
     return replace(query, allowed=allowed, dense_limit=limit, neighbours=0)
 
 
+def admits(parts: Parts, visible: Visibility, filter_: Filter, chunk: Chunk) -> bool:
+    """True when the document of a chunk meets a filter."""
+    with parts.store.read() as work:
+        found = work.documents.get(visible, [chunk.document_id])
+    return any(meets(lambda path, d=document: _field(d, path), filter_) for document in found)
+
+
 def _admitted(parts: Parts, visible: Visibility, filter_: Filter) -> frozenset[str] | None:
     """The passages of the documents that meet a filter, None for all there are.
 

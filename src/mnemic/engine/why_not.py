@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 from mnemic.engine.embedding import question_vectors
 from mnemic.engine.parts import Parts
+from mnemic.engine.passages import admits
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.recall import ranked
 from mnemic.engine.refine import refined, rows_of
 from mnemic.errors import NotFoundError
-from mnemic.model.item import Item, Memory, State
+from mnemic.model.candidates import MESSAGE
+from mnemic.model.filter import EVERYTHING
+from mnemic.model.item import Chunk, Item, Memory, State
 from mnemic.model.query import MemoryQuery
 from mnemic.model.recall import Contribution
 from mnemic.model.scope import Scope, Visibility
@@ -41,12 +44,21 @@ def why_not(parts: Parts, scope: Scope, item_id: str, question: Question) -> Why
     item = rows_of(parts, visible, [item_id]).get(item_id)
     if item is None:
         raise NotFoundError(f"there is no memory, message or passage {item_id!r} in this scope")
-    with parts.store.read() as work:
-        query = question.memory_query(parts.clock.now())
-        meets_filter = not isinstance(item, Memory) or item_id in work.memories.ids(visible, query)
+    query = question.memory_query(parts.clock.now())
+    meets_filter = _meets(parts, visible, item, question, query)
     return _before_scoring(visible, item, question, query, meets_filter=meets_filter) or _scored(
         parts, visible, item, question
     )
+
+
+def _meets(parts: Parts, visible: Visibility, item: Item, question: Question, query: MemoryQuery) -> bool:
+    """True when neither the kinds nor the filter of a question leave the item out."""
+    if isinstance(item, Memory):
+        with parts.store.read() as work:
+            return item.id in work.memories.ids(visible, query)
+    if isinstance(item, Chunk):
+        return question.asks_documents and admits(parts, visible, question.filter, item)
+    return question.filter == EVERYTHING and (not question.kinds or MESSAGE in question.kinds)
 
 
 def _before_scoring(

@@ -1,0 +1,120 @@
+"""What documents beside a conversation cost its recall, and a conversation the documents; writes documents-beside.md.
+
+    MNEMIC_DATA=path/to/data python benchmarks/documents_beside.py [--questions N]
+
+Every user of a set of conversations gets all passages of a set of documents into the same partition. Questions about
+the conversations, and those about the documents, are asked without and with the other beside. Without MNEMIC_DATA
+nothing is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.machine import keep, provenance, table
+from mnemic.api import Mnemic
+from mnemic.engine.parts import Parts
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, load_dataset
+from mnemic.evaluation.metrics import Ranking, score_run
+from mnemic.evaluation.passages import keep_passages
+from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored
+from mnemic.model.scope import Scope
+
+TALKS = ("locomo", "longmemeval-pool")
+DOCUMENTS = "hotpotqa-100"
+LIMIT = 100
+KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (("everything", ()), ("messages", ("message",)))
+METRICS = ("R@5", "R@10", "nDCG@10")
+ABOUT = """# Documents beside conversations
+
+Recall of conversations (LoCoMo, LongMemEval pool) and of documents (HotpotQA, 994 passages) alone, and when both are in
+the same partition of one user. "everything": a recall that says nothing of kinds, where a message and a passage compete
+for a place; "messages", "documents": one that names the kind, as a context does for its two blocks. As messages are
+compared with messages and passages with passages, what is asked of one kind does not notice the other.
+"""
+
+
+def main() -> int:
+    """Measure every set."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--questions", type=int, help="of each set at most so many, evenly drawn")
+    chosen = arguments.parse_args()
+    if not os.environ.get("MNEMIC_DATA"):
+        print("no sets: set MNEMIC_DATA to their folder")
+        return 0
+    documents = _set(DOCUMENTS, chosen.questions)
+    rows: list[list[str]] = []
+    for name in TALKS:
+        rows += _measured(name, _set(name, chosen.questions), documents)
+    titles = ["questions of", "asked for", "beside them", "n", *METRICS]
+    made = provenance("python benchmarks/documents_beside.py")
+    if chosen.questions is None:
+        keep("documents-beside.md", f"{ABOUT}\n{made}\n\n{table(titles, rows)}\n")
+    return 0
+
+
+def _set(name: str, most: int | None) -> Dataset:
+    folder = Path(os.environ["MNEMIC_DATA"]) / name
+    whole = load_dataset(folder / "corpus.jsonl.gz", folder / "queries.jsonl.gz")
+    step = 1 if most is None else max(1, len(whole.questions) // most)
+    return replace(whole, questions=whole.questions[::step])
+
+
+def _measured(name: str, talks: Dataset, documents: Dataset) -> Iterator[list[str]]:
+    with opened(RetrievalOptions(store="memory")) as (mnemic, clock, parts):
+        ids: dict[str, str] = {}
+        spaces = spaces_of(talks)
+        for space in spaces:
+            for batch in stored(mnemic, space, 256):
+                ids |= dict(batch)
+        yield _row(name, "everything", "nothing", talks, _run(mnemic, clock, spaces, ids, ()))
+        for space in spaces:
+            ids |= _kept_beside(parts, space, documents.corpus)
+        for asked, kinds in KINDS:
+            yield _row(name, asked, "documents", talks, _run(mnemic, clock, spaces, ids, kinds))
+        first = [Space(spaces[0].user, (), documents.questions)]
+        for asked, kinds in (("everything", ()), ("documents", ("document",))):
+            yield _row(DOCUMENTS, asked, f"messages of {name}", documents, _run(mnemic, clock, first, ids, kinds))
+
+
+def _kept_beside(parts: Parts, space: Space, rows: Sequence[CorpusRow]) -> dict[str, str]:
+    return dict(keep_passages(parts, Scope(user=space.user), rows))
+
+
+def _run(
+    mnemic: Mnemic, clock: QuestionClock, spaces: Sequence[Space], ids: dict[str, str], kinds: Sequence[str]
+) -> list[Ranking]:
+    return [
+        _ranking(mnemic, clock, space.user, question, ids, kinds) for space in spaces for question in space.questions
+    ]
+
+
+def _ranking(
+    mnemic: Mnemic,
+    clock: QuestionClock,
+    user: str,
+    question: LabelledQuestion,
+    ids: dict[str, str],
+    kinds: Sequence[str],
+) -> Ranking:
+    with clock.at(question.time):
+        hits = mnemic.recall(Scope(user=user), question.text, limit=LIMIT, kinds=kinds)
+    return Ranking(question.id, [ids[hit.id] for hit in hits if not hit.is_fallback], None)
+
+
+def _row(of: str, asked: str, beside: str, dataset: Dataset, rankings: Sequence[Ranking]) -> list[str]:
+    overall = score_run(dataset, rankings).overall
+    cells = [of, asked, beside, f"{overall.n:,}", *(f"{overall.metrics[name]:.3f}" for name in METRICS)]
+    print(*cells, flush=True)
+    return cells
+
+
+if __name__ == "__main__":
+    sys.exit(main())
