@@ -98,7 +98,7 @@ ISSUED: dict[str, Draw] = {
         "sk-" + "proj-" + drawn(rng, WORD, 74) + "T3Blbk" + "FJ" + drawn(rng, WORD, 73) + "q"
     ),
     "openai old key": lambda rng: "sk-" + drawn(rng, ALNUM, 20) + "T3Blbk" + "FJ" + drawn(rng, ALNUM, 20),
-    "anthropic key": _after("sk-" + "ant-api03-", WORD, 92, "AA"),
+    "anthropic key": _after("sk-" + "ant-api03-", WORD, 93, "AA"),
     "other sk key": _after("sk" + "-", HEX, 32),
     "huggingface token": _after("h" + "f_", string.ascii_letters, 34),
     "npm token": _after("np" + "m_", ALNUM, 36),
@@ -285,8 +285,7 @@ _SAYINGS = (
     "password reset link expires in 30 minutes",
     "Please set the password to something that you remember.",
     "The passport number field takes 9 characters; the pass is valid until 2027-05-01.",
-    "def login(user: str, password: str, token: str | None = None) -> bool:\n"
-    "    return check(password=password, token=token)",
+    "def login(user: str, password: str, token: str):\n    return check(password=password, token=token)",
     "if password == user.password and secret_name is None: raise ValueError('password too short')",
     "max_tokens: 4096\ntokenizer: cl100k_base\npassword_file: /run/secrets/db\nsecret_name: prod-db-2024",
     "const apiKey = useApiKey(); const token = await getToken(session.id);",

@@ -31,6 +31,9 @@ _KEYS = (
 _HINT = re.compile(
     "pass|pwd|kennwort|contrase|senha|парол|密|口令|パスワード|暗証|비밀|كلمة|key|secret|token|credential|令牌|トークン"
 )
+_TOLD = re.compile(r"[=:：＝是為为改设は은는—]|(?<![a-z])(?:is|was|are|ist|lautet|es|est|era|é|to|это)(?![a-z])")
+"""What must follow within `_REACH` characters of a hint; most of what is written about passwords ends here."""
+_REACH = 110
 _LEAD = 16
 """The most characters of a word for a secret before the part of it that `_HINT` finds."""
 _LOOSE_KEYS = ("secret", "token", "credential", "credentials", "令牌")
@@ -142,17 +145,25 @@ def _logins(text: str, expression: re.Pattern[str]) -> Iterator[SecretSpan]:
 
 def _announced(text: str, lowered: str) -> Iterator[SecretSpan]:
     """Values behind words for passwords and keys: set, given as an argument, or said in a sentence."""
-    set_until = said_until = 0
+    taken = 0
     for hint in _HINT.finditer(lowered):
+        is_argument = hint.start() > 0 and lowered[hint.start() - 1] == "-"
+        if not is_argument and not _TOLD.search(lowered, hint.start(), hint.end() + _REACH):
+            continue
         for start in _starts(text, hint.start()):
-            if start >= set_until and (match := _SET.match(text, start)):
-                set_until = match.end()
-                yield from _set(text, match)
-            if start >= said_until and (match := _SAID.match(text, start)):
-                said_until = match.end()
-                yield from _said(text, match)
-            if text[start] == "-" and (match := _ARGUMENT.match(text, start)):
-                yield from _judged(match, "bare", len(match["bare"]), is_setting=True)
+            if start >= taken:
+                spans = list(_at(text, start))
+                taken = max((span.end for span in spans), default=taken)
+                yield from spans
+
+
+def _at(text: str, start: int) -> Iterator[SecretSpan]:
+    if match := _SET.match(text, start):
+        yield from _set(text, match)
+    if match := _SAID.match(text, start):
+        yield from _said(text, match)
+    if text[start] == "-" and (match := _ARGUMENT.match(text, start)):
+        yield from _judged(match, "bare", len(match["bare"]), is_setting=True)
 
 
 def _starts(text: str, hint: int) -> Iterator[int]:

@@ -36,12 +36,15 @@ _MEASURE = re.compile(
     r"|^\d{1,4}[-/.:]\d{1,2}(?:[-/.:]\d{1,4})?(?:[ap]m)?$|^\d{1,2}(?::\d\d)?[ap]m$"
 )
 _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_LINK = re.compile(r"(?i)^(?:https?:|ftp:|www\.|[\w.+-]+@[\w-]+\.[a-z]{2,}\W?$)|^\.{0,2}/|^[A-Za-z]:\\|^~/")
+_LINK = re.compile(r"(?i)^(?:https?:|ftp:|www\.|[\w.+-]+@[\w-]+\.[a-z]{2,}\W?$)")
+_PATH = re.compile(r"^\.{0,2}/|^[A-Za-z]:\\|^~/")
 _FEW_LETTERS = 5
 """A long value of fewer different characters is a mask, such as `xxxxxxxx`."""
-_LEAST_KEY = 12
+_LEAST_KEY, _JUDGED = 12, 80
 _LEAST_ENTROPY = 2.8
 """Bits per character: random hexadecimal of 16 has about 3.2, words and identifiers with a number mostly less."""
+_PATH_ENTROPY = 4.3
+"""What begins like a path is one, unless it is that much out of order: a key in base64 may begin with a slash."""
 _LEAST_SETTING, _LEAST_SAID, _MOST_DIGITS = 4, 6, 20
 _SYMBOLS = frozenset("!@#$%^&*+=?~")
 
@@ -59,11 +62,13 @@ def is_mixed(value: str) -> bool:
 
 def is_key(value: str, *, takes_uuid: bool) -> bool:
     """True when a value looks as if a machine had drawn it: a dozen letters and digits at least, in no order."""
+    value = value[:_JUDGED]
     if len(value) < _LEAST_KEY or is_stand_in(value) or _CODE.search(value) or _LINK.search(value):
         return False
     if _UUID.match(value):
         return takes_uuid
-    return is_mixed(value) and _entropy_bits(value) >= _LEAST_ENTROPY
+    least = _PATH_ENTROPY if _PATH.search(value) else _LEAST_ENTROPY
+    return is_mixed(value) and _entropy_bits(value) >= least
 
 
 def is_password(value: str, *, is_quoted: bool, is_setting: bool) -> bool:
@@ -72,7 +77,7 @@ def is_password(value: str, *, is_quoted: bool, is_setting: bool) -> bool:
     `is_setting`: it fills a line or a field such as `PASSWORD=…`, where any word counts; in prose and in code a plain
     word does not.
     """
-    if len(value) < _LEAST_SETTING or is_stand_in(value) or _LINK.search(value) or _MEASURE.search(value):
+    if len(value) < _LEAST_SETTING or is_stand_in(value) or any(e.search(value) for e in (_LINK, _PATH, _MEASURE)):
         return False
     if is_quoted:
         return is_mixed(value) or not _CODE.match(value)
