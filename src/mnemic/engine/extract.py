@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, prepare
 from mnemic.engine.kinds import EXTRACT
@@ -23,7 +24,7 @@ from mnemic.model.job import Job
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.llm import Llm
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.find import Said, find_facts, is_long_enough, terms_of
+from mnemic.text.facts.find import Reply, Said, find_facts, is_long_enough, terms_of
 from mnemic.text.facts.prompt import PROMPT_VERSION, extraction_prompt, read_facts
 from mnemic.text.prompts import language_of
 
@@ -144,6 +145,7 @@ class Extracting:
         self._before: set[str] = set()
         self._names: set[str] = set()
         self._position = 0
+        self._replies: dict[str, Message] = {}
 
     def left(self) -> int:
         """How many messages are unread."""
@@ -187,6 +189,13 @@ class Extracting:
                 self._note(message)
         return after
 
+    def _answered(self, messages: Sequence[Message]) -> None:
+        """Keep, for each message of the user, the reply of the assistant that stands right before it."""
+        for before, message in pairwise(messages):
+            is_next = message.position == before.position + 1
+            if is_next and message.role is Role.USER and before.role is Role.ASSISTANT and before.state is State.ACTIVE:
+                self._replies[message.id] = before
+
     def _note(self, message: Message) -> None:
         self._position += 1
         self._names.update([message.name] if message.name else [])
@@ -200,6 +209,8 @@ class Extracting:
         with self._parts.store.read() as work:
             talk = work.conversations.get(self._partition, self._session)
             found = work.conversations.messages(self._partition, self._session, after, RULE_MESSAGES)
+            last = work.conversations.messages(self._partition, self._session, after - 1, 1) if after else []
+        self._answered([*last, *found])
         taken = [message for message in found if is_readable(message)]
         if len(taken) > limit:
             return _Batch(taken[:limit], taken[limit].position - 1)
@@ -217,6 +228,7 @@ class Extracting:
             trust=message.trust,
             position=self._position + 1,
             before=frozenset(self._before),
+            reply=self._reply(message),
         )
         fallback = ""
         try:
@@ -230,6 +242,14 @@ class Extracting:
             facts = find_facts(said)
         self._note(message)
         return _Found(message, facts, fallback)
+
+    def _reply(self, message: Message) -> Reply | None:
+        """What the message answers; nothing where several people speak as the user: "you" is any of them."""
+        reply = self._replies.pop(message.id, None)
+        names = self._names.union([message.name] if message.name else [])
+        if reply is None or len(names) > 1:
+            return None
+        return Reply(reply.id, reply.text, reply.trust)
 
     def _asked(self, llm: Llm, message: Message, said: Said) -> list[Fact]:
         has_learnings = self._parts.settings.life.promotes_learnings and message.agent is not None
@@ -245,7 +265,7 @@ class Extracting:
         ready = self._prepared(places, [fact for _, fact in pairs])
         entries: list[Extracted] = []
         with self._parts.store.write() as work:
-            ids = list({each.message.id for each, _ in pairs})
+            ids = list({entry.source_id for _, fact in pairs for entry in fact.provenance})
             if len(work.messages.get(self._visible, ids)) < len(ids):
                 return None
             if not work.conversations.move(self._partition, self._session, EXTRACTED, after, until):

@@ -7,13 +7,13 @@ invented, and a snippet is only ever what was really said.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import cast
 
 from mnemic.model.gem import CATEGORIES, IMPORTANCE_WORDS, Gem, turn_range
+from mnemic.text.late_pattern import LatePattern
 from mnemic.text.mending import clean_text
 from mnemic.text.narrative import ToldTurn
 from mnemic.text.normalise import dedup_key
@@ -59,8 +59,8 @@ _READ: Mapping[str, object] = {
     "properties": {name: dict[str, object]() for name in FIELDS},
     "required": ["gem"],
 }
-_RANGE = re.compile(r"\s*(\d{1,9})\s*(?:[-\u2010-\u2015~]\s*(\d{1,9})\s*)?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_RANGE = LatePattern(r"\s*(\d{1,9})\s*(?:[-\u2010-\u2015~]\s*(\d{1,9})\s*)?")
+_DATE = LatePattern(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, cast
 
+from mnemic.text.late_pattern import LatePattern
+
 
 class Absence(Enum):
     """The type of `MISSING`."""
@@ -23,9 +25,9 @@ class Absence(Enum):
 MISSING = Absence.MISSING
 """There is no value, or none that fits."""
 
-_NUMBER = re.compile(r"\s*([-+]?\d+(?:[.,]\d+)?)\s*(?:(%)|/\s*(\d+))?\s*")
+_NUMBER = LatePattern(r"\s*([-+]?\d+(?:[.,]\d+)?)\s*(?:(%)|/\s*(\d+))?\s*")
 _TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
-_WORDLESS = re.compile(r"[\s_\-]+")
+_WORDLESS = LatePattern(r"[\s_\-]+")
 
 
 def fields_of(given: Mapping[str, object], schema: Mapping[str, object]) -> dict[str, object]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from mnemic.text.late_pattern import LatePattern
 from mnemic.text.normalise import key_words
 
 MAX_CHARS = 1000
@@ -30,31 +31,31 @@ _SPELLINGS = {
     "shan't": "shall not",
 }
 _ENDINGS = (("n't", " not"), ("'re", " are"), ("'ve", " have"), ("'ll", " will"), ("'m", " am"))
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+")
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
-_NUMBER = re.compile(r"\d+(?:[.:/,-]\d+)*")
-_NEGATION = re.compile(
+_GROUPED = LatePattern(r"\d{1,3}(?:,\d{3})+")
+_HYPHEN = LatePattern(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_NUMBER = LatePattern(r"\d+(?:[.:/,-]\d+)*")
+_NEGATION = LatePattern(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|hardly|stopped|quit|former|formerly|ex)\b"
     r"|n't\b|不|没|别|无"
 )
 _SUBJECT = r"(?P<subject>[^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*){0,2}?)"
 _ONE = r"(?P<subject>user|the user|[^\W\d_][\w-]*)"
 _DENIALS = (
-    (re.compile(rf"{_SUBJECT} (?:is not|isn't|is no longer)(?P<rest> .+)"), ("{subject} is{rest}",)),
-    (re.compile(rf"{_SUBJECT} (?:can not|cannot|can't|can no longer)(?P<rest> .+)"), ("{subject} can{rest}",)),
-    (re.compile(rf"{_SUBJECT} (?:does not|doesn't) (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"), ("{subject} {third}{rest}",)),
-    (re.compile(rf"{_SUBJECT} no longer (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"), ("{subject} {verb}{rest}",)),
+    (LatePattern(rf"{_SUBJECT} (?:is not|isn't|is no longer)(?P<rest> .+)"), ("{subject} is{rest}",)),
+    (LatePattern(rf"{_SUBJECT} (?:can not|cannot|can't|can no longer)(?P<rest> .+)"), ("{subject} can{rest}",)),
+    (LatePattern(rf"{_SUBJECT} (?:does not|doesn't) (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"), ("{subject} {third}{rest}",)),
+    (LatePattern(rf"{_SUBJECT} no longer (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"), ("{subject} {verb}{rest}",)),
     (
-        re.compile(rf"{_SUBJECT} (?:has )?(?:stopped|quit|gave up|given up) (?P<verb>[a-z]+ing)(?P<rest>(?: .*)?)"),
+        LatePattern(rf"{_SUBJECT} (?:has )?(?:stopped|quit|gave up|given up) (?P<verb>[a-z]+ing)(?P<rest>(?: .*)?)"),
         ("{subject} {ing_s}{rest}", "{subject} {ing_es}{rest}", "{subject} {ing_short}{rest}"),
     ),
     (
-        re.compile(rf"{_SUBJECT} is (?P<rest>.+)"),
+        LatePattern(rf"{_SUBJECT} is (?P<rest>.+)"),
         ("{subject} is not {rest}", "{subject} isn't {rest}", "{subject} is no longer {rest}"),
     ),
-    (re.compile(rf"{_SUBJECT} can (?P<rest>.+)"), ("{subject} cannot {rest}", "{subject} can't {rest}")),
+    (LatePattern(rf"{_SUBJECT} can (?P<rest>.+)"), ("{subject} cannot {rest}", "{subject} can't {rest}")),
     (
-        re.compile(rf"{_ONE} (?P<verb>[a-z]+s)(?P<rest>(?: .*)?)"),
+        LatePattern(rf"{_ONE} (?P<verb>[a-z]+s)(?P<rest>(?: .*)?)"),
         (
             "{subject} does not {base}{rest}",
             "{subject} doesn't {base}{rest}",
@@ -62,7 +63,7 @@ _DENIALS = (
         ),
     ),
 )
-_AFTERWARDS = re.compile(r" (?:any ?more|any longer)$")
+_AFTERWARDS = LatePattern(r" (?:any ?more|any longer)$")
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "be": "is"}
 _REGULAR_ES = ("s", "x", "z", "ch", "sh", "o")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mnemic.text.facts.person import third_person
+from mnemic.text.late_pattern import LatePattern
 from mnemic.text.normalise import key_words
 
 MAX_CHARS = 160
@@ -68,8 +69,8 @@ _ATTRIBUTES = (
     r"|date of birth|age|e-?mail(?: address)?|phone(?: number)?|time ?zone|relationship status|marital status"
     r"|favou?rite [\w ]{1,30}?)"
 )
-_RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (slot, re.compile(source))
+_RULES: tuple[tuple[str, LatePattern], ...] = tuple(
+    (slot, LatePattern(source))
     for slot, source in (
         ("home", rf"{_S}(?:lives|resides|is[ ]living|is[ ]based)[ ]in[ ]{_VALUE}{_LATELY}"),
         ("home", rf"{_S}(?:has[ ])?(?:just[ ]|recently[ ])?(?:moved|relocated)[ ]to[ ]{_VALUE}"),
@@ -85,17 +86,17 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("job", r"用户的(?:职业|工作)是(?P<value>[^，,。；;、 ]{1,12})"),
     )
 )
-_STOPPED = re.compile(r"(?P<rest>.+?)[ ](?:any[ ]?more|any[ ]longer)")
-_FEELS = re.compile(
+_STOPPED = LatePattern(r"(?P<rest>.+?)[ ](?:any[ ]?more|any[ ]longer)")
+_FEELS = LatePattern(
     rf"(?:{_S}|用户(?:现在|目前)?)(?P<feeling>{'|'.join(sorted(_FEELING, key=len, reverse=True))})"
     r"[ ]?(?P<object>[^,;:.!?，。；！？]{1,60})"
 )
-_PREFERS = re.compile(rf"{_S}prefers[ ](?P<one>[^,;:.!?]{{1,30}}?)[ ](?:to|over)[ ](?P<other>[^,;:.!?]{{1,30}})")
-_ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
-_OPEN_END = re.compile(r"\b(?:and|but|when|if|because|while|until|unless|since|although|or|than)\b", re.IGNORECASE)
+_PREFERS = LatePattern(rf"{_S}prefers[ ](?P<one>[^,;:.!?]{{1,30}}?)[ ](?:to|over)[ ](?P<other>[^,;:.!?]{{1,30}})")
+_ORDINAL = LatePattern(r"^(\d+)(?:st|nd|rd|th)$")
+_OPEN_END = LatePattern(r"\b(?:and|but|when|if|because|while|until|unless|since|although|or|than)\b", re.IGNORECASE)
 
 _FIRST_PERSON = ("I ", "I'm ", "I\u2019m ", "My ")
-_CHANGE = re.compile(r"[ ](?:moved|relocated)[ ]to[ ]|搬到")
+_CHANGE = LatePattern(r"[ ](?:moved|relocated)[ ]to[ ]|搬到")
 
 
 class Relation(StrEnum):

@@ -99,6 +99,41 @@ class TestRules:
         (old,) = mnemic.list(ANNA, states=[State.SUPERSEDED]).memories
         assert (old.text, old.other_id) == ("User lives in Berlin", entry.memory_id)
 
+    @pytest.mark.requirement("P-03")
+    @pytest.mark.parametrize("read_between", ["yes", "no"])
+    def test_what_the_user_takes_up_of_a_reply_is_found_whenever_it_is_read(
+        self, store: Store, clock: Clock, read_between: str
+    ):
+        mnemic, _ = opened(store, clock, settings=ON)
+        reply = "It sounds like your sister keeps two parrots in her kitchen."
+        turn = mnemic.capture(ANNA, user="She is so loud in the mornings.", assistant=reply)
+        if read_between == "yes":
+            mnemic.work()
+        answer = mnemic.capture(ANNA, user="Yes, two loud parrots.")
+        mnemic.work()
+        (memory,) = [each for each in kept(mnemic) if "parrots" in each.text]
+        assert memory.text == "User's sister keeps two parrots in her kitchen"
+        assert memory.trust is Trust.ASSISTANT
+        assert [entry.source_id for entry in memory.provenance] == [turn.messages[1].id, answer.messages[0].id]
+        assert memory.provenance[0].support == 1.0
+
+    def test_what_a_tool_said_between_is_no_reply(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock, settings=ON)
+        reply = "It sounds like your sister keeps two parrots in her kitchen."
+        mnemic.capture(ANNA, messages=[{"role": "assistant", "text": reply}, {"role": "tool", "text": "It rains."}])
+        mnemic.capture(ANNA, user="Yes, two loud parrots.")
+        mnemic.work()
+        assert not [text for text in texts(mnemic) if "sister" in text]
+
+    def test_where_several_people_speak_nobody_knows_of_whom_a_reply_speaks(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock, settings=ON)
+        reply = "It sounds like your sister keeps two parrots in her kitchen."
+        first = {"role": "user", "name": "Ann", "text": "She is so loud in the mornings."}
+        last = {"role": "user", "name": "Bo", "text": "Yes, two loud parrots."}
+        mnemic.capture(ANNA, messages=[first, {"role": "assistant", "text": reply}, last])
+        mnemic.work()
+        assert not [text for text in texts(mnemic) if "sister" in text]
+
     @pytest.mark.requirement("J-26")
     @pytest.mark.parametrize(
         "scope", [Scope(org="acme", session="s1"), Scope(org="acme", agent="jarvis", session="s1")]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mnemic.model.fact import Fact
 from mnemic.model.item import Kind, Trust
 from mnemic.text.facts.chinese import third_person as chinese_third_person
-from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, Said, find_facts, terms_of
+from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, VERSION, Reply, Said, find_facts, terms_of
 from mnemic.text.facts.person import third_person
 from mnemic.text.facts.when import when
 from tests.unit.text.fact_cases import CHINESE, ENGLISH, LEFT_ALONE, Case
@@ -68,7 +68,7 @@ def test_the_span_carries_the_fact_and_its_source_and_rules_are_named():
     (fact,) = found(text)
     (entry,) = fact.provenance
     assert text[entry.start : entry.end] == "I moved to Rome yesterday"
-    assert (entry.source_id, entry.extractor, entry.version) == ("m1", EXTRACTOR, "rules-1")
+    assert (entry.source_id, entry.extractor, entry.version) == ("m1", EXTRACTOR, VERSION)
     assert fact.observed_at == AT
     assert fact.valid_from == datetime(2026, 5, 5, tzinfo=UTC)
 

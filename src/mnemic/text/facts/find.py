@@ -1,26 +1,28 @@
-"""From one message of a user to at most three facts, by rules alone. The door of this package."""
+"""From one message of a user, and the reply it answers, to at most three facts, by rules alone. The package's door."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.model.fact import Fact
-from mnemic.model.item import Kind, Provenance, Trust
+from mnemic.model.item import TRUST_ORDER, Kind, Provenance, Trust
 from mnemic.text import scripts
 from mnemic.text.analyser import Analyser
 from mnemic.text.attributes import attributes
 from mnemic.text.facts import chinese, person
 from mnemic.text.facts.kinds import kind_of
+from mnemic.text.facts.restated import restated
 from mnemic.text.facts.salience import KEPT, Reading, goes_on, is_own, salience
 from mnemic.text.facts.slots import slot_of
 from mnemic.text.facts.statements import Statement, statements
 from mnemic.text.facts.when import When, when
+from mnemic.text.late_pattern import LatePattern
 
 EXTRACTOR = "extract"
-VERSION = "rules-1"
+VERSION = "rules-2"
 """What provenance names; the version changes with any rule of this package."""
 
 MAX_FACTS = 3
@@ -30,16 +32,17 @@ MIN_CHARS = 10
 SPAN_SUPPORT = 1.0
 """A fact of the rules is the words of its span in another person."""
 
-_INTENSIFIER = re.compile(
+_INTENSIFIER = LatePattern(
     r"(?<!\ba )(?<!\ban )\b(?:recently|lately|just|a (?:lot|bit)|really|very|quite|definitely|absolutely|actually"
     r"|honestly|totally"
     r"|truly|incredibly|basically|certainly|indeed"
     r"|simply|extremely|particularly|especially)\s+(?!\w+ly\b|that\b|since\b|because\b|when\b|for\b|the\b)",
     re.IGNORECASE,
 )
-_HAN = re.compile(f"[{scripts.HAN}]")
+_HAN = LatePattern(f"[{scripts.HAN}]")
 _CONFIDENCE = 0.7
 _SLOT_CONFIDENCE = 0.85
+_RESTATED_CONFIDENCE = 0.6
 _SHORTEST_CHARS = 5
 _GAP_CHARS = 24
 """More between two sentences, and the second does not go on about the first."""
@@ -50,9 +53,18 @@ _ANALYSER = Analyser()
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """What the assistant said right before."""
+
+    id: str
+    text: str
+    trust: Trust = Trust.ASSISTANT
+
+
+@dataclass(frozen=True, slots=True)
 class Said:
-    """A message of the user: its id, text and time, its place (from 1) among the user's messages of the talk, and the
-    terms (`terms_of`) of those before it.
+    """A message of the user: its id, text and time, its place (from 1) among the user's messages of the talk, the
+    terms (`terms_of`) of those before it, and the reply that it answers.
     """
 
     id: str
@@ -61,19 +73,22 @@ class Said:
     trust: Trust = Trust.USER
     position: int = 1
     before: Collection[str] = frozenset()
+    reply: Reply | None = None
 
 
 def find_facts(said: Said, limit: int = MAX_FACTS) -> list[Fact]:
-    """The facts in a message, in their order there, at most `limit`. No string raises."""
+    """The facts in a message, in their order there, and in what it takes up of the reply before it; at most `limit`.
+    No string raises.
+    """
     if not is_long_enough(said.text):
         return []
-    scored: list[tuple[float, int, Fact]] = []
-    for place, (statement, *further) in enumerate(_thoughts(said.text)):
-        score, fact = _read(said, statement, further)
-        if score >= KEPT and is_own(statement.text):
-            scored.append((score, place, fact))
-    best = sorted(scored, key=lambda each: (-each[0], each[1]))[:limit]
-    return [fact for _, _, fact in sorted(best, key=lambda each: each[1])]
+    read = [
+        *_taken_up(said),
+        *(_read(said, statement, further) for statement, *further in _thoughts(said.text) if is_own(statement.text)),
+    ]
+    kept = [(place, each) for place, each in enumerate(read) if each[0] >= KEPT]
+    best = sorted(kept, key=lambda each: (-each[1][0], each[0]))[:limit]
+    return [fact for _, (_, fact) in sorted(best, key=lambda each: each[0])]
 
 
 def is_long_enough(text: str) -> bool:
@@ -114,7 +129,24 @@ def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
     return is_near and len(thought) < _MOST_STATEMENTS and statement.end - thought[0].start <= _THOUGHT_CHARS
 
 
-def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> tuple[float, Fact]:
+def _taken_up(said: Said) -> Iterator[tuple[float, Fact]]:
+    """What the assistant said of the user and the user took up: with the lower trust, and both as its sources."""
+    if said.reply is None:
+        return
+    for each in restated(said.reply.text, said.text, terms_of, said.before):
+        score, fact = _read(said, each.statement, (), is_restated=True)
+        spoken = Provenance(said.reply.id, each.start, each.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
+        answered = Provenance(said.id, 0, len(said.text), EXTRACTOR, VERSION, round(each.taken_up, 2))
+        trust = min(said.trust, said.reply.trust, key=TRUST_ORDER.index)
+        yield (
+            score,
+            replace(fact, provenance=(spoken, answered), trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE),
+        )
+
+
+def _read(
+    said: Said, statement: Statement, further: Sequence[Statement], *, is_restated: bool = False
+) -> tuple[float, Fact]:
     slot, value = slot_of(statement.text)
     kind = _kind(statement.text, slot)
     named = when(statement.text, said.at)
@@ -126,6 +158,7 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement]) -> tup
         is_dated=named is not None,
         said=said.before,
         position=said.position,
+        is_restated=is_restated,
     )
     score = salience(reading)
     fact = Fact(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 
 from mnemic.model.item import Kind
+from mnemic.text.late_pattern import LatePattern
 
 _ADVERBS = r"(?:(?:\w+ly|also|always|never|just|still|now|often|not|even) )*"
 _I = rf"\b(?:i|we)(?:['’](?:m|ve|d|ll|re))? {_ADVERBS}"
 
-_RULES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+_RULES: tuple[tuple[Kind, LatePattern], ...] = (
     (
         Kind.GOAL,
-        re.compile(
+        LatePattern(
             rf"{_I}(?:am |are |have |been |would )*{_ADVERBS}(?:plan|planning|want|intend|intending|aim|aiming|hope"
             rf"|hoping"
             r"|wish|aspire|going to|gonna|determined to|committed to|training for|saving (?:up )?(?:for|to)"
@@ -27,7 +28,7 @@ _RULES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ),
     (
         Kind.PREFERENCE,
-        re.compile(
+        LatePattern(
             rf"{_I}(?:do not |don['’]t |am |are |have |been |really )*{_ADVERBS}(?:prefer|like|love|enjoy|hate"
             rf"|dislike|adore"
             r"|loathe|detest|favou?r|fond of|into |a (?:big |huge )?fan of|can['’]?t stand|cannot stand"
@@ -43,7 +44,7 @@ _RULES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ),
     (
         Kind.EVENT,
-        re.compile(
+        LatePattern(
             rf"{_I}(?:have |had |was |were |got |been )*{_ADVERBS}(?:attended|visited|went|met|bought|moved|started"
             rf"|joined"
             r"|quit|finished|graduated|married|engaged|divorced|promoted|accepted|received|won|lost|broke|had"
@@ -61,7 +62,7 @@ _RULES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ),
     (
         Kind.CONTEXT,
-        re.compile(
+        LatePattern(
             rf"\b(?:currently|these days|at the moment|right now|lately|recently|nowadays|this (?:week|month|year))\b"
             rf"|{_I}(?:use|using|run|running|am on|work with|working (?:on|with)|looking for|considering|thinking"
             rf"|exploring"

@@ -6,11 +6,10 @@ stays as it is.
 
 from __future__ import annotations
 
-import re
-
 from mnemic.text.facts import verbs
+from mnemic.text.late_pattern import LatePattern
 
-_TOKEN = re.compile(
+_TOKEN = LatePattern(
     '"[^"]*"|\u201c[^\u201d]*\u201d|\u00ab[^\u00bb]*\u00bb'  # a quotation is one token and stays
     "|[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*|\\s+|."
 )
@@ -29,7 +28,7 @@ _SUBJECTS = {"i": ("User", False), "we": (_OTHERS, True)}
 _ENDINGS = {"m": "am", "ve": "have", "ll": "will", "re": "are"}
 _NUMBERED = verbs.words("war type part phase stage class grade level volume chapter elizabeth charles act tier")
 _INVERTED = {"am": "is", "do": "does", "have": "has"}
-_COMPOUND = re.compile(
+_COMPOUND = LatePattern(
     r"(?:(?:[Mm]y|[Oo]ur|[Tt]he|[Bb]oth)\s+[\w'\u2019-]+(?:\s+[\w'\u2019-]+)?|[A-Z]\w+)"
     r"(?:,\s+[\w' ]{2,30})?\s+and\s+I\b"
 )

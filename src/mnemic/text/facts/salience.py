@@ -1,45 +1,25 @@
 """How much a statement is worth keeping: a linear score over features that can be read off its words.
 
-Answers for the number only. The weights are round, set by hand, and say what they stand for: what a person says of
-themselves, concretely, in whole thoughts, for the first time, is kept; comments on the talk are not. No program fitted
-them; `benchmarks/results/extraction.md` says which of them were chosen with an eye on the set that is measured there.
+Answers for the number only. What a person says of themselves, concretely, in whole thoughts, for the first time, is
+kept; comments on the talk are not. The weights are round and lie beside this file, in `salience.json`, which names
+those that were set by hand and those that `benchmarks/fit/salience.py` moved on a set under a permissive licence.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from mnemic.model.item import Kind
 from mnemic.text.facts.verbs import words
+from mnemic.text.late_pattern import LatePattern
 
-KEPT = 1.9
+KEPT = 2.5
 """A statement of less is not kept."""
-
-WEIGHTS = {
-    "own": 1.0,
-    "owned": 0.8,
-    "content": 1.2,
-    "life": 1.5,
-    "slot": 2.0,
-    "named": 0.8,
-    "number": 0.5,
-    "dated": 0.5,
-    "plain": 0.6,
-    "feeling": 0.4,
-    "decision": 0.5,
-    "new": 0.5,
-    "opening": 3.0,
-    "vague": -1.6,
-    "hanging": -0.7,
-    "impersonal": -1.5,
-    "opinion": -0.7,
-    "intention": -0.8,
-    "courtesy": -1.5,
-    "short": -1.0,
-}
-"""By feature; each feature is 0 to 1, or a count where its reading below says so."""
 
 WHOLE_WORDS = 10
 """So many words that carry meaning make a whole thought."""
@@ -50,7 +30,7 @@ SHORT_WORDS = 2
 OPENING_MESSAGES = 6
 """People open a talk with its news: what they say later mostly adds to it."""
 
-_LIFE = re.compile(
+_LIFE = LatePattern(
     r"\b(?:my|our) (?:[\w-]+ )?(?:mother|mum|mom|father|dad|parents?|sister|brother|siblings?|wife|husband|partner"
     r"|spouse"
     r"|fianc[eé]e?|girlfriend|boyfriend|son|daughter|kids?|child(?:ren)?|baby|twins|grand\w+|uncle|aunt|cousin"
@@ -72,16 +52,16 @@ _LIFE = re.compile(
     r"|不喝|毕业)",
     re.IGNORECASE,
 )
-_OWN = re.compile(r"(?:\w+(?:ly)?,? ){0,2}(?:i|we)\b|我|咱", re.IGNORECASE)
-_OWNED = re.compile(r"\b(?:my|mine|our|me|myself|us|i|we)\b|我|咱", re.IGNORECASE)
-_NAMED = re.compile(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|《|[A-Za-z]{2,}(?=[\u4e00-\u9fff])")
-_NUMBER = re.compile(
+_OWN = LatePattern(r"(?:\w+(?:ly)?,? ){0,2}(?:i|we)\b|我|咱", re.IGNORECASE)
+_OWNED = LatePattern(r"\b(?:my|mine|our|me|myself|us|i|we)\b|我|咱", re.IGNORECASE)
+_NAMED = LatePattern(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|《|[A-Za-z]{2,}(?=[\u4e00-\u9fff])")
+_NUMBER = LatePattern(
     r"\d|\b(?:every|each) (?:single )?(?:day|morning|evening|night|week|weekend|month|year|\w+day)\b"
     r"|\b(?:once|twice|two|three|four|five|six|seven|eight|nine|ten) (?:times )?(?:a|per|days|weeks|months|years)\b"
     r"|[一二三四五六七八九十两]+(?:个|年|天|岁|次|只|名|位|月)",
     re.IGNORECASE,
 )
-_FEELING = re.compile(
+_FEELING = LatePattern(
     r"\b(?:happy|sad|excited|anxious|afraid|scared|worried|grateful|proud|angry|upset|stressed|overwhelmed|nervous"
     r"|lonely"
     r"|disappointed|relieved|frustrated|optimistic|curious|passionate|confident|enthusiastic|thrilled|depressed"
@@ -89,34 +69,36 @@ _FEELING = re.compile(
     r"|enjoy|prefer|allergic|favou?rite)\b|高兴|开心|难过|焦虑|担心|紧张|自豪|失望|喜欢|讨厌|害怕|生气|兴奋|过敏|压力",
     re.IGNORECASE,
 )
-_DECISION = re.compile(
+_DECISION = LatePattern(
     r"\b(?:decided|decide|accepted|started|stopped|quit|switched|changed|chose|joined|signed|promoted|moved|bought|sold"
     r"|began|launched|committed|updated|refined|adopted|planning|considering|saving|training)\b|决定|开始|换|放弃|加入|接受|买了|搬",
     re.IGNORECASE,
 )
-_HANGING = re.compile(
+_HANGING = LatePattern(
     r"^(?:it|this|that|these|those|they|he|she|there|such|both|which)\b|\b(?:these|those) \w+|\bthis \w+"
     r"|\b(?:about|of|for|with|in|on|to|from|by|doing|do|see|think|find|make|know|try) (?:it|that|them|this)\b"
     r"|^(?:它|他|她|这|那)",
     re.IGNORECASE,
 )
-_HELD = re.compile(
+_HELD = LatePattern(
     r"\b(?:this|these) (?:morning|afternoon|evening|week|weekend|month|year|summer|winter|spring|autumn|fall|days|time"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b",
     re.IGNORECASE,
 )
-_IMPERSONAL = re.compile(r"(?:\w+, )?(?:it|that|this|there|they|these|he|she)(?:['’]|\b)|^(?:这|那|它)", re.IGNORECASE)
-_OPINION = re.compile(
+_IMPERSONAL = LatePattern(
+    r"(?:\w+, )?(?:it|that|this|there|they|these|he|she|his|her|their)(?:['’]|\b)|^(?:这|那|它)", re.IGNORECASE
+)
+_OPINION = LatePattern(
     r"\b(?:i|we) (?:\w+ly )?(?:think|believe|guess|suppose|feel like|hope|imagine|expect|see|agree|know)\b"
     r"|\b(?:important|crucial|essential|key|vital) (?:to|for|that|in)\b|我(?:觉得|认为|想(?!要)|相信|希望)",
     re.IGNORECASE,
 )
-_INTENTION = re.compile(
+_INTENTION = LatePattern(
     r"\b(?:i|we)(?:['’]ll| will)\b|\bcontinue to\b|\bkeep \w+ing\b"
     r"|\b(?:i|we)(?: \w+ly)? (?:plan|intend|aim|want|hope)\b|\b(?:i['’]m|i am) (?:\w+ing to|hoping)\b",
     re.IGNORECASE,
 )
-_COURTESY = re.compile(
+_COURTESY = LatePattern(
     r"\b(?:thank|thanks|appreciate|conversation|chat with|talking to you|your|you|sounds)\b|谢谢|感谢|你", re.IGNORECASE
 )
 _VAGUE = words(
@@ -133,7 +115,8 @@ class Reading:
     """A statement as the score sees it: its words, the terms that carry meaning, what was said before it.
 
     `terms`: stems without stop words. `said`: those of earlier messages of the talk. `position`: of its message among
-    the user's in that talk, from 1. `is_dated`: it names a time.
+    the user's in that talk, from 1. `is_dated`: it names a time. `is_restated`: the assistant said it, and the user
+    took it up.
     """
 
     text: str
@@ -143,6 +126,14 @@ class Reading:
     is_dated: bool = False
     said: Collection[str] = frozenset()
     position: int = 1
+    is_restated: bool = False
+
+
+@cache
+def weights() -> Mapping[str, float]:
+    """By feature; each feature is 0 to 1, or a count where its reading says so."""
+    text = Path(__file__).with_name("salience.json").read_text(encoding="utf-8")
+    return json.loads(text)["weights"]
 
 
 def is_own(text: str) -> bool:
@@ -160,6 +151,7 @@ def features(reading: Reading) -> dict[str, float]:
     text, terms = reading.text, reading.terms
     fresh = sum(term not in reading.said for term in terms) / max(len(terms), 1)
     is_impersonal = _IMPERSONAL.match(text) is not None
+    vague = sum(term in _VAGUE for term in terms) / max(len(terms), 1)
     return {
         "own": float(_OWN.match(text) is not None),
         "owned": float(_OWN.match(text) is None and _OWNED.search(text) is not None),
@@ -169,21 +161,22 @@ def features(reading: Reading) -> dict[str, float]:
         "named": float(_NAMED.search(text) is not None),
         "number": float(_NUMBER.search(text) is not None),
         "dated": float(reading.is_dated),
-        "plain": float(reading.kind in (Kind.EVENT, Kind.PREFERENCE)),
+        "plain": (1.0 - vague) * (reading.kind in (Kind.EVENT, Kind.PREFERENCE)),
         "feeling": float(_FEELING.search(text) is not None),
         "decision": float(_DECISION.search(text) is not None),
         "new": fresh,
         "opening": max(0.0, 1.0 - (reading.position - 1) / OPENING_MESSAGES),
-        "vague": sum(term in _VAGUE for term in terms) / max(len(terms), 1),
+        "vague": vague,
         "hanging": min(2.0, len(_HANGING.findall(_HELD.sub("", text)))),
         "impersonal": float(is_impersonal),
         "opinion": float(_OPINION.search(text) is not None),
         "intention": float(_INTENTION.search(text) is not None),
         "courtesy": float(_COURTESY.search(text) is not None),
         "short": float(len(terms) < SHORT_WORDS and not (reading.is_slotted or _LIFE.search(text))),
+        "restated": float(reading.is_restated),
     }
 
 
 def salience(reading: Reading) -> float:
     """The score: the features times their weights, summed."""
-    return sum(WEIGHTS[name] * value for name, value in features(reading).items())
+    return sum(weights()[name] * value for name, value in features(reading).items())

@@ -9,61 +9,62 @@ from __future__ import annotations
 import re
 
 from mnemic.text.attributes import attributes
+from mnemic.text.late_pattern import LatePattern
 
 _WORD = r"[A-ZÀ-ÖØ-Þ][\w'’.-]*"
 _TITLE = rf"{_WORD}(?: {_WORD}){{0,3}}(?:, {_WORD}(?: {_WORD})?)?"
 _JOB = r"[a-z][\w&/’'-]*(?: (?!at\b|in\b|for\b|and\b|but\b|with\b|on\b|by\b|from\b|who\b|now\b)[\w&/’'-]+){0,3}"
 _NOW = r"(?:(?:just|now|recently|finally|currently|also|still) )*"
 _STATUS = "vegetarian|vegan|pescatarian|lactose intolerant|gluten[- ]free|keto|halal|kosher"
-_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
+_RULES: tuple[tuple[str, LatePattern], ...] = (
     (
         "home",
-        re.compile(
+        LatePattern(
             rf"\bI(?:['’]ve| have|['’]m| am)? {_NOW}(?:moved|relocated"
             rf"|moving) (?:from {_TITLE} )?to (?P<value>{_TITLE})"
         ),
     ),
-    ("home", re.compile(rf"\b(?:I|we) {_NOW}live in (?P<value>{_TITLE})")),
+    ("home", LatePattern(rf"\b(?:I|we) {_NOW}live in (?P<value>{_TITLE})")),
     (
         "job",
-        re.compile(
+        LatePattern(
             rf"\bI(?:['’]ve| have)? {_NOW}(?:(?:been |got |was )+(?:promoted to|hired as|appointed(?: as)?)"
             rf"|bec[ao]me(?= an? | the )"
             rf"|accepted a promotion to) (?:an? |the )?(?P<value>(?:{_TITLE}|{_JOB}))(?= (?:at|of|in|on|last"
             rf"|this)\b|$|[,.])"
         ),
     ),
-    ("job", re.compile(rf"\bI(?:['’]m| am) {_NOW}an? (?P<value>{_JOB}) (?:at|for) {_WORD}")),
+    ("job", LatePattern(rf"\bI(?:['’]m| am) {_NOW}an? (?P<value>{_JOB}) (?:at|for) {_WORD}")),
     (
         "employer",
-        re.compile(
+        LatePattern(
             rf"\bI(?:['’]ve| have)? {_NOW}(?:started (?:working )?at|joined|work(?:ing)? (?:at"
             rf"|for)) (?P<value>{_TITLE})$"
         ),
     ),
-    ("age", re.compile(r"\bI(?:['’]m| am| (?:just )?turned) (?P<value>\d{1,2})(?: years old)?(?=$|[,.]| and\b)")),
+    ("age", LatePattern(r"\bI(?:['’]m| am| (?:just )?turned) (?P<value>\d{1,2})(?: years old)?(?=$|[,.]| and\b)")),
     (
         "diet",
-        re.compile(rf"\bI(?:['’]m| am|['’]ve (?:become|gone)| (?:became|went)) {_NOW}(?:an? )?(?P<value>{_STATUS})\b"),
+        LatePattern(rf"\bI(?:['’]m| am|['’]ve (?:become|gone)| (?:became|went)) {_NOW}(?:an? )?(?P<value>{_STATUS})\b"),
     ),
     (
         "relationship",
-        re.compile(r"\bI(?:['’]m| am| got) (?:now )?(?P<value>married|divorced|engaged|widowed|single)\b"),
+        LatePattern(r"\bI(?:['’]m| am| got) (?:now )?(?P<value>married|divorced|engaged|widowed|single)\b"),
     ),
     (
         "home",
-        re.compile(
+        LatePattern(
             r"我(?:们)?(?:刚|最近|已经|昨天|上周|上个月|去年)*搬(?:到|去)了?(?P<value>[\u4e00-\u9fff]{2,6}?)(?:了|住|$|[，,。])"
         ),
     ),
-    ("age", re.compile(r"我(?:今年|已经)?(?P<value>\d{1,2})岁")),
-    ("relationship", re.compile(r"我(?:已经|刚)?(?P<value>结婚|离婚|订婚|单身)了?$")),
-    ("diet", re.compile(r"我(?:是|现在是)(?P<value>素食者|素食主义者)|我(?:现在)?(?P<other>吃素)")),
+    ("age", LatePattern(r"我(?:今年|已经)?(?P<value>\d{1,2})岁")),
+    ("relationship", LatePattern(r"我(?:已经|刚)?(?P<value>结婚|离婚|订婚|单身)了?$")),
+    ("diet", LatePattern(r"我(?:是|现在是)(?P<value>素食者|素食主义者)|我(?:现在)?(?P<other>吃素)")),
 )
-_FAVOURITE = re.compile(
+_FAVOURITE = LatePattern(
     r"\b[Mm]y favou?rite (?P<thing>[a-z]+(?: [a-z]+)?) (?:is|are) (?:now )?(?P<value>[^,.;]{2,60})$"
 )
-_ZH_FAVOURITE = re.compile(r"我最喜欢的(?P<thing>[\u4e00-\u9fff]{1,6}?)(?:现在)?是(?P<value>[^，。；]{1,20})$")
+_ZH_FAVOURITE = LatePattern(r"我最喜欢的(?P<thing>[\u4e00-\u9fff]{1,6}?)(?:现在)?是(?P<value>[^，。；]{1,20})$")
 
 
 def slot_of(statement: str) -> tuple[str, str]:
@@ -79,7 +80,7 @@ def slot_of(statement: str) -> tuple[str, str]:
     return "", ""
 
 
-_DOUBT = re.compile(
+_DOUBT = LatePattern(
     r"\b(?:not|never|used to|almost|want|plan|hope|when|before|until|back in|ago)\b|n['’]t\b"
     r"|\bi was\b(?! (?:promoted|hired|appointed))"
     r"|没|不|想|打算|以前|曾经|小时候",

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from mnemic.text.asking import Asking, Date
 from mnemic.text.facts import verbs
+from mnemic.text.late_pattern import LatePattern
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NUMBERS = {
@@ -209,17 +210,17 @@ def _name(name: str) -> str:
 
 _Read = Callable[[re.Match[str], datetime], When | None]
 _EN_UNIT = r"(?P<unit>day|week|month|year)"
-_RULES: tuple[tuple[re.Pattern[str], _Read], ...] = (
-    (re.compile("|".join(_name(name) for name in sorted(_DAYS, key=len, reverse=True))), _day),
-    (re.compile(rf"\b{_N} {_EN_UNIT}s? (?:ago|back|earlier)\b"), _ago),
-    (re.compile(rf"\b(?:in|within) {_N} {_EN_UNIT}s?\b(?! (?:of|old))"), _ahead),
-    (re.compile(rf"\b(?:(?P<step>last|past|this|next|coming) |on )(?P<day>{'|'.join(_WEEKDAYS)})\b"), _weekday),
-    (re.compile(rf"\b(?P<step>last|past|previous|this|next) {_EN_UNIT}\b"), _near),
-    (re.compile(r"(?P<step>上|这|本|下)(?:个)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"), _chinese_weekday),
-    (re.compile(rf"{_ZH_N}个?(?P<unit>天|周|星期|礼拜|月|年)(?:之)?前"), _ago),
-    (re.compile(rf"{_ZH_N}个?(?P<unit>天|周|星期|礼拜|月|年)(?:之)?后"), _ahead),
-    (re.compile(r"(?P<step>上|这|本|下)个?(?P<unit>周|星期|礼拜|月)"), _near),
-    (re.compile("|".join(_YEARS)), _year),
-    (re.compile(r"\b(?:in|since|back in|during|of|from)\s(?P<year>(?:19|20)\d\d)\b"), _in_year),
-    (re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)\s?年(?!\s?\d{1,2}\s?月)"), _in_year),
+_RULES: tuple[tuple[LatePattern, _Read], ...] = (
+    (LatePattern("|".join(_name(name) for name in sorted(_DAYS, key=len, reverse=True))), _day),
+    (LatePattern(rf"\b{_N} {_EN_UNIT}s? (?:ago|back|earlier)\b"), _ago),
+    (LatePattern(rf"\b(?:in|within) {_N} {_EN_UNIT}s?\b(?! (?:of|old))"), _ahead),
+    (LatePattern(rf"\b(?:(?P<step>last|past|this|next|coming) |on )(?P<day>{'|'.join(_WEEKDAYS)})\b"), _weekday),
+    (LatePattern(rf"\b(?P<step>last|past|previous|this|next) {_EN_UNIT}\b"), _near),
+    (LatePattern(r"(?P<step>上|这|本|下)(?:个)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"), _chinese_weekday),
+    (LatePattern(rf"{_ZH_N}个?(?P<unit>天|周|星期|礼拜|月|年)(?:之)?前"), _ago),
+    (LatePattern(rf"{_ZH_N}个?(?P<unit>天|周|星期|礼拜|月|年)(?:之)?后"), _ahead),
+    (LatePattern(r"(?P<step>上|这|本|下)个?(?P<unit>周|星期|礼拜|月)"), _near),
+    (LatePattern("|".join(_YEARS)), _year),
+    (LatePattern(r"\b(?:in|since|back in|during|of|from)\s(?P<year>(?:19|20)\d\d)\b"), _in_year),
+    (LatePattern(r"(?<!\d)(?P<year>(?:19|20)\d\d)\s?年(?!\s?\d{1,2}\s?月)"), _in_year),
 )  # fmt: skip
