@@ -39,6 +39,7 @@ COMMANDS = {
     "feedback": ["memory", "feedback"],
     "why_not": ["memory", "why-not"],
     "clear": ["memory", "clear", "--yes"],
+    "erase": ["erase", "--yes"],
     "import_": ["import"],
     "profile.set": ["profile", "set"],
     "profile.all": ["profile", "show"],

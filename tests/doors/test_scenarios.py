@@ -10,6 +10,8 @@ import pytest
 
 from tests.doors.curate_scenarios import CURATION
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
+from tests.doors.erase_scenarios import ERASURE
+from tests.doors.http_doors import AsyncRemoteDoor, RemoteDoor, RestDoor
 from tests.doors.life_scenarios import LIFE_SCENARIOS
 from tests.doors.scenarios import SCENARIOS, Scenario, Step, at, resolved
 from tests.doors.session_scenarios import SESSION_SCENARIOS
@@ -19,9 +21,12 @@ DOORS: dict[str, Callable[[Path], Door]] = {
     "library-sqlite": lambda folder: LibraryDoor(str(folder / "memory.db")),
     "async": lambda folder: AsyncDoor(str(folder / "memory.db")),
     "command-line": lambda folder: CommandLineDoor(str(folder / "memory.db")),
+    "rest": lambda folder: RestDoor(str(folder / "memory.db")),
+    "remote": lambda folder: RemoteDoor(str(folder / "memory.db")),
+    "remote-async": lambda folder: AsyncRemoteDoor(str(folder / "memory.db")),
 }
 
-ALL_SCENARIOS = (*SCENARIOS, *LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS)
+ALL_SCENARIOS = (*SCENARIOS, *LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *ERASURE)
 
 
 @pytest.fixture(params=DOORS)

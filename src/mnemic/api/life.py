@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 
 from mnemic.engine.curate import CurateReport, curate
 from mnemic.engine.decay import DecayReport, decay
 from mnemic.engine.end import EndReport, end
+from mnemic.engine.erase import erase, receipts
 from mnemic.engine.evict import EvictReport, evict
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.extract import ExtractReport, extract
@@ -17,6 +18,7 @@ from mnemic.engine.reflect import ReflectReport, reflect
 from mnemic.engine.summarise import SummariseReport, summarise
 from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
+from mnemic.model.history import Receipt
 from mnemic.model.item import Message
 from mnemic.model.scope import Level, Scope
 
@@ -93,6 +95,21 @@ class LifeVerbs:
         brings back what was archived.
         """
         return evict(self._parts, scope, _checked(levels), actor=self._actor, is_dry_run=is_dry_run)
+
+    def erase(self, scope: Scope, *, level: Level | str | None = None, is_dry_run: bool = False) -> Receipt:
+        """Erase for good all that belongs to the scope's session, user, agent or org, and what was derived from it.
+
+        `level` says which; unless told, the narrowest one of user, agent and session that `Scope.default_level` names,
+        and the org only when said. Messages, memories, documents, vectors, profile, jobs and history go, indexes too.
+        The receipt, which is kept, holds counts and keyed hashes; its `notes` say what the technology cannot make sure
+        of. Of a dry run it is the plan.
+        """
+        chosen = scope.default_level if level is None else check_choice(Level, level, "level")
+        return erase(self._parts, scope, chosen, is_dry_run=is_dry_run)
+
+    def receipts(self, scope: Scope) -> Sequence[Receipt]:
+        """The receipts of all erasures in the scope's org, oldest first; they hold no names and no text."""
+        return receipts(self._parts, scope)
 
 
 def _checked(levels: Iterable[Level | str]) -> tuple[Level, ...]:

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from mnemic.cli import (
+    ask,
     capture,
+    chat,
     configure,
     context,
     documents,
@@ -86,6 +88,8 @@ def application() -> typer.Typer:
         serve,
         configure,
         tour,
+        chat,
+        ask,
     ):
         part.register(app)
     _group(app, "memory", "List, add, show, change, judge and delete memories.", memory.register, edit.register)

@@ -48,6 +48,17 @@ def catch_up(parts: Parts, partitions: Sequence[Partition]) -> dict[Partition, i
     return versions
 
 
+def forget(parts: Parts, partition: Partition) -> None:
+    """Let the index go of a partition that is no more: both sides, and what it keeps of them on disk."""
+    with parts.catching_up.of(partition):
+        _forget(parts, partition)
+
+
+def _forget(parts: Parts, partition: Partition) -> None:
+    for side in (partition, _shelf(partition)):
+        parts.index.drop(side)
+
+
 def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int) -> None:
     """Bring both sides of a partition to `version`. The rows are read once, unless one side alone was forgotten.
 
@@ -55,6 +66,9 @@ def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int
     """
     index, shelf, holds = parts.index, _shelf(partition), parts.shelves.holds(partition)
     since = index.version(partition)
+    if since > 0 and version == 0:  # erased by another process
+        _forget(parts, partition)
+        return
     beside = index.version(shelf) if holds or holds is None else since
     if since == beside:
         if since < version:

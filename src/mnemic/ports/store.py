@@ -349,7 +349,7 @@ class Store(Protocol):
 
     def scrub(self) -> tuple[str, ...]:
         """Remove from the files what was deleted from the rows, as far as the technology can; what it cannot, in words
-        for a person. Waits for nobody: what a reader holds for now is among these.
+        for a person: what a reader still holds after the usual wait is among these.
         """
         ...
 

@@ -66,6 +66,9 @@ class MemoryStore:
         message = "rows are kept in this process and are gone with it"
         return [Finding("store", Condition.DEGRADED, message, "open a path to keep them")]
 
+    def scrub(self) -> tuple[str, ...]:
+        return ()
+
     def close(self) -> None:
         self._is_closed = True
 

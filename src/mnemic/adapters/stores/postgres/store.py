@@ -117,6 +117,9 @@ class PostgresStore:
         message = f"{self.place} answers: PostgreSQL {server}, pgvector {extension}"
         return [Finding("store", Condition.OK, message)]
 
+    def scrub(self) -> tuple[str, ...]:
+        return (f"{self.place} holds deleted rows in its files until it vacuums them, and in its backups for longer",)
+
     def close(self) -> None:
         self._connections.close()
 

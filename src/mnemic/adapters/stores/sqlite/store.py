@@ -94,6 +94,20 @@ class SqliteStore:
             return [Finding("store", Condition.BROKEN, str(error), f"check {self.path} and its folder")]
         return [_integrity(answers, self.path), _room(free, self.path)]
 
+    def scrub(self) -> tuple[str, ...]:
+        """Deleted rows are overwritten where they stood; this empties the write-ahead file, which holds them too."""
+        connection = self._borrow()
+        try:
+            with translated_errors("emptying the write-ahead file"):
+                is_busy = connection.execute(statements("connection")["truncate_write_ahead"]).fetchone()[0]
+        except UnavailableError:
+            is_busy = True
+        finally:
+            self._give_back(connection)
+        if not is_busy:
+            return ()
+        return (f"{self.path}-wal is in use and holds what was deleted until its readers are done and it is closed",)
+
     def close(self) -> None:
         with self._guard:
             self._is_closed = True

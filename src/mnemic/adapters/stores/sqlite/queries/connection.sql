@@ -24,3 +24,5 @@ PRAGMA user_version = {version};
 PRAGMA application_id = {application_id};
 -- name: check
 PRAGMA quick_check(3);
+-- name: truncate_write_ahead
+PRAGMA wal_checkpoint(TRUNCATE);
