@@ -39,6 +39,11 @@ class AsyncAssistantVerbs:
         return await self._run(self._mnemic.ask, scope, question, **fields)
 
     @property
+    def model(self) -> str | None:
+        """As `Mnemic.model`."""
+        return self._mnemic.model
+
+    @property
     def tools(self) -> AsyncToolVerbs:
         """As `Mnemic.tools`."""
         return AsyncToolVerbs(self._mnemic.tools, self._run)

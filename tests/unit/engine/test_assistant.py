@@ -207,7 +207,7 @@ class TestTools:
         assert mnemic.chat(ANNA, "My stars?").steps[0].outcome.text == "Leo: rain"
         assert mnemic.tools.call(ANNA, "horoscope", {"sign": "Leo"}).text == "Leo: rain"
         with pytest.raises(ConfigError, match="two tools named clock"):
-            mnemic.tools.add(tool(name="clock")(horoscope))
+            mnemic.tools.add(tool(name="clock")(tells_nothing))
 
     def test_a_model_that_takes_no_tools_answers_without_them(self, parts: Parts):
         def simple(prompt: Prompt) -> Script:
@@ -327,6 +327,11 @@ def test_a_question_is_answered_from_memory_with_citations_and_nothing_is_captur
     assert "cite what it rests on by its number" in llm.prompts[0].messages[0].content
     assert llm.prompts[0].tools == ()
     assert spoken(mnemic, ANNA) == []
+
+
+def tells_nothing() -> str:
+    """Tells nothing."""
+    return ""
 
 
 class AwayStore:

@@ -1,0 +1,242 @@
+"""`mnemic chat`: talk with an assistant that remembers, in the terminal."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import sys
+import uuid
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemic.cli.chat_commands import Commands
+from mnemic.cli.failures import error_kind, report
+from mnemic.cli.options import command
+from mnemic.cli.output import is_terminal, note, one_line, printable, write
+from mnemic.cli.recall import show_recall
+from mnemic.cli.scope_options import ScopeOptions
+from mnemic.errors import MnemicError
+from mnemic.model.assistant import Called, ChatEvent, Recalled, Replied, Reply, Said
+from mnemic.model.item import Message
+from mnemic.model.llm import Finish
+from mnemic.model.recall import Hit
+from mnemic.model.scope import Scope
+from mnemic.wire import to_wire
+
+if TYPE_CHECKING:
+    from mnemic.api import ChatFields, Mnemic
+
+NO_MODEL = """No language model is configured, so nobody answers: what you type is looked up in memory instead. To talk
+with one, set it in the environment (or llm.name in the file that `mnemic init` writes), for example:
+  MNEMIC_LLM=ollama:qwen3:4b mnemic chat     a server of Ollama on this machine
+  MNEMIC_LLM=llama-cpp mnemic chat           a small model in this process (pip install 'mnemic[llama-cpp]')"""
+SHOWN = 3
+"""What was recalled is told in so many lines; /why tells all of it."""
+
+WORKER_POLL_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """How to talk."""
+
+    system: Annotated[str | None, typer.Option(help="Your own system prompt.")] = None
+    tools: Annotated[
+        list[str] | None, typer.Option("--tool", help="A tool that may be called; may be repeated; all unless said.")
+    ] = None
+    no_tools: Annotated[bool, typer.Option("--no-tools", help="Call no tools.")] = False
+    works: Annotated[bool, typer.Option("--worker/--no-worker", help="Extract facts and do other jobs meanwhile.")] = (
+        True
+    )
+
+    def fields(self) -> ChatFields:
+        """The arguments of `Mnemic.chat`."""
+        fields: ChatFields = {"tools": False if self.no_tools else (self.tools or True)}
+        if self.system is not None:
+            fields["system"] = self.system
+        return fields
+
+
+def talk(asking: ScopeOptions, wanted: ChatOptions) -> None:
+    """Talk with an assistant that remembers. Each line you type is answered; /help lists what else there is. Without
+    --user you are who is logged in; --session goes on with an earlier conversation. With --json, and where the input is
+    no terminal, each line of it is one message.
+    """
+    scope = asking.scope
+    scope = replace(scope, user=scope.user or own_name(), session=scope.session or str(uuid.uuid4()))
+    with asking.open() as mnemic, _working(mnemic, is_on=wanted.works):
+        chat = Chat(mnemic, scope, wanted.fields(), is_json=asking.as_json)
+        chat.greet()
+        for line in lines(is_quiet=asking.as_json):
+            if not chat.hear(line):
+                break
+        if asking.session is None:
+            with suppress(MnemicError):  # what was said is kept; a worker ends the session when it has been idle
+                mnemic.end(scope)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    examples = """
+        mnemic chat
+        MNEMIC_LLM=ollama:qwen3:4b mnemic chat --user ana
+        mnemic chat --user ana --session s1 --tool calculator --tool clock
+        echo "what did I say about Lisbon?" | mnemic chat --user ana --json
+    """
+    command(app, "chat", examples=examples)(talk)
+
+
+def own_name() -> str:
+    """Who is logged in on this machine."""
+    try:
+        return getpass.getuser().strip() or "me"
+    except (OSError, KeyError):
+        return "me"
+
+
+def lines(*, is_quiet: bool) -> Iterator[str]:
+    """What is typed, line by line, until the end of the input. Ctrl-C leaves a line unsaid."""
+    is_asked = sys.stdin.isatty() and is_terminal() and not is_quiet
+    if is_asked:
+        with suppress(ImportError):
+            import_module("readline")  # gives input() a line editor and a history
+    while True:
+        try:
+            line = input("you> " if is_asked else "")
+        except EOFError:
+            if is_asked:
+                write("")
+            return
+        except UnicodeDecodeError:
+            note("that was not UTF-8, and is left out")
+            continue
+        except KeyboardInterrupt:
+            if not is_asked:
+                raise
+            write("")
+            note("nothing was sent; Ctrl-D or /quit ends the chat")
+            continue
+        if line.strip():
+            yield line.encode(errors="replace").decode().strip()
+
+
+class Chat:
+    """One conversation: what is typed is a command or said to the assistant."""
+
+    def __init__(self, mnemic: Mnemic, scope: Scope, fields: ChatFields, *, is_json: bool) -> None:
+        self._mnemic, self._scope, self._fields, self._is_json = mnemic, scope, fields, is_json
+        self._commands = Commands(mnemic, scope)
+
+    def greet(self) -> None:
+        """Say who talks with whom, or how to get somebody to talk with."""
+        if self._is_json:
+            return
+        if self._mnemic.model is None:
+            note(NO_MODEL)
+        else:
+            note(f"{one_line(self._mnemic.model)} answers {one_line(self._scope.user or '')}.")
+        note("/help lists the commands, /quit or Ctrl-D ends the chat.")
+
+    def hear(self, line: str) -> bool:
+        """Answer one line; False when the chat is over. What goes wrong is told, and the chat goes on."""
+        try:
+            if line.startswith("/"):
+                return self._commands.run(line)
+            if self._mnemic.model is None:
+                self._look_up(line)
+            elif self._is_json:
+                write(json.dumps(to_wire(self._mnemic.chat(self._scope, line, **self._fields))))
+            else:
+                self._answer(line)
+        except MnemicError as error:
+            report(error_kind(type(error)), str(error), is_json=self._is_json)
+        return True
+
+    def _look_up(self, line: str) -> None:
+        found = self._mnemic.recall(self._scope, line)
+        self._commands.note_recall(line, found)
+        if self._is_json:
+            write(json.dumps(to_wire(found)))
+        else:
+            show_recall(found, is_explained=False)
+
+    def _answer(self, line: str) -> None:
+        """Stream the answer; Ctrl-C stops it, and what was written until then is kept."""
+        with closing(self._mnemic.chat_stream(self._scope, line, **self._fields)) as events:
+            try:
+                for event in events:
+                    self._show(line, event)
+            except KeyboardInterrupt:
+                write("")
+                note("stopped; what was said until here is kept")
+
+    def _show(self, line: str, event: ChatEvent) -> None:
+        match event:
+            case Recalled(shown):
+                self._commands.note_context(line, shown)
+                _tell_recalled(shown.recall.hits)
+            case Said(text):
+                _put(text)
+            case Called(step):
+                outcome = step.outcome
+                write("")
+                told = f"{outcome.call.name}({one_line(outcome.call.arguments)})"
+                _dim(f"  → {told}: {_short(outcome.text)}")
+            case Replied(reply):
+                write("")
+                self._commands.note_reply(reply)
+                _tell_missing(reply)
+
+
+def _tell_recalled(hits: tuple[Hit, ...]) -> None:
+    if not hits:
+        return
+    kind = "as background" if hits[0].is_fallback else "for this"
+    _dim(f"  recalled {len(hits)} {kind}; /why tells why")
+    for hit in hits[:SHOWN]:
+        said = f"{hit.item.author}: " if isinstance(hit.item, Message) else ""
+        _dim(f"  · {_short(said + hit.item.text)}")
+
+
+def _tell_missing(reply: Reply) -> None:
+    for missing in reply.degraded:
+        note(f"missing: {missing}")
+    if reply.finish is Finish.LENGTH:
+        note("the answer is cut: it reached assistant.max-tokens")
+
+
+def _put(text: str) -> None:
+    """A piece of the answer, without a line end, and unable to steer the terminal."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    sys.stdout.write(printable(text).encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
+
+
+def _dim(text: str) -> None:
+    """A remark beside the answer: dim on a terminal, on the standard error, so that the answer itself stays clean."""
+    note(f"\x1b[2m{text}\x1b[0m" if sys.stderr.isatty() else text)
+
+
+def _short(text: str, room: int = 100) -> str:
+    line = one_line(text)
+    return line if len(line) <= room else f"{line[: room - 1]}…"
+
+
+@contextmanager
+def _working(mnemic: Mnemic, *, is_on: bool) -> Generator[None]:
+    """Jobs are done meanwhile by a worker, which ends after the job it is doing."""
+    if not is_on:
+        yield
+        return
+    worker = mnemic.worker(poll_s=WORKER_POLL_S)
+    worker.start()
+    try:
+        yield
+    finally:
+        worker.stop()
+        worker.join()
