@@ -52,7 +52,10 @@ def ingest_path(path: str | os.PathLike[str], config: ChunkConfig | None = None)
     from mnemic.adapters.readers.sandbox import SandboxReader
 
     limits, files, skipped = ReadLimits(), LocalFiles(), list[LeftOut]()
-    place = files.find(os.fspath(path))
+    told: object = os.fspath(path)
+    if isinstance(told, bytes):
+        raise InvalidInputError("a path is a text; decode it with os.fsdecode")
+    place = files.find(str(told))
     chunks: list[Chunk] = []
     with closing(SandboxReader()) as reader:
         for entry in files.walk(place, limits.max_bytes):

@@ -98,6 +98,8 @@ class TestFile:
     def test_what_is_not_there_or_holds_secrets_is_refused(self, tmp_path: Path):
         with pytest.raises(InvalidInputError, match="gone"):
             ingest_path(tmp_path / "gone.md")
+        with pytest.raises(InvalidInputError, match=r"os\.fsdecode"):
+            ingest_path(bytes(tmp_path))  # pyright: ignore[reportArgumentType]
         put(tmp_path, _DOT_env="TOKEN=1")
         with pytest.raises(InvalidInputError, match="secrets"):
             ingest_path(tmp_path / ".env")
