@@ -1,7 +1,8 @@
 """Writes everything a scope owns as JSON lines, without loss; `import_` reads it back.
 
 The first line is a header. Then, one record a line: the profile, messages in order of their ids, how far each of their
-conversations was worked on (so that no summary is made twice), memories oldest first, each followed by its history.
+conversations was worked on (so that no summary is made twice), memories oldest first, and documents by source, with
+text and passages; each memory and document is followed by its history.
 Vectors are not written: they are made again from the text. Erased rows are not written.
 """
 
@@ -13,6 +14,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
+from mnemic.engine.export_documents import document_record, whole_documents
 from mnemic.engine.fields import to_json
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
@@ -49,6 +51,10 @@ def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -
         yield _line("conversation", {**_place(partition), "session": session, "cursors": cursors})
     for memory, history in _memories(parts, visible):
         yield _line("memory", {**_place(memory.partition), **_values(memory)})
+        for entry in history:
+            yield _line("history", {**_place(entry.partition), **_values(entry)})
+    for whole, history in whole_documents(parts, visible):
+        yield _line("document", {**_place(whole.document.partition), **document_record(whole)})
         for entry in history:
             yield _line("history", {**_place(entry.partition), **_values(entry)})
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from types import UnionType
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
+from mnemic.engine.export_documents import DocumentReader, WholeDocument
 from mnemic.engine.fields import from_json, held_key
 from mnemic.engine.inputs import check_categories, check_fraction, check_id, check_line, check_metadata, check_text
 from mnemic.engine.parts import Parts
@@ -62,6 +63,16 @@ class RecordReader:
             noun = kind(partition=self._partition(record, kind), **values)
             _check_types(noun)
             return self._checked(self._clean(noun))
+        except KeyError as error:
+            raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
+        except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
+            raise InvalidInputError(f"not usable: {error}") from error
+
+    def document(self, record: Record) -> WholeDocument:
+        """The document of a record. Raises `InvalidInputError`, saying why it is not usable."""
+        try:
+            check_unicode(json.dumps(record, ensure_ascii=False), "it")
+            return DocumentReader(self._parts, self._scope).read(record, self._partition(record, Memory))
         except KeyError as error:
             raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:

@@ -11,11 +11,13 @@ from typing import Any, cast
 from mnemic.engine.capture import indexed_text as message_text
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.export import FORMAT, VERSION
+from mnemic.engine.export_documents import WholeDocument
 from mnemic.engine.export_records import Cursors, Record, RecordReader
 from mnemic.engine.fields import indexed_text as memory_text
 from mnemic.engine.import_logs import ImportReport, Progress
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
+from mnemic.engine.restore_documents import restore_document
 from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Memory, Message, Remembered, State
@@ -46,7 +48,8 @@ def restore_export(
             report.problems.append(f"line {number}: {record}")
             continue
         batch.append((number, record))
-        if len(batch) > BATCH and record["type"] != "history":  # the history of an item goes with it
+        is_full = len(batch) > (1 if record["type"] == "document" else BATCH)  # a document may be a book
+        if is_full and record["type"] != "history":  # the history of an item goes with it
             restoring.take(batch[:-1])
             batch = batch[-1:]
             _tell(progress, number - 1)
@@ -118,10 +121,14 @@ class _Restoring:
         """Write some records down. History goes with the item that it is of."""
         batch, history = _Batch(), defaultdict[str, list[HistoryEntry]](list)
         talks: list[Cursors] = []
+        documents: list[tuple[int, WholeDocument]] = []
         for number, record in numbered:
             try:
                 if record["type"] == "conversation":
                     talks.append(self._reader.cursors(record))
+                    continue
+                if record["type"] == "document":
+                    documents.append((number, self._reader.document(record)))
                     continue
                 noun = self._reader.noun(record)
             except InvalidInputError as error:
@@ -135,6 +142,9 @@ class _Restoring:
             else:
                 batch.items.append((number, noun))
                 self._ids.add(noun.id)
+        for numbered_document in documents:
+            of_it = history.get(numbered_document[1].document.id, ())
+            restore_document(self._parts, self._scope, self._report, numbered_document, of_it)
         new = self._new(batch)
         if self._report.is_dry_run:
             self._count(new)
