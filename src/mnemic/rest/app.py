@@ -16,7 +16,7 @@ from starlette.routing import Mount
 from mnemic import __version__
 from mnemic.api import Mnemic
 from mnemic.errors import MnemicError
-from mnemic.rest import keys, life, memories, messages, profile, transfer, upkeep
+from mnemic.rest import documents, keys, life, memories, messages, profile, transfer, upkeep
 from mnemic.rest.asking import PREFIX
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate, caller_of
@@ -59,7 +59,8 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
     )
     for part in (memories, messages, profile, life, upkeep, keys):
         app.include_router(part.routes(mnemic))
-    app.include_router(transfer.routes(mnemic, gate.limits.file_bytes))
+    for part in (documents, transfer):
+        app.include_router(part.routes(mnemic, gate.limits.file_bytes))
     app.middleware("http")(_audited(gate))
     return app
 

@@ -11,6 +11,7 @@ from fastapi import Depends, Query, Request
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import ParamTypes
 
+from mnemic.api import Mnemic
 from mnemic.errors import InvalidInputError
 from mnemic.model.access import Right
 from mnemic.model.scope import MAX_ID_CHARS, Scope
@@ -27,6 +28,14 @@ class Asked:
 
     caller: Caller
     scope: Scope
+
+    def require_own(self, mnemic: Mnemic, *ids: str) -> None:
+        """Raises `ForbiddenError` when a bound caller would change an item that others share; see
+        `Caller.require_level`.
+        """
+        if self.caller.is_bound:
+            for each in ids:
+                self.caller.require_level(mnemic.get(self.scope, each).partition.level)
 
 
 async def _asked(

@@ -182,6 +182,12 @@ class Pin(Body):
     reason: Reason = ""
 
 
+class Judgement(Body):
+    """Why somebody trusts or rejects a memory."""
+
+    reason: Reason = ""
+
+
 class Verdict(Body):
     """What somebody thinks of a memory."""
 
@@ -226,6 +232,12 @@ class Upkeep(DryRun):
     """The levels it concerns; those that the scope names, without the org's, unless told."""
 
     levels: list[Level] = [Level.SESSION, Level.USER, Level.AGENT]
+
+
+class Erasure(DryRun):
+    """The level that is erased: of user, agent and session the first that the scope names, unless told."""
+
+    level: Level | None = None
 
 
 class Facts(Body):

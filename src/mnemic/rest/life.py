@@ -6,9 +6,11 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from mnemic.api import Mnemic
+from mnemic.model.access import Right
+from mnemic.model.scope import Level
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
-from mnemic.rest.asking import PREFIX, Writes
+from mnemic.rest.asking import PREFIX, Reads, Writes
 
 
 def routes(mnemic: Mnemic) -> APIRouter:
@@ -50,9 +52,27 @@ def _upkeep(router: APIRouter, mnemic: Mnemic) -> None:
     @router.post("/decay", operation_id="decay")
     def decay(asked: Writes, body: bodies.Upkeep) -> Response:
         """Note what the importance of memories has faded to since their last access."""
+        asked.caller.require_level(*body.levels)
         return answer(mnemic.decay(asked.scope, **body.given()))
 
     @router.post("/evict", operation_id="evict")
     def evict(asked: Writes, body: bodies.Upkeep) -> Response:
         """Archive what has faded and is old, or has expired; delete what has been archived for long."""
+        asked.caller.require_level(*body.levels)
         return answer(mnemic.evict(asked.scope, **body.given()))
+
+    @router.post("/erase", operation_id="erase")
+    def erase(asked: Writes, body: bodies.Erasure) -> Response:
+        """Erase for good all that belongs to the scope's session, user, agent or org, and what was derived from it. Of
+        a dry run the answer is the plan, else the receipt. The org's level needs the right admin.
+        """
+        level = body.level or asked.scope.default_level
+        asked.caller.require_level(level)
+        if level is Level.ORG:
+            asked.caller.require(Right.ADMIN)
+        return answer(mnemic.erase(asked.scope, **body.given()))
+
+    @router.get("/receipts", operation_id="receipts")
+    def receipts(asked: Reads) -> Response:
+        """The receipts of all erasures in the org, oldest first; they hold no names and no text."""
+        return answer(mnemic.receipts(asked.scope))

@@ -89,21 +89,25 @@ def _keeping(router: APIRouter, mnemic: Mnemic) -> None:
     @router.post("/memories", operation_id="remember", status_code=201)
     def remember(asked: Writes, body: bodies.NewMemory) -> Response:
         """Keep one thing; what already says the same in the same place is given back instead."""
+        asked.caller.require_level(body.level or asked.scope.default_level)
         return answer(mnemic.remember(asked.scope, **body.given()), 201)
 
     @router.post("/memories/batch", operation_id="remember_many", status_code=201)
     def remember_many(asked: Writes, body: bodies.NewMemories) -> Response:
         """Keep many things in one durable transaction."""
+        asked.caller.require_level(*(one.level for one in body.memories if not isinstance(one, str) and one.level))
         return answer(mnemic.remember_many(asked.scope, body.given()["memories"]), 201)
 
     @router.post("/memories/clear", operation_id="clear")
     def clear(asked: Writes, body: bodies.Clearing) -> Response:
         """Delete every memory (not the messages) of some levels of the scope."""
+        asked.caller.require_level(*body.levels)
         return answer(mnemic.clear(asked.scope, **body.given()))
 
     @router.delete("/memories/{id}", operation_id="delete")
     def delete(asked: Writes, id: Id, reason: WhyGiven = "") -> Response:
         """Remove the text, the vectors and the recorded history of one memory or message."""
+        asked.require_own(mnemic, id)
         return answer(mnemic.delete(asked.scope, id, reason=reason))
 
 
@@ -111,16 +115,19 @@ def _changing(router: APIRouter, mnemic: Mnemic) -> None:
     @router.patch("/memories/{id}", operation_id="update")
     def update(asked: Writes, id: Id, body: bodies.MemoryChanges) -> Response:
         """Correct a memory; before and after are in its history, and undo takes it back."""
+        asked.require_own(mnemic, id)
         return answer(mnemic.update(asked.scope, id, **body.given()))
 
     @router.post("/memories/{id}/undo", operation_id="undo")
     def undo(asked: Writes, id: Id) -> Response:
         """Take back the last change of a memory, a merge included; called again, the change before."""
+        asked.require_own(mnemic, id)
         return answer(mnemic.undo(asked.scope, id))
 
     @router.post("/memories/merge", operation_id="merge")
     def merge(asked: Writes, body: bodies.Merge) -> Response:
         """Make one of several memories: the first stays; the others are superseded by it."""
+        asked.require_own(mnemic, *body.ids)
         return answer(mnemic.merge(asked.scope, **body.given()))
 
 
@@ -128,12 +135,30 @@ def _judging(router: APIRouter, mnemic: Mnemic) -> None:
     @router.post("/memories/{id}/pin", operation_id="pin")
     def pin(asked: Writes, id: Id, body: bodies.Pin) -> Response:
         """Keep a memory from fading and eviction, or let it fade again."""
+        asked.require_own(mnemic, id)
         return answer(mnemic.pin(asked.scope, id, **body.given()))
 
     @router.post("/memories/{id}/feedback", operation_id="feedback")
     def feedback(asked: Writes, id: Id, body: bodies.Verdict) -> Response:
         """Judge a memory: "relevant" refreshes it, "outdated" ends its validity now."""
+        asked.require_own(mnemic, id)
         return answer(mnemic.feedback(asked.scope, id, **body.given()))
+
+
+    @router.post("/memories/{id}/trust", operation_id="trust")
+    def trust(asked: Writes, id: Id, body: bodies.Judgement) -> Response:
+        """Let a memory that waits for judgement be recalled."""
+        return answer(mnemic.trust(asked.scope, id, **body.given()))
+
+    @router.post("/memories/{id}/reject", operation_id="reject")
+    def reject(asked: Writes, id: Id, body: bodies.Judgement) -> Response:
+        """Archive a memory that waits for judgement; undo takes it back."""
+        return answer(mnemic.reject(asked.scope, id, **body.given()))
+
+    @router.get("/review", operation_id="review")
+    def review(asked: Reads, limit: Annotated[int, Query(ge=1, le=1000)] = 50, after: str | None = None) -> Response:
+        """The memories in quarantine and in dispute, the newest first, each with the reason."""
+        return answer(mnemic.review(asked.scope, limit=limit, after=after))
 
 
 def _filter(text: str | None) -> object:

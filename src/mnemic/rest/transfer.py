@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from mnemic.api import Mnemic
 from mnemic.engine.export import OWN_LEVELS
-from mnemic.errors import InvalidInputError
+from mnemic.errors import ForbiddenError, InvalidInputError
 from mnemic.model.scope import Level
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes
@@ -51,6 +51,8 @@ def routes(mnemic: Mnemic, file_bytes: int) -> APIRouter:
         """Take in an export of Mnemic, or a chat log of another program; repeating it changes nothing. With
         `Accept: application/x-ndjson` progress is told line by line, and the report ends it.
         """
+        if asked.caller.is_bound:
+            raise ForbiddenError("what is brought in may belong to others too; it needs a key that is not bound")
         text, scope = _text(content), asked.scope
         options: Any = asdict(wanted)
         if wants_events(request):

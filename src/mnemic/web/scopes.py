@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 
 from mnemic.errors import ForbiddenError, InvalidInputError
 from mnemic.model.access import ApiKey, Right
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Level, Scope
 
 DEFAULT_ORG = "default"
 HEADER_PREFIX = "mnemic-"
@@ -45,6 +45,11 @@ class Caller:
         """How the audit log names the caller."""
         return "local" if self.key is None else self.key.id
 
+    @property
+    def is_bound(self) -> bool:
+        """True when the caller may speak for one user or one agent alone."""
+        return self.key is not None and (self.key.user is not None or self.key.agent is not None)
+
     def require(self, right: Right) -> None:
         """Raises `ForbiddenError` when the caller lacks a right."""
         if self.key is not None and right not in self.key.rights:
@@ -57,6 +62,16 @@ class Caller:
         self.require(Right.ADMIN)
         if self.org != DEFAULT_ORG:
             raise ForbiddenError("this concerns the whole store: it needs an admin key of the org 'default'")
+
+    def require_level(self, *levels: Level | str) -> None:
+        """Raises `ForbiddenError` when a bound caller would change what others share: a key for one user changes that
+        user's and the session's level, one for an agent the agent's too.
+        """
+        if self.key is None or not self.is_bound:
+            return
+        shared = {Level.ORG} if self.key.user is None else {Level.ORG, Level.AGENT}
+        if shared & set(levels):
+            raise ForbiddenError("this belongs to others too; it needs a key that is not bound to a user or an agent")
 
     def scope(self, named: NamedScope) -> Scope:
         """The scope of a request that names these. Raises `ForbiddenError` for an org, user or agent that is not the

@@ -1,0 +1,180 @@
+"""One server, and how it is asked: the scope into the query, arguments to their places, the answer back to nouns."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
+from typing import Any, cast
+
+import httpx2
+
+from mnemic import __version__
+from mnemic.errors import BadReplyError, ConfigError, InvalidInputError
+from mnemic.model.scope import Scope
+from mnemic.remote.failures import loads, problem_error, raise_problem, transport_error
+from mnemic.remote.routes import ROUTES, Route
+from mnemic.wire import to_wire
+from mnemic.wire.reading import from_wire
+
+NDJSON = "application/x-ndjson"
+OWN_ORG = "default"
+Progress = Callable[[Mapping[str, Any]], None]
+
+
+class Connection:
+    """Asks one server; safe to use from several threads. Errors are those of `mnemic.errors`."""
+
+    def __init__(self, url: str, key: str | None, timeout_s: float) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError(f"{url!r} is no address of a server such as http://127.0.0.1:7700")
+        headers = {"User-Agent": f"mnemic/{__version__}"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        self.url = url.rstrip("/")
+        try:
+            self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout_s)
+        except (httpx2.InvalidURL, UnicodeEncodeError) as error:
+            raise ConfigError(f"{url!r} is no address of a server, or the key is none: {error}") from error
+
+    def ask(self, verb: str, answer: Any, scope: Scope | None, arguments: Mapping[str, Any]) -> Any:
+        """Call a verb; the answer as the type, or annotation, `answer`."""
+        return from_wire(answer, self.ask_wire(verb, scope, arguments))
+
+    def ask_wire(self, verb: str, scope: Scope | None, arguments: Mapping[str, Any]) -> Any:
+        """The same, as the answer is on the wire."""
+        route = ROUTES[verb]
+        path, query, body = route.divided(arguments)
+        named = {**_named(scope), **parameters(query)}
+        response = self._send(route, path, named, json_of(body) if route.has_body else None)
+        return loads(response.text)
+
+    def lines(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Iterator[str]:
+        """The lines of an answer that comes line by line; the first is asked for at once."""
+        path, query, _ = ROUTES[verb].divided(arguments)
+        request = self._client.build_request("GET", path, params={**_named(scope), **parameters(query)})
+        response = self._open(request)
+
+        def rest() -> Iterator[str]:
+            try:
+                yield from split(response.iter_bytes())
+            except httpx2.HTTPError as error:
+                raise transport_error(error, self.url) from error
+            finally:
+                response.close()
+
+        return rest()
+
+    def send_content(
+        self, verb: str, scope: Scope, arguments: Mapping[str, Any], content: Mapping[str, Any], tell: Progress | None
+    ) -> Any:
+        """Call a verb whose body is a file or a text: `content` holds arguments of the HTTP client. With `tell`, events
+        are told as they come; the answer is the report on the wire.
+        """
+        path, query, _ = ROUTES[verb].divided(arguments)
+        named = {**_named(scope), **parameters(query)}
+        accept = {"Accept": NDJSON if tell is not None else "application/json"}
+        headers = {**accept, **content.get("headers", {})}
+        rest = {name: value for name, value in content.items() if name != "headers"}
+        request = self._client.build_request("POST", path, params=named, headers=headers, **rest)
+        response = self._open(request)
+        try:
+            if tell is None:
+                return loads(response.read().decode())
+            return _report(split(response.iter_bytes()), tell)
+        except httpx2.HTTPError as error:
+            raise transport_error(error, self.url) from error
+        finally:
+            response.close()
+
+    def close(self) -> None:
+        """Let go of the connections; closing twice is harmless."""
+        self._client.close()
+
+    def _send(self, route: Route, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Response:
+        headers = {"Idempotency-Key": uuid.uuid4().hex} if route.method != "GET" else {}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            response = self._client.request(route.method, path, params=query, content=body, headers=headers)
+        except httpx2.HTTPError as error:
+            raise transport_error(error, self.url) from error
+        raise_problem(response)
+        return response
+
+    def _open(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer before its body was read."""
+        try:
+            response = self._client.send(request, stream=True)
+            if response.is_error:
+                response.read()
+        except httpx2.HTTPError as error:
+            raise transport_error(error, self.url) from error
+        raise_problem(response)
+        return response
+
+
+def split(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The lines of a text that comes in pieces. Line feeds alone end them: texts within may hold other separators."""
+    left = b""
+    for piece in pieces:
+        *whole, left = (left + piece).split(b"\n")
+        yield from (line.decode() for line in whole)
+    if left:
+        yield left.decode()
+
+
+def parameters(query: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as parameters of a query: lists are repeated, mappings are JSON, None is left out."""
+    found: dict[str, Any] = {}
+    for name, value in query.items():
+        wire = to_wire(value)
+        if isinstance(wire, Mapping):
+            found[name] = json.dumps(wire)
+        elif isinstance(wire, bool):
+            found[name] = "true" if wire else "false"
+        elif wire is not None:
+            found[name] = wire
+    return found
+
+
+def json_of(arguments: Mapping[str, Any]) -> bytes:
+    """Arguments as a JSON object. Raises `InvalidInputError` for what JSON cannot hold."""
+    try:
+        return json.dumps({name: _told(value) for name, value in arguments.items()}, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"an argument cannot be written as JSON: {error}") from error
+
+
+def _told(value: Any) -> Any:
+    """Drafts leave out what they do not say; other iterables become lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        fields: dict[str, Any] = to_wire(value)
+        fields = {name: each for name, each in fields.items() if each is not None and each != []}
+        if "role" in fields:
+            fields["content"] = fields.pop("text")
+        return fields
+    if isinstance(value, Mapping):
+        return {str(name): _told(each) for name, each in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [_told(each) for each in cast("Iterable[Any]", value)]
+    return to_wire(value)
+
+
+def _named(scope: Scope | None) -> dict[str, str]:
+    """The parts of a scope as parameters. The org is the key's, and is named only where it is not the default."""
+    if scope is None:
+        return {}
+    parts = {"user": scope.user, "agent": scope.agent, "session": scope.session}
+    org = {} if scope.org == OWN_ORG else {"org": scope.org}
+    return org | {name: value for name, value in parts.items() if value is not None}
+
+
+def _report(lines: Iterable[str], tell: Progress) -> Any:
+    for line in lines:
+        event = loads(line)
+        if event["event"] == "done":
+            return event["report"]
+        if event["event"] == "failed":
+            raise problem_error(event["problem"]["status"], event["problem"])
+        tell(event)
+    raise BadReplyError("the server ended the answer before the work was done")

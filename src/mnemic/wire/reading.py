@@ -1,0 +1,119 @@
+"""From the wire back to nouns: the inverse of `to_wire`, by the annotations of what is wanted.
+
+What the wire does not tell stays empty: the dedup key of a memory, the hash of a key. The owner of a session's
+partition is the session alone. Fields that are not known here are left out, so that an older client understands a
+newer server.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import date, datetime
+from enum import Enum
+from functools import cache
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+from mnemic.errors import BadReplyError
+from mnemic.model.scope import Level, Partition
+
+PLACE = ("org", "level", "owner")
+UNTOLD = {"dedup_key": "", "secret_hash": ""}
+
+
+def from_wire(kind: Any, value: Any) -> Any:
+    """What `kind` (a type, or an annotation of one) looked like before `to_wire`. Raises `BadReplyError`."""
+    try:
+        return _read(kind, value)
+    except (TypeError, ValueError, KeyError, LookupError) as error:
+        raise BadReplyError(f"an answer could not be read as {getattr(kind, '__name__', kind)}: {error}") from error
+
+
+@cache
+def hints_of(kind: type) -> dict[str, Any]:
+    """The annotations of a dataclass, resolved."""
+    return get_type_hints(kind)
+
+
+def wire_fields(kind: type) -> list[Field[Any]]:
+    """The fields of a dataclass that are on the wire under their own names."""
+    return [
+        field
+        for field in fields(cast("Any", kind))
+        if hints_of(kind)[field.name] is not Partition and field.name not in UNTOLD
+    ]
+
+
+def choice_of(kinds: Sequence[Any], value: Any) -> Any:
+    """Of the members of a union, the one that a value on the wire belongs to."""
+    if value is None:
+        return type(None)
+    nouns = [kind for kind in kinds if is_dataclass(kind)]
+    if nouns and isinstance(value, Mapping):
+        names = set(cast("Mapping[str, Any]", value))
+        return max(nouns, key=lambda kind: _likeness(cast("type", kind), names))
+    rest = [kind for kind in kinds if kind is not type(None)]
+    return next((kind for kind in rest if isinstance(kind, type) and type(value) is kind), rest[0])
+
+
+def _likeness(kind: type, names: set[str]) -> int:
+    own = {field.name for field in wire_fields(kind)}
+    return len(own & names) - len(own - names)
+
+
+def _read(kind: Any, value: Any) -> Any:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _read(choice_of(inner, value), value)
+    if origin is not None:
+        return _read_collection(origin, inner, value)
+    return _read_plain(cast("type[Any]", kind), value) if isinstance(kind, type) else value
+
+
+def _read_plain(kind: type[Any], value: Any) -> Any:
+    if kind is datetime:
+        return datetime.fromisoformat(value)
+    if kind is date:
+        return date.fromisoformat(value)
+    if issubclass(kind, Enum):
+        return kind(value)
+    return _noun(kind, value) if is_dataclass(kind) else value
+
+
+def _read_collection(origin: Any, inner: tuple[Any, ...], value: Any) -> Any:
+    if origin is Literal:
+        return value
+    if issubclass(origin, Mapping):
+        key, item = (*inner, int)[:2] if inner else (Any, Any)  # a Counter names its keys alone
+        return {_read(key, name): _read(item, each) for name, each in cast("Mapping[str, Any]", value).items()}
+    if issubclass(origin, tuple):
+        each = list(_members(inner, value))
+        return tuple(_read(kind, item) for kind, item in each)
+    if issubclass(origin, frozenset | set):
+        return frozenset(_read(inner[0], item) for item in value)
+    if issubclass(origin, Iterable):
+        return [_read(inner[0], item) for item in value]
+    return value
+
+
+def _members(inner: tuple[Any, ...], value: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    if len(inner) == 2 and inner[1] is Ellipsis:  # noqa: PLR2004 -- tuple[X, ...]
+        return ((inner[0], item) for item in value)
+    return zip(inner, value, strict=True)
+
+
+def _noun(kind: type, value: Mapping[str, Any]) -> Any:
+    given: dict[str, Any] = {}
+    for field in fields(cast("Any", kind)):
+        hint = hints_of(kind)[field.name]
+        if hint is Partition:
+            org, level, owner = (value[part] for part in PLACE)
+            given[field.name] = Partition(org, Level(level), owner)
+        elif field.name in UNTOLD:
+            given[field.name] = UNTOLD[field.name]
+        elif field.name in value:
+            given[field.name] = _read(hint, value[field.name])
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise KeyError(field.name)
+    return kind(**given)
