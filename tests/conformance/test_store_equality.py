@@ -48,6 +48,10 @@ def fill(mnemic: Mnemic) -> None:
     for number, text in enumerate(texts.texts(TEXTS // 3)):
         said = {"role": "user", "content": text, "observed_at": START + timedelta(minutes=number)}
         mnemic.capture(random.choice((ANNA, BERT)), messages=[said])
+    for number in range(6):
+        text = "\n\n".join(texts.texts(8))
+        scope = random.choice((ANNA, BERT))
+        mnemic.ingest(scope, text.encode(), name=f"{number}.txt", is_private=number == 5)
 
 
 def answers(mnemic: Mnemic) -> Iterator[Recall]:

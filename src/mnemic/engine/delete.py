@@ -37,7 +37,9 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
 
 
 def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:
-    """Erase every memory of the levels, private ones of other agents excepted, all or none of them."""
+    """Erase every memory of the levels, private ones of other agents excepted, all or none of them. Messages, documents
+    and the profile stay.
+    """
     now, reason = parts.clock.now(), redact(parts, reason).text
     counts = {"memories": 0, "history": 0}
     with parts.store.write() as work:
