@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mnemic.model.scope import Level, Scope
     from mnemic.model.settings import Settings
     from mnemic.model.tool import ToolContext
+    from mnemic.remote import connect
 
 __version__ = "0.1.0"
 __all__ = [
@@ -47,11 +48,13 @@ __all__ = [
     "ToolContext",
     "Trust",
     "Turn",
+    "connect",
     "tool",
 ]
 
 _HOMES = {
     "AsyncMnemic": "aio",
+    "connect": "remote",
     "Config": "config",
     "Context": "model.context",
     "Mnemic": "api",

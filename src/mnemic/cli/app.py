@@ -21,6 +21,7 @@ from mnemic.cli import (
     evaluate_answers,
     evaluate_extraction,
     ingest,
+    keys,
     life,
     memory,
     profile,
@@ -106,6 +107,7 @@ def application() -> typer.Typer:
         evaluate_answers.register,
     )
     return app
+    _group(app, "keys", "Keys for the doors over HTTP, and what was done with them.", keys.register)
 
 
 def _group(app: typer.Typer, name: str, told: str, *registers: Callable[[typer.Typer], None]) -> None:
