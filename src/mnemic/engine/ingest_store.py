@@ -103,10 +103,7 @@ class Storing:
         stored = [each.prepared for each in results if each.prepared is not None]
         self.chunks += sum(len(each.chunks) for each in stored)
         self.characters += sum(len(each.text) for each in stored)
-        reports = [self._told(each, document.id) for each, (document, _) in zip(results, filled, strict=True)]
-        for result in results:
-            self._sources.setdefault(result.sha256, result.task.source)
-        return reports
+        return [self._told(each, document.id) for each, (document, _) in zip(results, filled, strict=True)]
 
     def _put(
         self, work: UnitOfWork, result: Result, held: Document | None, now: datetime
@@ -149,13 +146,14 @@ class Storing:
         outcome = Outcome.FAILED if prepared is None else task.outcome
         self._parts.observer.count(f"mnemic.ingest.{outcome.value}")
         replaced = f"secrets were replaced: {', '.join(prepared.redacted)}" if prepared and prepared.redacted else ""
+        first = self._sources.setdefault(result.sha256, task.source) if prepared else task.source
         return FileReport(
             source=task.source,
             outcome=outcome,
             reason=result.failure or replaced,
             document_id=document_id,
             chunks=len(prepared.chunks) if prepared else 0,
-            same_as=self._sources.get(result.sha256) if prepared else None,
+            same_as=None if first == task.source else first,
         )
 
     def _new(self, task: Task, now: datetime) -> Document:

@@ -18,15 +18,16 @@ DORA = Scope(org="acme", user="dora", agent="jarvis", session="s1")
 
 
 def opened(store: Store | None = None, clock: Clock | None = None) -> Mnemic:
-    return Mnemic(
-        Parts(
-            store=store or MemoryStore(),
-            index=ScanIndex(),
-            embedder=WordEmbedder(),
-            clock=clock or Clock(),
-            observer=CounterObserver(),
-        ),
-        actor="tester",
+    return Mnemic(opened_parts(store, clock), actor="tester")
+
+
+def opened_parts(store: Store | None = None, clock: Clock | None = None) -> Parts:
+    return Parts(
+        store=store or MemoryStore(),
+        index=ScanIndex(),
+        embedder=WordEmbedder(),
+        clock=clock or Clock(),
+        observer=CounterObserver(),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mnemic.model.document_text import Heading
 from mnemic.text.chunk_drafts import ChunkDraft, Chunking, draft_chunks
 from mnemic.text.chunking import ChunkConfig
 
@@ -150,3 +151,23 @@ def test_headings_without_text_between_them_are_cut_like_text():
     assert sum(chunk.text.count("# Same") for chunk in chunks) == 20_000
     assert max(chunk.token_count for chunk in chunks) == 160
     assert {chunk.headings for chunk in chunks} == {("Same",)}
+
+
+def test_headings_that_the_format_tells_are_the_only_ones_and_part_sections():
+    text = "Terms\n\nThe first rule.\n\n# no heading here\n\nCosts\n\nIt costs nothing.\n"
+    headings = [Heading(0, 1, "Terms"), Heading(text.index("Costs"), 2, "Costs")]
+    chunks = draft_chunks(text, ChunkConfig(20, 0, 1), headings=headings)
+    assert [(chunk.headings, chunk.text) for chunk in chunks] == [
+        (("Terms",), "Terms\n\nThe first rule.\n\n# no heading here"),
+        (("Terms", "Costs"), "Costs\n\nIt costs nothing."),
+    ]
+
+
+def test_a_heading_whose_words_are_not_in_the_text_holds_from_its_place_on():
+    text = "Some words before.\n\nA line that goes on\nover the border.\nAfter it.\n"
+    headings = [Heading(text.index("over"), 1, "Chapter Two"), Heading(text.index("over"), 2, "Its Part")]
+    chunks = draft_chunks(text, ChunkConfig(20, 0, 1), headings=headings)
+    assert [(chunk.headings, chunk.text) for chunk in chunks] == [
+        ((), "Some words before.\n\nA line that goes on"),
+        (("Chapter Two", "Its Part"), "over the border.\nAfter it."),
+    ]

@@ -81,7 +81,7 @@ class Walk:
             is_folder = stat.S_ISDIR(os.stat(target).st_mode)
         except OSError as error:
             return LeftOut(source, f"it is a link to nothing that can be read: {told(error)}")
-        if not target.startswith(self._root.rstrip(os.sep) + os.sep):
+        if not f"{target}{os.sep}".startswith(self._root.rstrip(os.sep) + os.sep):
             return LeftOut(source, "it is a link to something outside of the folder")
         if is_folder:
             return LeftOut(source, "it is a link to a folder", is_folder=True)

@@ -84,6 +84,8 @@ class SandboxReader:
     def _read(self, data: bytes, name: str, limits: ReadLimits) -> ReadDocument:
         if self._process is None:
             self._process = _Process(self._readers)
+        if self._is_closing:
+            raise refusals.crashed(name, None)
         is_answered = False
         try:
             reply = self._process.ask(data, name, limits)
