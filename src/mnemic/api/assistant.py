@@ -6,6 +6,7 @@ import builtins
 import json
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Unpack, cast
 
 from mnemic.api.arguments import ContextFields, context_request_of
@@ -45,6 +46,11 @@ class ToolVerbs:
 
     def __init__(self, toolbox: Callable[[], Toolbox], add: Callable[[Iterable[Tool]], None], parts: Parts) -> None:
         self._toolbox, self._add, self._parts = toolbox, add, parts
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """All of them, for doors that call them with a context of their own."""
+        return self._toolbox()
 
     def list(self) -> builtins.list[ToolSpec]:
         """Every tool as a model is told of it: name, what it does, and the JSON schema of its arguments."""
@@ -100,6 +106,11 @@ class AssistantVerbs:
     def model(self) -> str | None:
         """The name of the language model that answers; None when none is configured."""
         return None if self._parts.llm is None else self._parts.llm.name
+
+    @property
+    def now(self) -> datetime:
+        """The time of the clock that this memory keeps: aware, in UTC."""
+        return self._parts.clock.now()
 
     @property
     def tools(self) -> ToolVerbs:

@@ -23,10 +23,12 @@ from mnemic.cli import (
     ingest,
     keys,
     life,
+    mcp,
     memory,
     profile,
     recall,
     remember,
+    review,
     serve,
     session,
     tour,
@@ -93,10 +95,19 @@ def application() -> typer.Typer:
         ask,
     ):
         part.register(app)
-    _group(app, "memory", "List, add, show, change, judge and delete memories.", memory.register, edit.register)
+    mcp.register(app)
+    _group(
+        app,
+        "memory",
+        "List, add, show, change, judge and delete memories.",
+        memory.register,
+        edit.register,
+        review.register,
+    )
     _group(app, "documents", "What was taken in of files: list, show, delete.", documents.register)
     _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)
     _group(app, "jobs", "Work that must still be done, and work that gave up.", upkeep.register_jobs)
+    _group(app, "keys", "Keys for the doors over HTTP, and what was done with them.", keys.register)
     _group(app, "config", "What is configured, and where.", configure.register_config)
     _group(
         app,
@@ -107,7 +118,6 @@ def application() -> typer.Typer:
         evaluate_answers.register,
     )
     return app
-    _group(app, "keys", "Keys for the doors over HTTP, and what was done with them.", keys.register)
 
 
 def _group(app: typer.Typer, name: str, told: str, *registers: Callable[[typer.Typer], None]) -> None:

@@ -69,7 +69,7 @@ def talk(asking: ScopeOptions, wanted: ChatOptions) -> None:
     """
     scope = asking.scope
     scope = replace(scope, user=scope.user or own_name(), session=scope.session or str(uuid.uuid4()))
-    with asking.open() as mnemic, _working(mnemic, is_on=wanted.works):
+    with asking.open() as mnemic, working(mnemic, is_on=wanted.works):
         chat = Chat(mnemic, scope, wanted.fields(), is_json=asking.as_json)
         chat.greet()
         for line in lines(is_quiet=asking.as_json):
@@ -228,7 +228,7 @@ def _short(text: str, room: int = 100) -> str:
 
 
 @contextmanager
-def _working(mnemic: Mnemic, *, is_on: bool) -> Generator[None]:
+def working(mnemic: Mnemic, *, is_on: bool) -> Generator[None]:
     """Jobs are done meanwhile by a worker, which ends after the job it is doing."""
     if not is_on:
         yield

@@ -32,7 +32,7 @@ HOST, PORT = "127.0.0.1", 7700
 GRACE_S = 20
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
 
-DOORS = ("mnemic.rest.app",)
+DOORS = ("mnemic.mcp.app", "mnemic.rest.app")
 """The modules whose `door` is called, in the order in which their routes are tried. REST answers what nobody else does,
 so it is the last.
 """
@@ -165,9 +165,17 @@ def _ending(server: uvicorn.Server) -> Generator[None]:
 
 
 def made_doors(mnemic: Mnemic, gate: Gate) -> list[Door]:
-    """Every door of `DOORS`, made for this memory."""
-    makers: Sequence[MakeDoor] = [import_module(name).door for name in DOORS]
-    return [make(mnemic, gate) for make in makers]
+    """Every door of `DOORS`, made for this memory; one that lacks a package of its own is left out, and this is told."""
+    doors: list[Door] = []
+    for name in DOORS:
+        try:
+            make: MakeDoor = import_module(name).door
+        except ImportError as error:
+            extra = name.split(".")[1]
+            note(f"no {extra}: {error}; `pip install 'mnemic[{extra}]'` brings it")
+            continue
+        doors.append(make(mnemic, gate))
+    return doors
 
 
 def _tell(listening: socket.socket, doors: Sequence[Door]) -> None:

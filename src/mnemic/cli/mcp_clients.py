@@ -1,0 +1,182 @@
+"""Where the well-known MCP clients keep their servers, and how one is written there without harm to the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from mnemic.errors import ConfigError
+
+NAME = "mnemic"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client: its file, below the folder of its platform; the key that holds its servers; and whether an entry says
+    that it is of the type stdio.
+    """
+
+    name: str
+    title: str
+    places: Mapping[str, str]
+    key: str = "mcpServers"
+    has_type: bool = False
+
+    @property
+    def file(self) -> Path:
+        """Its configuration file, there or not."""
+        place = self.places.get(sys.platform, self.places["linux"])
+        base = {"~": Path.home(), "$CONFIG": _config_folder(), "$APPDATA": _app_data()}
+        root, _, rest = place.partition("/")
+        return base[root] / rest
+
+    @property
+    def is_here(self) -> bool:
+        """True when the client seems to be installed: its file or its folder is there."""
+        return self.file.exists() or (self.file.parent != Path.home() and self.file.parent.is_dir())
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a client starts this server."""
+
+    program: str
+    arguments: Sequence[str]
+
+    def of(self, client: Client) -> dict[str, object]:
+        """As the client writes it."""
+        kind: dict[str, object] = {"type": "stdio"} if client.has_type else {}
+        return {**kind, "command": self.program, "args": list(self.arguments)}
+
+    def as_json(self) -> str:
+        """As most clients write it, to be copied."""
+        entry = {"command": self.program, "args": list(self.arguments)}
+        return json.dumps({"mcpServers": {NAME: entry}}, indent=2, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of one client's file; `backup` is the copy of the file as it was."""
+
+    client: Client
+    is_changed: bool
+    backup: Path | None
+
+
+CLIENTS: Mapping[str, Client] = {
+    client.name: client
+    for client in (
+        Client(
+            "claude-desktop",
+            "Claude Desktop",
+            {
+                "linux": "$CONFIG/Claude/claude_desktop_config.json",
+                "darwin": "~/Library/Application Support/Claude/claude_desktop_config.json",
+                "win32": "$APPDATA/Claude/claude_desktop_config.json",
+            },
+        ),
+        Client("claude-code", "Claude Code", {"linux": "~/.claude.json"}, has_type=True),
+        Client("cursor", "Cursor", {"linux": "~/.cursor/mcp.json"}),
+        Client(
+            "vscode",
+            "Visual Studio Code",
+            {
+                "linux": "$CONFIG/Code/User/mcp.json",
+                "darwin": "~/Library/Application Support/Code/User/mcp.json",
+                "win32": "$APPDATA/Code/User/mcp.json",
+            },
+            key="servers",
+            has_type=True,
+        ),
+        Client("windsurf", "Windsurf", {"linux": "~/.codeium/windsurf/mcp_config.json"}),
+        Client("gemini-cli", "Gemini CLI", {"linux": "~/.gemini/settings.json"}),
+    )
+}
+
+
+def own_entry(arguments: Sequence[str]) -> Entry:
+    """This installation's program, by its full path: clients do not start in a shell."""
+    beside = Path(sys.executable).with_name("mnemic.exe" if sys.platform == "win32" else "mnemic")
+    program = str(beside) if beside.is_file() else shutil.which("mnemic")
+    return Entry(program or "mnemic", arguments)
+
+
+def install(client: Client, entry: Entry, *, is_dry_run: bool = False) -> Written:
+    """Write the entry into the client's file; all else in it stays, and a copy of it is kept beside it.
+
+    Raises `ConfigError`, and changes nothing, for a file that cannot be read as JSON or written.
+    """
+    file = client.file.resolve()
+    try:
+        before = file.read_text(encoding="utf-8-sig") if file.exists() else None
+        whole = _parsed(before, file)
+        servers = _servers(whole, client, file)
+        if servers.get(NAME) == entry.of(client):
+            return Written(client, is_changed=False, backup=None)
+        servers[NAME] = entry.of(client)
+        whole[client.key] = servers
+        if is_dry_run:
+            return Written(client, is_changed=True, backup=None)
+        backup = None if before is None else _backup(file)
+        _replace(file, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} of {client.title} cannot be changed: {error}") from error
+    return Written(client, is_changed=True, backup=backup)
+
+
+def _parsed(content: str | None, file: Path) -> dict[str, object]:
+    if content is None or not content.strip():
+        return {}
+    try:
+        whole: object = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file} is not plain JSON ({error}); it was left alone, add the server by hand") from error
+    if not isinstance(whole, dict):
+        raise ConfigError(f"{file} holds no JSON object; it was left alone")
+    return cast("dict[str, object]", whole)
+
+
+def _servers(whole: Mapping[str, object], client: Client, file: Path) -> dict[str, object]:
+    servers = whole.get(client.key, {})
+    if not isinstance(servers, dict):
+        raise ConfigError(f"{client.key} of {file} is no JSON object; it was left alone")
+    return dict(cast("dict[str, object]", servers))
+
+
+def _backup(file: Path) -> Path:
+    """A copy of the file beside it, of a name that is free."""
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    names = (file.with_name(f"{file.name}.{stamp}{suffix}.bak") for suffix in ("", *(f"-{n}" for n in range(1, 100))))
+    backup = next(name for name in names if not name.exists())
+    shutil.copy2(file, backup)
+    return backup
+
+
+def _replace(file: Path, content: str) -> None:
+    """Write the file at once or not at all, with the rights it had."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as part:
+            part.write(content)
+        if file.exists():
+            shutil.copymode(file, name)
+        Path(name).replace(file)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _config_folder() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+
+
+def _app_data() -> Path:
+    return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")

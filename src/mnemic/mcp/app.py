@@ -1,0 +1,51 @@
+"""MCP over streamable HTTP, as one door of `mnemic serve`: the key says who asks, as for every other door.
+
+Each request stands alone: it carries its key, and is answered with JSON; no session is held between requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, cast
+
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from starlette.routing import Route
+
+from mnemic.api import Mnemic
+from mnemic.errors import ForbiddenError
+from mnemic.mcp.server import Access, Request, make_server
+from mnemic.web.doors import Door
+from mnemic.web.gate import Gate, caller_of, scope_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request as HttpRequest
+
+PATH = "/mcp"
+
+
+def door(mnemic: Mnemic, gate: Gate) -> Door:
+    """The door of `mnemic serve`."""
+
+    def who(request: Request) -> Access:
+        http = cast("HttpRequest | None", request.request)
+        if http is None:
+            raise ForbiddenError("a request without its HTTP request has no scope")
+        caller = caller_of(http)
+
+        def note(name: str, is_done: bool) -> None:  # noqa: FBT001 -- as `Access.note`
+            gate.audit.note(caller, f"mcp {name}", "", "ok" if is_done else "refused")
+
+        return Access(scope_of(http), caller.require, note)
+
+    manager = StreamableHTTPSessionManager(
+        make_server(mnemic, who), json_response=True, stateless=True, max_request_body_size=gate.limits.body_bytes
+    )
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncGenerator[None]:
+        async with manager.run():
+            yield
+
+    route = Route(PATH, endpoint=StreamableHTTPASGIApp(manager))
+    return Door(tells=("MCP", PATH), routes=[route], lifespan=lifespan)

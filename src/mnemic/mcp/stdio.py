@@ -1,0 +1,22 @@
+"""MCP over the standard input and output: one client, one scope, fixed when the process starts."""
+
+from __future__ import annotations
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from mnemic.api import Mnemic
+from mnemic.mcp.server import Access, make_server
+from mnemic.model.scope import Scope
+
+
+def serve_stdio(mnemic: Mnemic, scope: Scope) -> None:
+    """Serve until the client closes the input. Nothing else may write to the standard output meanwhile."""
+    access = Access(scope, lambda _right: None, lambda _name, _done: None)
+    server = make_server(mnemic, lambda _request: access)
+
+    async def serve() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    anyio.run(serve)

@@ -1,0 +1,148 @@
+"""The verbs that people use in a chat, as tools beside those of the registry.
+
+What was stored is given as data between markers, sanitised as in a context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from mnemic.api import Mnemic
+from mnemic.engine.tools import tool
+from mnemic.errors import InvalidInputError
+from mnemic.model.item import Chunk, Item, Memory, Message
+from mnemic.model.tool import ToolContext
+from mnemic.ports.tool import Tool
+from mnemic.text.blocks import facts_block
+
+MAX_LISTED = 50
+
+
+def verb_tools(mnemic: Mnemic) -> Sequence[Tool]:
+    """The tools over an open memory, each within the scope of its call."""
+    return (*_reading(mnemic), *_writing(mnemic), *_documents(mnemic))
+
+
+def _reading(mnemic: Mnemic) -> Sequence[Tool]:
+    @tool(is_read_only=True)
+    def context(context: ToolContext, message: str, budget_tokens: int = 1024) -> str:
+        """Gives everything remembered that helps to answer a message: the user's profile, facts, passages of documents
+        and the last messages. Call it once at the start of an answer.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            message: What the user says now.
+            budget_tokens: The most tokens it may take.
+        """
+        shown = mnemic.context(context.scope, message, budget_tokens=max(budget_tokens, 0))
+        history = [f"{m.role.value}: {m.content}" for m in shown.messages[:-1] if m.role.value in ("user", "assistant")]
+        systems = [m.content for m in shown.messages if m.role.value == "system"]
+        return "\n\n".join([*systems, *(["Said before in this session:", *history] if history else [])])
+
+    @tool(is_read_only=True)
+    def list_memories(context: ToolContext, limit: int = 10, kind: str | None = None) -> str:
+        """Lists what is remembered of the user, the newest first, with ids. Call it when the user asks what you know or
+        remember about them.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            limit: The most memories, 1 to 50.
+            kind: Only of this kind, such as fact, goal, preference or event.
+        """
+        if not 1 <= limit <= MAX_LISTED:
+            raise InvalidInputError(f"'limit' must be 1 to {MAX_LISTED}, not {limit}")
+        page = mnemic.list(context.scope, limit=limit, kinds=[kind] if kind else [])
+        return facts_block([_line(memory) for memory in page.memories]) or "nothing is remembered yet"
+
+    @tool(is_read_only=True)
+    def get_memory(context: ToolContext, id: str) -> str:
+        """Shows one memory or message whole, with what happened to it.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            id: Its id.
+        """
+        item = mnemic.get(context.scope, id)
+        past = mnemic.history(context.scope, id) if isinstance(item, Memory) else ()
+        told = [f"{entry.at:%Y-%m-%d %H:%M} {entry.action.value} by {entry.actor} {entry.reason}" for entry in past]
+        return facts_block([_line(item), *told])
+
+    @tool(is_read_only=True)
+    def profile(context: ToolContext) -> str:
+        """Gives the hard facts of the user by key, such as name and home."""
+        return mnemic.profile.format(context.scope).strip() or "the profile is empty"
+
+    return context, list_memories, get_memory, profile
+
+
+def _writing(mnemic: Mnemic) -> Sequence[Tool]:
+    @tool
+    def capture(context: ToolContext, user: str, assistant: str = "") -> str:
+        """Keeps one exchange of the conversation word for word, so that it can be recalled later. Call it after each
+        answer when the conversation is not captured otherwise.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            user: What the user said, word for word.
+            assistant: What you answered, word for word.
+        """
+        turn = mnemic.capture(context.scope, user=user, assistant=assistant or None)
+        return f"kept as turn {turn.number} of session {turn.session}, {len(turn.messages)} messages"
+
+    @tool
+    def update_memory(context: ToolContext, id: str, text: str, reason: str = "") -> str:
+        """Corrects the text of a memory; what it said before stays in its history. Call it when the user corrects
+        something you remember; look for its id with recall first.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            id: The id of the memory.
+            text: What it should say, as one sentence.
+            reason: Why it changes.
+        """
+        return facts_block([_line(mnemic.update(context.scope, id, text=text, reason=reason))])
+
+    @tool
+    def judge_memory(context: ToolContext, id: str, verdict: Literal["relevant", "outdated"], reason: str = "") -> str:
+        """Judges a memory: relevant refreshes it; outdated ends it, without deleting it.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            id: The id of the memory.
+            verdict: What it is.
+            reason: Why.
+        """
+        return facts_block([_line(mnemic.feedback(context.scope, id, verdict, reason=reason))])
+
+    @tool
+    def set_profile(context: ToolContext, key: str, value: str) -> str:
+        """Writes one hard fact of the user, which is then in front of every answer. Call it when the user tells such a
+        fact plainly: name, language, home, job.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            key: What the fact is about, such as home.
+            value: The fact; empty removes it.
+        """
+        mnemic.profile.set(context.scope, {key: value or None})
+        return mnemic.profile.format(context.scope).strip() or "the profile is empty"
+
+    return capture, update_memory, judge_memory, set_profile
+
+
+def _documents(mnemic: Mnemic) -> Sequence[Tool]:
+    @tool(is_read_only=True)
+    def list_documents(context: ToolContext) -> str:
+        """Lists the documents that can be searched, with ids."""
+        page = mnemic.documents.list(context.scope)
+        lines = [f"{each.title or each.source} ({each.status.value}, id {each.id})" for each in page.documents]
+        return facts_block(lines) or "there are no documents"
+
+    return (list_documents,)
+
+
+def _line(item: Item) -> str:
+    kind = "message" if isinstance(item, Message) else "passage" if isinstance(item, Chunk) else item.kind.value
+    said = f"{item.author} said: " if isinstance(item, Message) else ""
+    return f"{item.observed_at:%Y-%m-%d} {said}{item.text} ({kind}, id {item.id})"

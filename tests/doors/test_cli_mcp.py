@@ -1,0 +1,107 @@
+"""`mnemic mcp install`: into the files of clients, without harm to what is there."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from mnemic.cli.mcp_clients import CLIENTS
+from tests.doors.doors import run
+
+ANA = ["--user", "ana"]
+
+
+def put(*words: str, as_json: bool = False) -> tuple[int, str, str]:
+    return run([*ANA, *words, *(["--json"] if as_json else [])], ["mcp", "install"])
+
+
+@pytest.fixture(autouse=True)
+def platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+
+
+def test_the_server_is_written_into_the_clients_that_are_there_and_the_rest_of_their_files_stays(home: Path):
+    cursor = home / ".cursor" / "mcp.json"
+    cursor.parent.mkdir()
+    before = '{"mcpServers": {"other": {"command": "x"}}, "theme": "dark ☾"}'
+    cursor.write_text(before, encoding="utf-8")
+    cursor.chmod(0o600)
+    (home / "Claude").mkdir()
+    code, out, err = put("--store", "memory.db")
+    assert code == 0, err
+    assert "cursor: wrote" in out
+    assert "claude-desktop: wrote" in out
+    assert "vscode" not in out
+    now = json.loads(cursor.read_text(encoding="utf-8"))
+    assert (now["theme"], now["mcpServers"]["other"]) == ("dark ☾", {"command": "x"})
+    entry = now["mcpServers"]["mnemic"]
+    assert Path(entry["command"]).name == "mnemic"
+    assert entry["args"] == ["mcp", "--user", "ana", "--store", str(Path.cwd() / "memory.db")]
+    assert stat.S_IMODE(cursor.stat().st_mode) == 0o600
+    backups = [path for path in cursor.parent.iterdir() if path.suffix == ".bak"]
+    assert [path.read_text(encoding="utf-8") for path in backups] == [before]
+    assert len(list(cursor.parent.iterdir())) == 2
+
+
+def test_installing_again_changes_nothing_and_another_scope_replaces_the_entry(home: Path):
+    assert put("--client", "vscode")[0] == 0
+    file = home / "Code" / "User" / "mcp.json"
+    once = file.read_text(encoding="utf-8")
+    assert json.loads(once)["servers"]["mnemic"]["type"] == "stdio"
+    code, out, _ = put("--client", "vscode")
+    assert (code, "has it already" in out, file.read_text(encoding="utf-8")) == (0, True, once)
+    run(["--user", "bob", "--client", "vscode"], ["mcp", "install"])
+    assert "bob" in file.read_text(encoding="utf-8")
+
+
+def test_a_dry_run_writes_nothing(home: Path):
+    code, out, _ = put("--client", "cursor", "--dry-run", as_json=True)
+    told = json.loads(out)
+    assert code == 0
+    assert [(each["client"], each["is_changed"], each["backup"]) for each in told] == [("cursor", True, None)]
+    assert not (home / ".cursor").exists()
+
+
+@pytest.mark.parametrize("content", ["{ // a comment\n}", "[]", '{"mcpServers": []}', "\udcff"])
+def test_a_file_that_is_not_understood_is_left_alone(home: Path, content: str):
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_bytes(content.encode(errors="surrogateescape"))
+    code, _, err = put("--client", "cursor")
+    assert (code, "mcp.json" in err) == (6, True)
+    assert file.read_bytes() == content.encode(errors="surrogateescape")
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_link_to_a_file_stays_a_link(home: Path):
+    real = home / "dotfiles.json"
+    real.write_text("{}")
+    link = home / ".claude.json"
+    link.symlink_to(real)
+    assert put("--client", "claude-code")[0] == 0
+    assert link.is_symlink()
+    assert "mnemic" in json.loads(real.read_text())["mcpServers"]
+
+
+def test_where_no_client_is_found_what_to_copy_is_printed(home: Path):
+    code, out, err = put()
+    assert code == 0
+    assert json.loads(out)["mcpServers"]["mnemic"]["args"] == ["mcp", "--user", "ana"]
+    assert "--client names one" in err
+    assert list(home.iterdir()) == []
+
+
+def test_what_cannot_be_installed_is_refused():
+    assert put("--client", "notepad")[0] == 2
+    code, _, err = put("--store", "postgresql://ana:secret@host/db")
+    assert (code, "secret" in err) == (2, False)
+
+
+@pytest.mark.parametrize("name", list(CLIENTS))
+def test_every_client_has_a_file_on_every_platform(name: str, monkeypatch: pytest.MonkeyPatch):
+    for platform in ("linux", "darwin", "win32"):
+        monkeypatch.setattr("sys.platform", platform)
+        assert CLIENTS[name].file.suffix == ".json"
