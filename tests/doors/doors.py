@@ -26,6 +26,9 @@ OPTION_NAMES = {
     "is_private": "--private",
     "is_dry_run": "--dry-run",
     "is_flush": "--flush",
+    "is_pruning": "--prune",
+    "is_again": "--again",
+    "statuses": "--status",
 }
 COMMANDS = {
     "get": ["memory", "show"],
@@ -37,6 +40,9 @@ COMMANDS = {
     "undo": ["memory", "undo"],
     "merge": ["memory", "merge"],
     "feedback": ["memory", "feedback"],
+    "review": ["memory", "review"],
+    "trust": ["memory", "trust"],
+    "reject": ["memory", "reject"],
     "why_not": ["memory", "why-not"],
     "clear": ["memory", "clear", "--yes"],
     "erase": ["erase", "--yes"],
@@ -44,6 +50,11 @@ COMMANDS = {
     "profile.set": ["profile", "set"],
     "profile.all": ["profile", "show"],
     "profile.format": ["profile", "format"],
+    "documents.list": ["documents", "list"],
+    "documents.get": ["documents", "show"],
+    "documents.text": ["documents", "text"],
+    "documents.passages": ["documents", "passages"],
+    "documents.delete": ["documents", "delete"],
     "jobs.list": ["jobs", "list"],
     "jobs.retry": ["jobs", "retry"],
 }
@@ -132,6 +143,9 @@ def command_line(verb: str, arguments: Mapping[str, Any]) -> tuple[tuple[list[st
         stdin, operands = json.dumps(given.pop("messages")).encode(), ["-"]
     if verb in {"capture", "complete"}:
         given = {f"{name}_text" if name in {"user", "assistant"} else name: value for name, value in given.items()}
+    if verb == "ingest":
+        content = given.pop("content")
+        stdin, operands = (content, ["-"]) if isinstance(content, bytes) else (b"", [content])
     options = [word for name, value in given.items() for word in option(name, value)]
     return (command, [*options, "--", *operands]), stdin
 

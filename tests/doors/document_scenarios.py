@@ -1,0 +1,102 @@
+"""What every door must do alike, the part of files: taken in, looked at, removed. The files are in `papers`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mnemic.errors import InvalidInputError, NotFoundError
+from tests.doors.scenarios import ANA, BORIS, OTHER_ORG, Ref, Scenario, Step
+
+PAPERS = str(Path(__file__).with_name("papers"))
+TEA = b"# Tea\n\nAna drinks smoked tea.\n"
+
+DOCUMENTS = (
+    Scenario(
+        "a folder is planned, taken in, left alone, and found",
+        (
+            Step(
+                "ingest",
+                {"content": PAPERS, "source": "papers", "is_dry_run": True},
+                expect={"counts": {"added": 3, "skipped": 1}, "is_dry_run": True, "chunks": 0},
+            ),
+            Step("documents.list", expect={"documents": []}),
+            Step(
+                "ingest",
+                {"content": PAPERS, "source": "papers"},
+                expect={
+                    "counts": {"added": 2, "failed": 1, "skipped": 1},
+                    "chunks": 2,
+                    "files.0.source": "papers/.hidden.md",
+                    "files.0.outcome": "skipped",
+                    "files.0.reason": "it is hidden",
+                    "files.1.outcome": "failed",
+                    "files.3.source": "papers/tea.md",
+                    "why_nothing": "",
+                },
+                save="report",
+            ),
+            Step(
+                "ingest",
+                {"content": PAPERS, "source": "papers"},
+                expect={"counts": {"unchanged": 2, "failed": 1, "skipped": 1}, "files.2.outcome": "unchanged"},
+            ),
+            Step("recall", {"query": "smoked tea"}, expect={"hits.0.item.source": "papers/tea.md"}),
+            Step("recall", {"query": "smoked tea"}, scope=BORIS, expect={"hits": []}),
+        ),
+    ),
+    Scenario(
+        "documents are listed, shown and removed, and nobody else's are found",
+        (
+            Step("ingest", {"content": PAPERS, "source": "papers"}, save="report"),
+            Step(
+                "documents.list",
+                {"statuses": ["ready"], "limit": 1},
+                expect={"documents.0.source": "papers/deep/note.txt", "after": Ref("report", "files.2.document_id")},
+                save="page",
+            ),
+            Step(
+                "documents.list",
+                {"statuses": ["ready"], "after": Ref("page", "after")},
+                expect={"documents.#": 1, "documents.0.source": "papers/tea.md", "after": None},
+            ),
+            Step("documents.list", {"under": "papers/deep/"}, expect={"documents.#": 1}),
+            Step("documents.list", {"levels": ["org"]}, expect={"documents.#": 0}),
+            Step(
+                "documents.get",
+                {"id": "papers/tea.md"},
+                expect={"title": "Tea", "status": "ready", "level": "user", "owner": "ana", "chunks": 1},
+                save="tea",
+            ),
+            Step("documents.text", {"id": Ref("tea")}, expect={"#": 55}),
+            Step(
+                "documents.passages",
+                {"id": Ref("tea"), "first": 0, "count": 5},
+                expect={"#": 1, "0.headings": ["Tea"], "0.start": 0, "0.document_id": Ref("tea")},
+            ),
+            Step("documents.get", {"id": Ref("tea")}, scope=BORIS, fails=NotFoundError),
+            Step("documents.get", {"id": Ref("tea")}, scope=OTHER_ORG, fails=NotFoundError),
+            Step("documents.delete", {"id": Ref("tea")}, scope=BORIS, fails=NotFoundError),
+            Step(
+                "documents.delete",
+                {"id": "papers/tea.md", "reason": "old"},
+                expect={"counts.documents": 1, "counts.chunks": 1},
+            ),
+            Step("documents.get", {"id": Ref("tea")}, fails=NotFoundError),
+            Step("history", {"id": Ref("tea")}, expect={"1.action": "deleted", "1.reason": "old"}),
+        ),
+    ),
+    Scenario(
+        "bytes are taken in under a name, for the whole org when that is said",
+        (
+            Step(
+                "ingest",
+                {"content": TEA, "name": "tea.md", "source": "upload 7", "level": "org"},
+                expect={"counts": {"added": 1}, "files.0.source": "upload 7"},
+            ),
+            Step("documents.get", {"id": "upload 7"}, scope=BORIS, expect={"level": "org", "title": "Tea"}),
+            Step("documents.get", {"id": "upload 7"}, scope=OTHER_ORG, fails=NotFoundError),
+            Step("ingest", {"content": TEA}, scope=ANA, fails=InvalidInputError),
+            Step("ingest", {"content": "no/such/path"}, fails=InvalidInputError),
+        ),
+    ),
+)
