@@ -16,6 +16,7 @@ from mnemic import Mnemic, Scope
 from mnemic.config import Config
 from mnemic.errors import ConfigError
 from mnemic.evaluation.generated import GeneratedTexts
+from mnemic.model.item import Chunk
 from mnemic.model.recall import Recall
 
 TEXTS, QUESTIONS = 90, 25
@@ -49,7 +50,7 @@ def fill(mnemic: Mnemic) -> None:
         said = {"role": "user", "content": text, "observed_at": START + timedelta(minutes=number)}
         mnemic.capture(random.choice((ANNA, BERT)), messages=[said])
     for number in range(6):
-        text = "\n\n".join(texts.texts(8))
+        text = "\n\n".join(texts.texts(4))
         scope = random.choice((ANNA, BERT))
         mnemic.ingest(scope, text.encode(), name=f"{number}.txt", is_private=number == 5)
 
@@ -69,7 +70,7 @@ def test_memory_sqlite_and_postgres_give_the_same_hits_with_the_same_scores(tmp_
         opened = [stack.enter_context(Mnemic.open(Config(store=store))) for store in stores]
         for mnemic in opened:
             fill(mnemic)
-        hits = 0
+        hits = passages = 0
         for expected, *others in zip(*map(answers, opened), strict=True):
             for other in others:
                 assert [hit.text for hit in other] == [hit.text for hit in expected]
@@ -77,7 +78,9 @@ def test_memory_sqlite_and_postgres_give_the_same_hits_with_the_same_scores(tmp_
                 assert [hit.similarity for hit in other] == pytest.approx([h.similarity for h in expected], abs=1e-6)
                 assert other.is_fallback == expected.is_fallback
             hits += len(expected)
+            passages += sum(isinstance(hit.item, Chunk) for hit in expected)
         assert hits > 4 * QUESTIONS
+        assert passages > QUESTIONS
 
 
 @pytest.mark.requirement("N-36")
