@@ -30,6 +30,7 @@ from mnemic.api import (
     UpdateFields,
 )
 from mnemic.api.async_assistant import AsyncAssistantVerbs
+from mnemic.api.async_review import AsyncReviewVerbs
 from mnemic.api.documents import LISTED as LISTED_PASSAGES
 from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.api.keys import AUDIT_PAGE, DEFAULT_RIGHTS, OVERLAP_S, KeyVerbs
@@ -67,7 +68,7 @@ _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
 
-class AsyncMnemic(AsyncAssistantVerbs, AbstractAsyncContextManager["AsyncMnemic"]):
+class AsyncMnemic(AsyncAssistantVerbs, AsyncReviewVerbs, AbstractAsyncContextManager["AsyncMnemic"]):
     """An open memory for asyncio: each verb runs on one of `threads` threads and never on the event loop."""
 
     def __init__(self, mnemic: Mnemic, *, threads: int = DEFAULT_THREADS) -> None:

@@ -13,6 +13,7 @@ from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
 from tests.doors.erase_scenarios import ERASURE
 from tests.doors.http_doors import AsyncRemoteDoor, RemoteDoor, RestDoor
 from tests.doors.life_scenarios import LIFE_SCENARIOS
+from tests.doors.review_scenarios import REVIEWS
 from tests.doors.scenarios import SCENARIOS, Scenario, Step, at, resolved
 from tests.doors.session_scenarios import SESSION_SCENARIOS
 
@@ -26,7 +27,7 @@ DOORS: dict[str, Callable[[Path], Door]] = {
     "remote-async": lambda folder: AsyncRemoteDoor(str(folder / "memory.db")),
 }
 
-ALL_SCENARIOS = (*SCENARIOS, *LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *ERASURE)
+ALL_SCENARIOS = (*SCENARIOS, *LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *REVIEWS, *ERASURE)
 
 
 @pytest.fixture(params=DOORS)

@@ -31,6 +31,7 @@ from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import Admission, KeyVerbs
 from mnemic.api.life import LifeVerbs
 from mnemic.api.profile import ProfileVerbs
+from mnemic.api.review import ReviewVerbs
 from mnemic.build import build
 from mnemic.config import Config, load_config
 from mnemic.engine import browse, edit
@@ -67,7 +68,7 @@ DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
 
 
-class Mnemic(LifeVerbs, AssistantVerbs, IngestVerbs, AbstractContextManager["Mnemic"]):
+class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, AbstractContextManager["Mnemic"]):
     """An open memory. Safe to use from several threads; close it, or use it in a `with` block.
 
     Errors are those of `mnemic.errors`: InvalidInputError for an argument, NotFoundError for what is not in the scope,

@@ -92,24 +92,22 @@ def number_or_word(text: str) -> float | str:
 def edit(id: ItemId, asking: ScopeOptions, change: ChangeOptions, reason: Reason = "") -> None:
     """Correct a memory. Before and after are kept in its history; `memory undo` takes the change back."""
     arguments = change.arguments()
-    _change(asking, lambda mnemic: mnemic.update(asking.scope, _id(id), reason=_reason(reason), **arguments), "changed")
+    act(asking, lambda mnemic: mnemic.update(asking.scope, _id(id), reason=_reason(reason), **arguments), "changed")
 
 
 def pin(id: ItemId, asking: ScopeOptions, reason: Reason = "") -> None:
     """Keep a memory from fading and from being evicted."""
-    _change(asking, lambda mnemic: mnemic.pin(asking.scope, _id(id), reason=_reason(reason)), "pinned")
+    act(asking, lambda mnemic: mnemic.pin(asking.scope, _id(id), reason=_reason(reason)), "pinned")
 
 
 def unpin(id: ItemId, asking: ScopeOptions, reason: Reason = "") -> None:
     """Let a pinned memory fade again like every other."""
-    _change(
-        asking, lambda mnemic: mnemic.pin(asking.scope, _id(id), is_pinned=False, reason=_reason(reason)), "unpinned"
-    )
+    act(asking, lambda mnemic: mnemic.pin(asking.scope, _id(id), is_pinned=False, reason=_reason(reason)), "unpinned")
 
 
 def undo(id: ItemId, asking: ScopeOptions) -> None:
     """Take back the last change of a memory, a merge included; called again, the change before."""
-    _change(asking, lambda mnemic: mnemic.undo(asking.scope, _id(id)), "as it was before")
+    act(asking, lambda mnemic: mnemic.undo(asking.scope, _id(id)), "as it was before")
 
 
 def merge(
@@ -120,7 +118,7 @@ def merge(
 ) -> None:
     """Make one of several memories: the first stays, the others are superseded by it."""
     wanted, said = [_id(each) for each in ids], None if text is None else text_or_stdin(text)
-    _change(asking, lambda mnemic: mnemic.merge(asking.scope, wanted, text=said, reason=_reason(reason)), "merged")
+    act(asking, lambda mnemic: mnemic.merge(asking.scope, wanted, text=said, reason=_reason(reason)), "merged")
 
 
 def judge(
@@ -130,7 +128,7 @@ def judge(
     reason: Reason = "",
 ) -> None:
     """Say whether a memory still holds."""
-    _change(
+    act(
         asking,
         lambda mnemic: mnemic.feedback(asking.scope, _id(id), verdict.value, reason=_reason(reason)),
         f"judged {verdict.value}",
@@ -199,7 +197,8 @@ def register(memories: typer.Typer) -> None:
     command(memories, "clear", examples=examples)(clear)
 
 
-def _change(asking: ScopeOptions, do: Callable[[Mnemic], Memory], done: str) -> None:
+def act(asking: ScopeOptions, do: Callable[[Mnemic], Memory], done: str) -> None:
+    """Do something to a memory and show what became of it."""
     with asking.open() as mnemic:
         memory = do(mnemic)
     if asking.as_json:

@@ -19,6 +19,7 @@ from mnemic.config.readers import (
     names,
     number,
     positive,
+    quarantine,
     storage_type,
     switch,
     table,
@@ -73,6 +74,7 @@ LIFE_KEYS: tuple[Key, ...] = (
         "memory.window.messages", counting, "messages of a session before they are summarised", "life.window_messages"
     ),
     _number("memory.window.ttl-minutes", positive, "how long a session's window lives", "life.window_ttl_s", 60),
+    _text("memory.summary.enabled", switch, "whether what falls out of the window is summarised", "life.summarises"),
     _number("memory.summary.batch-size", counting, "messages that make a summary", "life.summary_batch"),
     _number(
         "memory.summary.idle-minutes", positive, "silence after which the rest is summarised", "life.idle_flush_s", 60
@@ -85,6 +87,7 @@ LIFE_KEYS: tuple[Key, ...] = (
         "summaries of a session that cause a reflection",
         "life.reflection_threshold",
     ),
+    _text("memory.reflection.enabled", switch, "whether summaries are reflected on", "life.reflects"),
     _number(
         "memory.reflection.episode-threshold",
         counting,
@@ -210,6 +213,7 @@ KEYS: tuple[Key, ...] = (
         for level, limit in Settings().level_limits.items()
     ),
     *STORAGE_KEYS,
+    _text("guard.quarantine", quarantine, "memories kept from recall: off, untrusted or all", "quarantine"),
     _text("secrets.redaction", switch, "whether secrets are redacted before anything is stored", "redacts_secrets"),
     Key(SECRETS_PASSING, any_names, "kinds of secrets that are stored all the same, such as jwt", ""),
     Key("secrets.detector", text, "what finds them: rules, or the name that another package brings", "rules"),

@@ -8,7 +8,7 @@ from typing import cast
 from mnemic.engine.cron import FIELDS, Cron, zone_of
 from mnemic.errors import ConfigError
 from mnemic.model.item import Kind
-from mnemic.model.settings import Settings
+from mnemic.model.settings import Quarantine, Settings
 
 Reader = Callable[[object], object]
 """Gives the value as the engine takes it; raises ValueError, saying what would be acceptable."""
@@ -124,6 +124,14 @@ def days_by_kind(value: object) -> Mapping[str, float]:
     except ValueError as error:
         raise ValueError("a table of days above 0") from error
     return {**HALF_LIVES_BY_KIND, **days}
+
+
+def quarantine(value: object) -> Quarantine:
+    """One of the values of `Quarantine`."""
+    try:
+        return Quarantine(text(value))
+    except ValueError as error:
+        raise ValueError(f"one of {', '.join(Quarantine)}") from error
 
 
 def storage_type(value: object) -> str:

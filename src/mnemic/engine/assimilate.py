@@ -11,6 +11,7 @@ from datetime import datetime
 from mnemic.engine.edit import Editor
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.fields import held_key, indexed_text
+from mnemic.engine.gate import gated
 from mnemic.engine.neighbours import judged, near
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.restate import UNSUPPORTED, gives_way, restate
@@ -110,23 +111,25 @@ class _Writer:
             return Decision(Verdict.DROP, None, None, "its sources are gone")
         provenance, support = supported(self._parts, fact, sources)
         memory = memory_of(self._place, replace(fact, provenance=provenance), self._editor.now)
-        is_carried = support >= MIN_SUPPORT
-        if not is_carried:
+        memory, suspicion = gated(self._parts, memory)
+        reason = suspicion
+        if support < MIN_SUPPORT:
+            reason = f"{UNSUPPORTED}: {support:.2f} of its words are in the passages it names"
             memory = replace(memory, state=State.QUARANTINED)
         row = (memory, self._parts.terms(indexed_text(memory)))
         if not self._work.memories.add([row])[0]:
+            if suspicion:
+                return Decision(Verdict.DROP, None, None, suspicion)
             if not gives_way(self._work, self._editor, memory):
                 return self._repeat(memory)
             self._work.memories.add([row])
         vectors = None if prepared.vectors is None else [prepared.vectors]
         put_vectors(self._parts, self._work, [(memory.partition, memory.id)], vectors, memory.updated_at)
         self._editor.note(memory, Action.CREATED, "", {}, {})
-        if is_carried:
+        if not reason:
             near_ones = self._near(prepared, memory)
             return self._settler.settle(memory, Neighbours(near_ones, prepared.judgements))
-        reason = f"{UNSUPPORTED}: {support:.2f} of its words are in the passages it names"
-        states = ({"state": State.ACTIVE.value}, {"state": State.QUARANTINED.value})
-        self._editor.note(memory, Action.QUARANTINED, reason, *states)
+        self._editor.quarantine(memory, reason)
         return Decision(Verdict.QUARANTINE, memory.id, None, reason)
 
     def _near(self, prepared: Prepared, memory: Memory) -> list[Memory]:

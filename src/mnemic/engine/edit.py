@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.fields import differences, held_key, indexed_text, with_fields
+from mnemic.engine.gate import gated
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.secrets import fields_without_secrets, noted, redact, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
@@ -80,7 +81,12 @@ class Editor:
         )
         self._work.history.add([entry])
 
-    def was_unsupported(self, memory: Memory, reason: str) -> bool:
+    def quarantine(self, memory: Memory, reason: str) -> None:
+        """Write down that a memory, which is stored as quarantined, is so, and why."""
+        states = ({"state": State.ACTIVE.value}, {"state": State.QUARANTINED.value})
+        self.note(memory, Action.QUARANTINED, reason, *states)
+
+    def was_quarantined_for(self, memory: Memory, reason: str) -> bool:
         """True when the memory was last quarantined for a reason that begins like this."""
         entries = self._work.history.of(self._visible, memory.id)
         quarantines = [entry.reason for entry in entries if entry.action is Action.QUARANTINED]
@@ -117,6 +123,10 @@ def update(
         if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
             new = replace(new, dedup_key=held_key(new.text, new.kind, new.valid_from))
         changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
+        says_other = any(getattr(old, name) != getattr(changed, name) for name in ("text", "context", "snippet"))
+        quarantined, suspicion = gated(parts, changed) if says_other else (changed, "")
+        if suspicion:
+            changed = editor.put(changed, quarantined, Action.QUARANTINED, suspicion)
         ready.put(parts, work, old, changed)
         if changed is not old:
             editor.refresh(changed)

@@ -11,6 +11,7 @@ from mnemic.engine.archive import EXPIRED, archive, is_lasting
 from mnemic.engine.edit import Editor
 from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.fields import held_key, indexed_text
+from mnemic.engine.gate import gated
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.restate import gives_way, restate
 from mnemic.engine.secrets import Kinds, noted, tell_redacted, without_secrets
@@ -18,7 +19,7 @@ from mnemic.engine.settle import Neighbours, Settler, slot_metadata
 from mnemic.errors import InvalidInputError
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Memory
+from mnemic.model.item import Memory, State
 from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.model.verdict import Verdict
@@ -32,11 +33,14 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
     says the same in the same place, which then notes that it was said again. A plain sentence about the user that
     contradicts a known one supersedes it. `actor` is written into the history. Each is created a microsecond after the
     one before, so that their order stays known. A session that then has more live memories than it may keep archives
-    the least important of them, the new ones included. Secrets are redacted; the history names their kinds.
+    the least important of them, the new ones included. Secrets are redacted; the history names their kinds. What gives
+    orders to the model, and the user did not say, is quarantined and contradicts nothing.
     """
     now = parts.clock.now()
     clean = [without_secrets(parts, draft) for draft in drafts]
     memories = [_memory(parts, scope, draft, now + place * _TICK) for place, (draft, _) in enumerate(clean)]
+    judged = [gated(parts, memory) for memory in memories]
+    memories = [memory for memory, _ in judged]
     redacted = {memory.id: kinds for memory, (_, kinds) in zip(memories, clean, strict=True)}
     vectors = document_vectors(parts, [indexed_text(memory) for memory in memories])
     with parts.store.write() as work:
@@ -47,6 +51,9 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
         ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
         put_vectors(parts, work, [(memory.partition, memory.id) for memory in added], ready, now)
         work.history.add([_entry(memory, actor, now, redacted[memory.id]) for memory in added])
+        for memory, (_, reason), new in zip(memories, judged, is_new, strict=True):
+            if reason and new:
+                editor.quarantine(memory, reason)
         kept = [_settled(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
         for partition in dict.fromkeys(m.partition for m in added if m.level is Level.SESSION):
             _keep_small(parts, work, Visibility((partition,), scope.agent), actor, now)
@@ -142,9 +149,11 @@ def _settled(work: UnitOfWork, editor: Editor, memory: Memory, *, is_new: bool) 
     """The memory that says what `memory` says, after it was compared with what is known."""
     if not is_new:
         held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
-        if held is not None:
+        if held is not None and memory.state is State.ACTIVE:
             restate(editor, held, memory)
         return editor.get(held.id) if held is not None else memory
+    if memory.state is State.QUARANTINED:
+        return memory
     decision = Settler(work, editor).settle(memory, Neighbours(is_told=True))
     if decision.action is Verdict.ADD:
         return memory

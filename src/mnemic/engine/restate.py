@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mnemic.engine.edit import Editor
+from mnemic.engine.gate import SUSPECT
 from mnemic.model.history import Action
-from mnemic.model.item import Memory, State
+from mnemic.model.item import Memory, State, Trust
 from mnemic.ports.store import UnitOfWork
 
 UNSUPPORTED = "its sources do not carry it"
@@ -17,7 +18,8 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
     """Let a known memory take in one in the same words, which is not kept; the answer says what happened.
 
     It keeps its text, gains provenance, context and categories, and the higher importance and confidence. One that was
-    quarantined because its sources did not carry it becomes active when the new one is carried. `undo` takes that back.
+    quarantined because its sources did not carry it becomes active when the new one is carried, and one that gives
+    orders to the model when the user says it. `undo` takes that back.
     """
     gained = replace(
         held,
@@ -28,7 +30,9 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
         importance=max(held.importance, memory.importance),
         confidence=max(held.confidence, memory.confidence),
     )
-    if held.state is State.QUARANTINED and memory.state is State.ACTIVE and editor.was_unsupported(held, UNSUPPORTED):
+    causes = (UNSUPPORTED, SUSPECT) if memory.trust is Trust.USER else (UNSUPPORTED,)
+    is_waiting = held.state is State.QUARANTINED and memory.state is State.ACTIVE
+    if is_waiting and any(editor.was_quarantined_for(held, cause) for cause in causes):
         gained = replace(gained, state=State.ACTIVE, trust=memory.trust)
     reason = "it is known in the same words"
     if gained == held:

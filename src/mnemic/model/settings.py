@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
 from mnemic.model.assistant import AssistantSettings
 from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Level
+
+
+class Quarantine(StrEnum):
+    """Which memories that give orders to the model are kept from recall until somebody trusts them: none, those that
+    the user did not say, or all.
+    """
+
+    OFF = "off"
+    UNTRUSTED = "untrusted"
+    ALL = "all"
 
 
 @cache
@@ -40,10 +51,7 @@ class Weights:
     dense: float = _shipped("dense")
     keyword_before: float = _shipped("keyword_before")
     keyword_after: float = _shipped("keyword_after")
-    dense_before: float = _shipped("dense_before")
     dense_after: float = _shipped("dense_after")
-    keyword_around: float = _shipped("keyword_around")
-    dense_around: float = _shipped("dense_around")
     session_keyword: float = _shipped("session_keyword")
     session_dense: float = _shipped("session_dense")
     answer: float = _shipped("answer")
@@ -95,5 +103,6 @@ class Settings:
     large_partition_rows: int = 5_000_000
     life: LifeSettings = field(default_factory=LifeSettings)
     assistant: AssistantSettings = field(default_factory=AssistantSettings)
+    quarantine: Quarantine = Quarantine.UNTRUSTED
     redacts_secrets: bool = True
     secrets_passing: frozenset[str] = frozenset()

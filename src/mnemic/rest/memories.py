@@ -144,7 +144,6 @@ def _judging(router: APIRouter, mnemic: Mnemic) -> None:
         asked.require_own(mnemic, id)
         return answer(mnemic.feedback(asked.scope, id, **body.given()))
 
-
     @router.post("/memories/{id}/trust", operation_id="trust")
     def trust(asked: Writes, id: Id, body: bodies.Judgement) -> Response:
         """Let a memory that waits for judgement be recalled."""

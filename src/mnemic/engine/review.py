@@ -1,0 +1,89 @@
+"""What waits for a person: memories in quarantine and in dispute, and the judgement that ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mnemic.engine.browse import MAX_PAGE
+from mnemic.engine.edit import Editor
+from mnemic.engine.parts import Parts
+from mnemic.engine.settle import Neighbours, Settler
+from mnemic.errors import ConflictError, InvalidInputError
+from mnemic.model.history import Action, HistoryEntry
+from mnemic.model.item import Memory, State
+from mnemic.model.query import MemoryQuery
+from mnemic.model.review import Review
+from mnemic.model.scope import Scope
+from mnemic.ports.store import UnitOfWork
+
+WAITING = (State.QUARANTINED, State.DISPUTED)
+_CAUSES = (Action.QUARANTINED, Action.DISPUTED)
+
+
+def review(parts: Parts, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
+    """The visible memories that wait for a judgement, the newest first, from behind the id `after`."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
+    query = MemoryQuery(now=parts.clock.now(), states=WAITING, limit=limit, after=after)
+    with parts.store.read() as work:
+        found = work.memories.list(scope.visibility, query)
+        return [_review(memory, work.history.of(scope.visibility, memory.id)) for memory in found]
+
+
+def trust(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
+    """Let a memory that waits be recalled. One from quarantine is then compared with what is known, as if it were told
+    now; one that was in dispute supersedes what it was in dispute with.
+
+    Raises `NotFoundError`, and `ConflictError` for one that does not wait or whose place was taken.
+    """
+    with parts.store.write() as work:
+        editor = Editor(parts, work, scope.visibility, actor)
+        old = _waiting(editor, memory_id)
+        active = replace(old, state=State.ACTIVE, other_id=None)
+        trusted = editor.put(old, active, Action.TRUSTED, reason or "somebody trusts it")
+        if old.state is State.QUARANTINED:
+            Settler(work, editor).settle(trusted, Neighbours(is_told=True))
+        for other in _opponents(work, scope, old):
+            gone = replace(other, state=State.SUPERSEDED, other_id=old.id)
+            editor.put(other, gone, Action.SUPERSEDED, f"{old.id}, which contradicts it, was trusted")
+        return editor.get(memory_id)
+
+
+def reject(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
+    """Put a memory that waits into the archive, where eviction deletes it in time; `undo` takes it back.
+
+    What it was in dispute with is in dispute no more.
+
+    Raises as `trust` does.
+    """
+    with parts.store.write() as work:
+        editor = Editor(parts, work, scope.visibility, actor)
+        old = _waiting(editor, memory_id)
+        gone = replace(old, state=State.ARCHIVED, retired_at=editor.now)
+        editor.put(old, gone, Action.REJECTED, reason or "somebody rejects it")
+        for other in _opponents(work, scope, old):
+            cleared = replace(other, state=State.ACTIVE, other_id=None)
+            editor.put(other, cleared, Action.TRUSTED, f"{old.id}, which contradicts it, was rejected")
+        return editor.get(memory_id)
+
+
+def _waiting(editor: Editor, memory_id: str) -> Memory:
+    memory = editor.get(memory_id)
+    if memory.state not in WAITING:
+        raise ConflictError(f"memory {memory_id} is {memory.state.value}: it waits for no judgement")
+    return memory
+
+
+def _opponents(work: UnitOfWork, scope: Scope, memory: Memory) -> list[Memory]:
+    """What a memory is in dispute with, and nothing else is."""
+    if memory.state is not State.DISPUTED or memory.other_id is None:
+        return []
+    known = work.memories.get(scope.visibility, [memory.other_id])
+    return [one for one in known if one.other_id == memory.id and one.state in (State.ACTIVE, State.DISPUTED)]
+
+
+def _review(memory: Memory, entries: Sequence[HistoryEntry]) -> Review:
+    causes = [entry for entry in entries if entry.action in _CAUSES]
+    last = causes[-1] if causes else None
+    return Review(memory, last.reason if last else "", last.at if last else memory.updated_at)
