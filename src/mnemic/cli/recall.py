@@ -33,9 +33,9 @@ class RecallOptions:
         list[str] | None, typer.Option("--level-limit", help="Most hits of a level, as user=3; may be repeated.")
     ] = None
     levels: Annotated[list[Level] | None, typer.Option("--level", help="Only this level; may be repeated.")] = None
-    kinds: Annotated[
-        list[str] | None, typer.Option("--kind", help="Only this kind, message, or document; may be repeated.")
-    ] = None
+    kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind, or message; may be repeated.")] = (
+        None
+    )
     filter: Annotated[
         str | None, typer.Option(help='Conditions on memories in JSON, as {"categories": {"contains": "work"}}.')
     ] = None

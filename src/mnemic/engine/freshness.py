@@ -94,7 +94,7 @@ def _sides(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> 
     for read in _changes(parts, work, partition, since):
         change = _fresh(parts, read)
         if change.is_gone or change.role == DOCUMENT:
-            passages.append(change if change.is_gone else replace(change, session=None))
+            passages.append(change)
         if change.is_gone or change.role != DOCUMENT:
             others.append(change)
     return passages, others

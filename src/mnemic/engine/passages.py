@@ -32,7 +32,7 @@ def passage_query(parts: Parts, visible: Visibility, question: Question, query: 
         return None
     allowed = None if question.filter == EVERYTHING else _admitted(parts, visible, question.filter)
     limit = query.dense_limit * (_PAST_CANDIDATES if question.is_about_the_past else 1)
-    return replace(query, allowed=allowed, dense_limit=limit, neighbours=0)
+    return replace(query, allowed=allowed, dense_limit=limit)
 
 
 def admits(parts: Parts, visible: Visibility, filter_: Filter, chunk: Chunk) -> bool:

@@ -10,17 +10,17 @@ Features, each normalised over the rows that the question may see:
     dated       how well the time it was said fits the dates that the question names, 0 to 1; only where it names some
     rerank      of what a reranker judged: standard deviations above the lowest it gave (see `engine.refine`)
 
-and of a message, because what a short one means stands around it:
+and of a message, because what a short one means stands around it (of a passage the same, with the passages just before
+and after it and with its document in the place of the session):
 
-    keyword_before, keyword_after, dense_before, dense_after   those of the message just before and just after it
-    keyword_around, dense_around   the sum of those of the messages two before and two after
+    keyword_before, keyword_after, dense_after   those of the message just before and just after it
     session_keyword, session_dense   the best of its session, as standard deviations above those of the other sessions
     answer          keyword_before where the message before asks a question
     author_named    1 where the question names its author
     assistant       1 where an assistant or a tool says it
     assistant_asked   the same, only where the question asks for what the assistant said
 
-The first three lines are weighted by exp(-length / 80 terms): a long message speaks for itself.
+Those of the first line and `answer` are weighted by exp(-length / 80 terms): a long message speaks for itself.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ every term in a row of average length reaches 0.45."""
 
 NOTHING_MORE = Asking()
 
-NEIGHBOURS = 2
+NEIGHBOURS = 1
 """How many messages before and after a candidate are needed to score it."""
 
 _Number = TypeVar("_Number", np.float32, np.int64)
@@ -137,15 +137,11 @@ def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, F
         return {}
     weight = np.exp(-candidates.lengths[inside] / np.float32(SPEAKS_FOR_ITSELF_TERMS))
     before, after = where.before[inside], where.after[inside]
-    around = [_at(where.before, before), _at(where.after, after)]
     keyword_before = _at(keyword, before) * weight
     found = {
         "keyword_before": keyword_before,
         "keyword_after": _at(keyword, after) * weight,
-        "dense_before": _at(dense, before) * weight,
         "dense_after": _at(dense, after) * weight,
-        "keyword_around": (_at(keyword, around[0]) + _at(keyword, around[1])) * weight,
-        "dense_around": (_at(dense, around[0]) + _at(dense, around[1])) * weight,
         "session_keyword": _best_of_session(keyword[inside], where.sessions[inside]),
         "session_dense": _best_of_session(dense[inside], where.sessions[inside]),
         "answer": np.maximum(keyword_before, 0) * _at(where.is_question.astype(np.float32), before),
