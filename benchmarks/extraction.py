@@ -23,26 +23,46 @@ from mnemic.evaluation.extraction_score import ExtractionReport, GoldMemory, Sha
 from mnemic.evaluation.extraction_words import USER, Bag, bag, main_name, overlap
 from mnemic.model.item import Role
 from mnemic.text.facts import find
+from mnemic.text.facts.restated import Restated
 
-THRESHOLDS = (-99.0, 1.0, 1.5, 2.0, 2.5, 3.0)
+THRESHOLDS = (-99.0, 1.5, 2.0, 3.0, 4.0)
 MATCH, NEAR, CARRIED = 0.5, 0.4, 0.5
 
-NOTES = """The rules read the user's messages alone, at most three facts of each. No text of the set is part of the
-project and no weight was fitted by a program, but its one user was looked at while the rules were written:
-the threshold was chosen so that precision is above 0.35 here, and the weights of a talk's opening and of
-what is new were set after a look at a few round values, and the list of vague words was
-written after reading it. So these are figures of development, not of a set
-that was held out; expect less elsewhere. `everything` keeps every statement: what no threshold can exceed.
-A pair matches at a token F1 of 0.5, which is lenient; figures that a language model judged are not
-comparable. The floor (every sentence of the user of five words or more) has recall 0.515 at precision 0.125
-and duplicates 0.284.
+NOTES = """The rules read the user's messages, at most three facts of each, and what the assistant said of the user in
+the sentence before where the user takes it up (0013). `everything` keeps every statement: what no threshold can exceed;
+`without replies` reads the user's words alone. A pair matches at a token F1 of 0.5, which is lenient; figures that a
+language model judged are not comparable. The floor (every sentence of the user of five words or more) has recall 0.515
+at precision 0.125 and duplicates 0.284.
 
-The target, recall 0.50 at precision 0.35 without a language model, is not reached: all statements of the
-user together match about half of what should be kept, so that nearly every choice would have to
-be right. Most memories of this set sum up several messages, name motives and feelings in words that the
-user did not use, or were put by the assistant; most rows that are wrong are remarks of the user that the
-set does not count as worth keeping. Updates here mostly restate an earlier summary in other words; the
-rules supersede only values of one attribute."""
+What was fitted to what: no text of this set is part of the project. The weights of what is worth keeping were
+fitted to another set under a permissive licence (salience.md); fitted so, they beat those that had been set by hand
+with an eye on this one. The rules about replies were written after a look at the misses of the even sessions, and how
+much of a sentence must come back in the answer, and the threshold, were chosen on them; the odd sessions were only
+counted, and confirm it. But all of this is one user, whose talk was also looked at when the earlier rules were written.
+Expect less elsewhere. Halves are scored against their own memories, which is harder: a near one of another session,
+known in the whole, is no match there.
+
+The must, recall 0.50 at precision 0.35, is reached; of the aims, F1 0.50, duplicates 0.05, interference 0.05 and half
+of the updates, none. Most of what is still missed sums up several messages or names motives and feelings in words that
+nobody used. Duplicates are mostly two remarks about one theme in different words: merging them by likeness would also
+merge visits to two towns. Interference is mostly what the user really said, of which the set has a false twin that is
+a little nearer. Updates here restate an earlier summary as feelings go on ("anxious about the promotion", then "at
+ease in the role"): no attribute has two values, and rules that retire the first would retire true events elsewhere. A
+higher threshold has a higher F1, up to about 0.49, at a recall below the must; it would also drop plain facts that are
+told late in a talk."""
+
+TRIED = (
+    ("a whole message as one fact", "recall 0.43 at precision 0.15"),
+    ("two neighbouring messages as one fact", "recall 0.19"),
+    ("all sentences of the assistant that address the user", "recall 0.81 at precision 0.08, interference 0.79"),
+    ("of these, what the user answers with assent", "recall 0.21 at precision 0.34, interference 0.24"),
+    ("of these, what repeats half of the message before", "recall 0.21 at precision 0.17: it only repeats"),
+    ("of these, what half comes from earlier messages", "recall 0.50 at precision 0.12, interference 0.26"),
+    ("of these, what comes back in the answer (0.3 of it)", "recall 0.13 at precision 0.42, interference 0.05"),
+    ("weights fitted freely to LongMemEval", "F1 0.50, but plain facts late in a talk are dropped"),
+    ("dropping own statements of which half is not new", "interference 0.05; loses a move back to a known town"),
+)
+"""What was tried by itself, before duplicates were merged, and what it gave here."""
 
 
 def main() -> None:
@@ -52,13 +72,18 @@ def main() -> None:
     begin = time.perf_counter()
     produced = run_extraction(corpus)
     seconds = time.perf_counter() - begin
-    rows = [_row("as shipped, near duplicates merged by minilm", score_extraction(gold, produced, corpus))]
+    report = score_extraction(gold, produced, corpus)
+    rows = [_row("as shipped, near duplicates merged by minilm", report)]
+    for half, name in enumerate(("even sessions", "odd sessions")):
+        rows.append(_row(f"as shipped, {name}", _of_half(half, gold, produced, corpus)))
+    plain = ExtractionOptions(embedder="none")
+    with patch.object(find, "restated", _nothing):
+        rows.append(_row("without replies, no embedder", score_extraction(gold, run_extraction(corpus, plain), corpus)))
     for threshold in THRESHOLDS:
         with patch.object(find, "KEPT", threshold):
-            kept = run_extraction(corpus, ExtractionOptions(embedder="none"))
+            kept = run_extraction(corpus, plain)
         name = "everything" if threshold < 0 else f"threshold {threshold:.1f}"
         rows.append(_row(f"{name}, no embedder", score_extraction(gold, kept, corpus)))
-    report = score_extraction(gold, produced, corpus)
     messages = sum(row.role == Role.USER.value for row in corpus)
     head = ["run", "produced", "recall", "precision", "F1", "lenient", "interference", "duplicates", "junk", "updates"]
     by_type = [[name, str(each.whole), _ratio(each)] for name, each in report.recall_by_type.items()]
@@ -75,8 +100,23 @@ def main() -> None:
         table(["what was missed", "n"], _missed(gold, produced, corpus)),
         table(["what was wrong", "n"], _wrong(gold, produced)),
         NOTES,
+        table(["tried", "result"], [list(each) for each in TRIED]),
     ]
     keep("extraction.md", "\n\n".join(text) + "\n")
+
+
+def _nothing(*_: object) -> list[Restated]:
+    """In the place of what is taken up of replies."""
+    return []
+
+
+def _of_half(
+    half: int, gold: Sequence[GoldMemory], produced: Sequence[Produced], corpus: Sequence[CorpusRow]
+) -> ExtractionReport:
+    """The report of every second session, counted from the first; what is known of other sessions does not count."""
+    sessions = set(list(dict.fromkeys(row.session for row in corpus))[half::2])
+    chosen = [memory for memory in gold if memory.session in sessions]
+    return score_extraction(chosen, [row for row in produced if row.session in sessions], corpus)
 
 
 def _row(name: str, report: ExtractionReport) -> list[str]:

@@ -20,7 +20,7 @@ REASON = "the session ended"
 @dataclass(frozen=True, slots=True)
 class EndReport:
     """What the end of a session brought: the ids of the memories that expired, and how many messages a job will
-    summarise.
+    summarise, or would if summaries were not switched off.
     """
 
     session: str
@@ -56,6 +56,6 @@ def _flush(parts: Parts, work: UnitOfWork, partition: Partition, session: str) -
     if was < talk.messages:
         work.conversations.move(partition, session, ENDED, was, talk.messages)
     waiting = pending(work, parts.settings.life, partition, session).count
-    if waiting:
+    if waiting and parts.settings.life.summarises:
         work.jobs.add([summary_job(parts, partition, session)])
     return waiting

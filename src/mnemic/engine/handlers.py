@@ -58,11 +58,18 @@ def _onward(parts: Parts, job: Job, after: str | None) -> FollowUp:
     return lambda _: rest
 
 
+def _nothing(_: UnitOfWork) -> Sequence[Job]:
+    """What follows a job that waited when its way was switched off: its messages stay where they are."""
+    return ()
+
+
 def _summarise(parts: Parts, job: Job) -> FollowUp:
     """Some summaries of what is pending. What is left then, or came while this ran and found the job still running, is
     the work of a next job.
     """
     session, life = str(job.payload["session"]), parts.settings.life
+    if not life.summarises:
+        return _nothing
     run = Summarising(parts, job.partition, session, SUMMARISE, may_fall_back=job.attempts >= life.llm_tries)
     due = run.due(is_flush=bool(job.payload.get("is_flush")))
     run.run(due, SUMMARIES_AT_ONCE)
@@ -77,6 +84,8 @@ def _summarise(parts: Parts, job: Job) -> FollowUp:
 
 
 def _reflect(parts: Parts, job: Job) -> FollowUp:
+    if not parts.settings.life.reflects:
+        return _nothing
     is_last = job.attempts >= parts.settings.life.llm_tries
     run = Reflecting(parts, job.partition, str(job.payload["session"]), REFLECT, may_fall_back=is_last)
     episodes, skipped = run.plan()
@@ -88,6 +97,8 @@ def _reflect(parts: Parts, job: Job) -> FollowUp:
 def _extract(parts: Parts, job: Job) -> FollowUp:
     """The facts of what is unread. What came while this ran, and found the job still running, is for a next job."""
     session, is_last = str(job.payload["session"]), job.attempts >= parts.settings.life.llm_tries
+    if not parts.settings.life.extracts:
+        return _nothing
     run = Extracting(parts, job.partition, session, EXTRACT, may_fall_back=is_last)
     run.run(RULE_MESSAGES if parts.llm is None else MODEL_MESSAGES)
 
@@ -101,6 +112,8 @@ def _curate(parts: Parts, job: Job) -> FollowUp:
     """Some parts of the days that were not read yet; the rest is the work of a next job, which leaves alone what this
     one left for the next night.
     """
+    if not parts.settings.life.curates:
+        return _nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
     is_last = job.attempts >= parts.settings.life.llm_tries
     run = Curating(parts, job.partition, CURATE, held=held, may_fall_back=is_last)

@@ -51,6 +51,8 @@ def add_if_pending(parts: Parts, work: UnitOfWork, partition: Partition, session
     a conversation cost no look.
     """
     life = parts.settings.life
+    if not life.summarises:
+        return
     if said >= life.window_messages + life.summary_batch and pending(work, life, partition, session).count:
         work.jobs.add([summary_job(parts, partition, session)])
 

@@ -81,7 +81,7 @@ def add_due(parts: Parts, kinds: Collection[str]) -> int:
     a line or a zone that cannot be.
     """
     added = sum(_run(parts, each) for each in timetables(parts, kinds))
-    return added + (_flush_idle(parts) if SUMMARISE in kinds else 0)
+    return added + (_flush_idle(parts) if SUMMARISE in kinds and parts.settings.life.summarises else 0)
 
 
 def following(job: Job, more: Sequence[Job], now: datetime) -> list[Job]:

@@ -218,10 +218,13 @@ class Summarising:
         return self._told(batch.place, memory if is_new else None)
 
     def _count(self, work: UnitOfWork) -> None:
-        """One summary more; at the threshold a reflection is due, and the count begins anew."""
+        """One summary more; at the threshold a reflection is due, and the count begins anew. While reflections are
+        switched off, it goes on.
+        """
         place = (self._partition, self._session)
         was = work.conversations.cursor(*place, UNREFLECTED)
-        is_due = was + 1 >= self._parts.settings.life.reflection_threshold
+        life = self._parts.settings.life
+        is_due = life.reflects and was + 1 >= life.reflection_threshold
         work.conversations.move(*place, UNREFLECTED, was, 0 if is_due else was + 1)
         if is_due:
             work.jobs.add([_reflection_job(self._parts, *place)])

@@ -27,9 +27,12 @@ class LifeSettings:
     with less than `kept_importance`; what is archived is deleted after `archive_days`.
 
     Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. `llm_tries`: after so many
-    failures of the language model a step does its work without it. `extracts`: facts are sought in what users say;
-    `promotes_learnings`: a model is also asked what its agent should learn from it. `curates`: days are curated by
-    night.
+    failures of the language model a step does its work without it.
+
+    Each way to memories has its switch: `extracts`, facts are sought in what users say; `summarises`, what falls out of
+    the window is summarised; `reflects`, summaries are reflected on; `curates`, days are curated by night. One that is
+    switched off waits: what was said meanwhile is taken up when it is on again. `promotes_learnings`: a model is also
+    asked what its agent should learn from what users say.
     """
 
     window_messages: int = 20
@@ -54,5 +57,7 @@ class LifeSettings:
     time_zone: str = "UTC"
     llm_tries: int = 3
     extracts: bool = True
+    summarises: bool = True
+    reflects: bool = True
     curates: bool = True
     promotes_learnings: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from mnemic.text.attributes import attributes
 from mnemic.text.facts import chinese, person
 from mnemic.text.facts.kinds import kind_of
 from mnemic.text.facts.restated import restated
-from mnemic.text.facts.salience import KEPT, Reading, goes_on, is_own, salience
+from mnemic.text.facts.salience import KEPT, Reading, features, goes_on, is_own, salience
 from mnemic.text.facts.slots import slot_of
 from mnemic.text.facts.statements import Statement, statements
 from mnemic.text.facts.when import When, when
@@ -76,19 +76,32 @@ class Said:
     reply: Reply | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A statement told as a fact, its features by name, and the score that they make."""
+
+    fact: Fact
+    features: Mapping[str, float]
+    score: float
+
+
 def find_facts(said: Said, limit: int = MAX_FACTS) -> list[Fact]:
     """The facts in a message, in their order there, and in what it takes up of the reply before it; at most `limit`.
     No string raises.
     """
     if not is_long_enough(said.text):
         return []
-    read = [
+    kept = [(place, each) for place, each in enumerate(candidates(said)) if each.score >= KEPT]
+    best = sorted(kept, key=lambda each: (-each[1].score, each[0]))[:limit]
+    return [each.fact for _, each in sorted(best, key=lambda each: each[0])]
+
+
+def candidates(said: Said) -> list[Candidate]:
+    """All that could be a fact: what is taken up of the reply, then the user's own statements in order."""
+    return [
         *_taken_up(said),
         *(_read(said, statement, further) for statement, *further in _thoughts(said.text) if is_own(statement.text)),
     ]
-    kept = [(place, each) for place, each in enumerate(read) if each[0] >= KEPT]
-    best = sorted(kept, key=lambda each: (-each[1][0], each[0]))[:limit]
-    return [fact for _, (_, fact) in sorted(best, key=lambda each: each[0])]
 
 
 def is_long_enough(text: str) -> bool:
@@ -129,24 +142,21 @@ def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
     return is_near and len(thought) < _MOST_STATEMENTS and statement.end - thought[0].start <= _THOUGHT_CHARS
 
 
-def _taken_up(said: Said) -> Iterator[tuple[float, Fact]]:
+def _taken_up(said: Said) -> Iterator[Candidate]:
     """What the assistant said of the user and the user took up: with the lower trust, and both as its sources."""
     if said.reply is None:
         return
     for each in restated(said.reply.text, said.text, terms_of, said.before):
-        score, fact = _read(said, each.statement, (), is_restated=True)
+        read = _read(said, each.statement, (), is_restated=True)
         spoken = Provenance(said.reply.id, each.start, each.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
         answered = Provenance(said.id, 0, len(said.text), EXTRACTOR, VERSION, round(each.taken_up, 2))
         trust = min(said.trust, said.reply.trust, key=TRUST_ORDER.index)
-        yield (
-            score,
-            replace(fact, provenance=(spoken, answered), trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE),
-        )
+        sources = (spoken, answered)
+        fact = replace(read.fact, provenance=sources, trust=trust, profile={}, confidence=_RESTATED_CONFIDENCE)
+        yield replace(read, fact=fact)
 
 
-def _read(
-    said: Said, statement: Statement, further: Sequence[Statement], *, is_restated: bool = False
-) -> tuple[float, Fact]:
+def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_restated: bool = False) -> Candidate:
     slot, value = slot_of(statement.text)
     kind = _kind(statement.text, slot)
     named = when(statement.text, said.at)
@@ -160,7 +170,8 @@ def _read(
         position=said.position,
         is_restated=is_restated,
     )
-    score = salience(reading)
+    found = features(reading)
+    score = salience(found)
     fact = Fact(
         text=_dated(_told(statement, further), None if slot == "birthday" else named, is_chinese=statement.is_chinese),
         kind=kind,
@@ -176,7 +187,7 @@ def _read(
         trust=said.trust,
         profile=attributes(statement.text),
     )
-    return score, fact
+    return Candidate(fact, found, score)
 
 
 def _told(statement: Statement, further: Sequence[Statement]) -> str:

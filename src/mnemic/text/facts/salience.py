@@ -18,7 +18,7 @@ from mnemic.model.item import Kind
 from mnemic.text.facts.verbs import words
 from mnemic.text.late_pattern import LatePattern
 
-KEPT = 2.5
+KEPT = 2.4
 """A statement of less is not kept."""
 
 WHOLE_WORDS = 10
@@ -177,6 +177,6 @@ def features(reading: Reading) -> dict[str, float]:
     }
 
 
-def salience(reading: Reading) -> float:
+def salience(found: Mapping[str, float]) -> float:
     """The score: the features times their weights, summed."""
-    return sum(weights()[name] * value for name, value in features(reading).items())
+    return sum(weights()[name] * value for name, value in found.items())
