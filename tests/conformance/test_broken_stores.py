@@ -203,7 +203,7 @@ def test_a_store_that_crosses_a_boundary_is_rejected_by_random_use(port: str, sp
         ("partitions", broken.MissesUpdates),
         ("jobs", broken.ClaimsWithoutLease),
         ("documents", broken.KeepsReplacedChunks),
-        ("documents", broken.TakesASourceTwice),
+        ("documents", broken.BringsErasedDocumentsBack),
     ],
 )
 def test_a_store_that_differs_from_the_reference_is_rejected_by_the_state_machine(
