@@ -165,7 +165,7 @@ def _ending(server: uvicorn.Server) -> Generator[None]:
 
 
 def made_doors(mnemic: Mnemic, gate: Gate) -> list[Door]:
-    """Every door of `DOORS`, made for this memory; one that lacks a package of its own is left out, and this is told."""
+    """Every door of `DOORS`, made for this memory; one whose packages are not here is left out, and this is told."""
     doors: list[Door] = []
     for name in DOORS:
         try:

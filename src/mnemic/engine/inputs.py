@@ -19,6 +19,7 @@ from mnemic.model.unicode import check_unicode
 
 MAX_NAME_CHARS = 255
 MAX_CATEGORIES = 32
+MAX_METADATA_DEPTH = 32
 _MESSAGE_FIELDS = ("role", "content", "text", "name", "observed_at", "external_id", "id", "trust", "metadata")
 _CHOICES: Mapping[str, type[StrEnum]] = {"kind": Kind, "level": Level, "trust": Trust}
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -67,12 +68,26 @@ def check_metadata(value: object, settings: Settings) -> Mapping[str, object]:
         encoded = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"metadata must be JSON (texts, finite numbers, lists, mappings): {error}") from error
+    if _depth(value) > MAX_METADATA_DEPTH:
+        raise InvalidInputError(f"metadata is nested more than {MAX_METADATA_DEPTH} deep")
     if "\\u0000" in encoded:
         raise InvalidInputError("metadata must not hold NUL characters: not every store can look for them")
     size = len(check_unicode(encoded, "metadata").encode())
     if size > settings.max_metadata_bytes:
         raise InvalidInputError(f"metadata takes {size:,} bytes; at most {settings.max_metadata_bytes:,} are allowed")
     return json.loads(encoded)
+
+
+def _depth(value: object) -> int:
+    """How many lists and mappings stand within each other."""
+    depth = 0
+    level: list[object] = [value]
+    while level:
+        depth += 1
+        inner = [cast("Mapping[object, object]", each).values() for each in level if isinstance(each, Mapping)]
+        inner += [cast("Sequence[object]", each) for each in level if isinstance(each, list | tuple)]
+        level = [each for part in inner for each in part]
+    return depth - 1
 
 
 def check_line(value: object, name: str, *, limit: int = MAX_NAME_CHARS) -> str:

@@ -94,12 +94,22 @@ class Connection:
         headers = {"Idempotency-Key": uuid.uuid4().hex} if route.method != "GET" else {}
         if body is not None:
             headers["Content-Type"] = "application/json"
+        request = self._client.build_request(route.method, path, params=query, content=body, headers=headers)
         try:
-            response = self._client.request(route.method, path, params=query, content=body, headers=headers)
+            response = self._sent(request)
         except httpx2.HTTPError as error:
             raise transport_error(error, self.url) from error
         raise_problem(response)
         return response
+
+    def _sent(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer; asked for once more when a connection that was kept open turns out to be closed. The key of the
+        request lets the server do it once.
+        """
+        try:
+            return self._client.send(request)
+        except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
+            return self._client.send(request)
 
     def _open(self, request: httpx2.Request) -> httpx2.Response:
         """The answer before its body was read."""

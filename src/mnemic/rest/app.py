@@ -18,11 +18,13 @@ from mnemic.api import Mnemic
 from mnemic.errors import MnemicError
 from mnemic.rest import documents, keys, life, memories, messages, profile, transfer, upkeep
 from mnemic.rest.asking import PREFIX
+from mnemic.rest.replies import Replies
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate, caller_of
 from mnemic.web.limits import Bound
 from mnemic.web.problems import Problem, ProblemError, problem_of, problem_response
 
+FILE_PATHS = (f"{PREFIX}/documents", f"{PREFIX}/import")
 OPEN_PATHS = ("/docs", "/openapi.json")
 ABOUT = """The memory of AI assistants: what is said is kept, and found again by meaning.
 
@@ -41,8 +43,14 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         anyio.to_thread.current_default_thread_limiter().total_tokens = gate.limits.threads
         yield
 
-    bound = Bound(app, gate.limits.in_flight)
-    return Door(tells=("REST", PREFIX), routes=[Mount("", bound)], open_paths=OPEN_PATHS, lifespan=lifespan)
+    bound = Bound(Replies(app, gate.limits.body_bytes), gate.limits.in_flight)
+    return Door(
+        tells=("REST", PREFIX),
+        routes=[Mount("", bound)],
+        open_paths=OPEN_PATHS,
+        file_paths=FILE_PATHS,
+        lifespan=lifespan,
+    )
 
 
 def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
@@ -53,14 +61,11 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
         description=ABOUT,
         redoc_url=None,
         redirect_slashes=False,
-        max_body_size=gate.limits.body_bytes,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         exception_handlers=_handlers(gate),
     )
-    for part in (memories, messages, profile, life, upkeep, keys):
+    for part in (memories, messages, profile, life, upkeep, keys, documents, transfer):
         app.include_router(part.routes(mnemic))
-    for part in (documents, transfer):
-        app.include_router(part.routes(mnemic, gate.limits.file_bytes))
     app.middleware("http")(_audited(gate))
     return app
 

@@ -62,10 +62,10 @@ class DocumentListing:
         return {name: value for name, value in said.items() if value is not None}
 
 
-def routes(mnemic: Mnemic, file_bytes: int) -> APIRouter:
-    """The routes of documents; a file has at most `file_bytes`."""
+def routes(mnemic: Mnemic) -> APIRouter:
+    """The routes of documents."""
     router = APIRouter(prefix=PREFIX, tags=["documents"])
-    _ingesting(router, mnemic, file_bytes)
+    _ingesting(router, mnemic)
 
     @router.get("/documents", operation_id="documents.list")
     def list_documents(asked: Reads, page: Annotated[DocumentListing, Depends()]) -> Response:
@@ -103,8 +103,8 @@ def routes(mnemic: Mnemic, file_bytes: int) -> APIRouter:
     return router
 
 
-def _ingesting(router: APIRouter, mnemic: Mnemic, file_bytes: int) -> None:
-    @router.post("/documents", operation_id="ingest", max_body_size=file_bytes)
+def _ingesting(router: APIRouter, mnemic: Mnemic) -> None:
+    @router.post("/documents", operation_id="ingest")
     def ingest(
         asked: Writes, request: Request, file: Annotated[UploadFile, File()], wanted: Annotated[Ingesting, Depends()]
     ) -> Response:

@@ -29,8 +29,8 @@ class Importing:
     include_tools: Annotated[bool, Query(description="keep the results of tool calls too")] = False
 
 
-def routes(mnemic: Mnemic, file_bytes: int) -> APIRouter:
-    """The routes of export and import; what is brought in has at most `file_bytes`."""
+def routes(mnemic: Mnemic) -> APIRouter:
+    """The routes of export and import."""
     router = APIRouter(prefix=PREFIX, tags=["transfer"])
 
     @router.get("/export", operation_id="export")
@@ -41,7 +41,7 @@ def routes(mnemic: Mnemic, file_bytes: int) -> APIRouter:
         lines = mnemic.export(asked.scope, levels=levels or OWN_LEVELS)
         return StreamingResponse(_begun(text.encode() + b"\n" for text in lines), media_type=NDJSON)
 
-    @router.post("/import", operation_id="import_", max_body_size=file_bytes)
+    @router.post("/import", operation_id="import_")
     def import_(
         asked: Writes,
         request: Request,

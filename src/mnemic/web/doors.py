@@ -13,6 +13,7 @@ from mnemic.api import Mnemic
 from mnemic.web.front import Front
 from mnemic.web.gate import Gate, Guarded
 from mnemic.web.health import Health
+from mnemic.web.limits import BodyLimit
 from mnemic.web.metrics import Metrics
 
 ALWAYS_OPEN = ("/health/",)
@@ -21,13 +22,15 @@ ALWAYS_OPEN = ("/health/",)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
     """A way in over HTTP. All its `routes` are behind the gate but those that begin with one of `open_paths`; handlers
-    ask `web.gate.caller_of` and `web.gate.scope_of`. `lifespan`, where given, is open while the server runs. `tells`
-    is what `mnemic serve` prints of it: a name and a path.
+    ask `web.gate.caller_of` and `web.gate.scope_of`. Bodies are bounded, and those of `file_paths` as files are.
+    `lifespan`, where given, is open while the server runs. `tells` is what `mnemic serve` prints of it: a name and a
+    path.
     """
 
     tells: tuple[str, str]
     routes: Sequence[BaseRoute]
     open_paths: Sequence[str] = ()
+    file_paths: Sequence[str] = ()
     lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None
 
 
@@ -54,4 +57,9 @@ def application(doors: Sequence[Door], gate: Gate, health: Health, metrics: Metr
         await router(scope, receive, send)
 
     open_paths = [*ALWAYS_OPEN, *(path for door in doors for path in door.open_paths)]
-    return Front(Guarded(inner, gate, open_paths), metrics)
+    file_paths = tuple(path for door in doors for path in door.file_paths)
+
+    def limit_of(path: str) -> int:
+        return gate.limits.file_bytes if path.startswith(file_paths) else gate.limits.body_bytes
+
+    return Front(Guarded(BodyLimit(inner, limit_of), gate, open_paths), metrics)

@@ -8,7 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mnemic.web.problems import Problem, ProblemError
 
@@ -77,6 +78,56 @@ class Bound:
             self.in_flight -= 1
 
 
+class BodyLimit:
+    """An ASGI application whose requests have at most `limit_of(path)` bytes of body; larger ones are answered 413, as
+    soon as their length is told or that much has come.
+    """
+
+    def __init__(self, app: ASGIApp, limit_of: Callable[[str], int]) -> None:
+        self._app, self._limit_of = app, limit_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = self._limit_of(scope["path"])
+        told = Headers(scope=scope).get("content-length", "0")
+        if not told.isdecimal() or int(told) > limit:
+            raise ProblemError(TOO_LARGE)
+        body = _Counted(receive, send, limit)
+        try:
+            await self._app(scope, body.receive, body.send)
+        except ProblemError:
+            if not body.is_over:
+                raise
+        if body.is_over:
+            raise ProblemError(TOO_LARGE)
+
+
+class _Counted:
+    """Counts what is received; what is answered after too much came is left to `BodyLimit`."""
+
+    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
+        self._receive, self._send, self._left = receive, send, limit
+        self.is_over = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            self.is_over = True
+            raise ProblemError(TOO_LARGE)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if not self.is_over:
+            await self._send(message)
+
+
+TOO_LARGE = Problem(
+    413, "too_large", "The request is too large", "its body has more bytes than this server takes", "send less at once"
+)
 BUSY = Problem(
     503,
     "busy",
