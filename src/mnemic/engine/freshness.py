@@ -18,7 +18,7 @@ from mnemic.model.scope import Partition
 from mnemic.ports.store import StaleTerms, UnitOfWork
 
 _ATTEMPTS = 5
-_SHELF = "\x1epassages"  # cannot be part of an id, so that no owner is called so
+_SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
 
 
 def search(parts: Parts, query: IndexQuery, *, passages: bool = False) -> Candidates:
@@ -30,7 +30,7 @@ def search(parts: Parts, query: IndexQuery, *, passages: bool = False) -> Candid
     for _ in range(_ATTEMPTS):
         wanted = catch_up(parts, query.partitions)
         if passages:
-            wanted = {_shelf(p): version for p, version in wanted.items() if parts.shelves.holds(p)}
+            wanted = {_side(p): version for p, version in wanted.items() if parts.passage_places.holds(p)}
         found = parts.index.search(replace(query, partitions=tuple(wanted)))
         if all(version >= least for least, version in zip(wanted.values(), found.versions, strict=True)):
             return found
@@ -55,7 +55,7 @@ def forget(parts: Parts, partition: Partition) -> None:
 
 
 def _forget(parts: Parts, partition: Partition) -> None:
-    for side in (partition, _shelf(partition)):
+    for side in (partition, _side(partition)):
         parts.index.drop(side)
 
 
@@ -64,27 +64,27 @@ def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int
 
     The side of the passages is begun with the first passage, so that who has no documents pays nothing for them.
     """
-    index, shelf, holds = parts.index, _shelf(partition), parts.shelves.holds(partition)
+    index, side, holds = parts.index, _side(partition), parts.passage_places.holds(partition)
     since = index.version(partition)
     if since > 0 and version == 0:  # erased by another process
         _forget(parts, partition)
         return
-    beside = index.version(shelf) if holds or holds is None else since
+    beside = index.version(side) if holds or holds is None else since
     if since == beside:
         if since < version:
             passages, others = _sides(parts, work, partition, since)
             index.apply(partition, others, version)
-            if parts.shelves.note(partition, holds=any(not change.is_gone for change in passages)):
-                index.apply(shelf, passages, version)
+            if parts.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
+                index.apply(side, passages, version)
         elif holds is None:
-            parts.shelves.note(partition, holds=beside > 0)
+            parts.passage_places.note(partition, holds=beside > 0)
         return
     if since < version:
         index.apply(partition, _sides(parts, work, partition, since)[1], version)
     if beside < version:
         passages, _ = _sides(parts, work, partition, beside)
-        if parts.shelves.note(partition, holds=any(not change.is_gone for change in passages)):
-            index.apply(shelf, passages, version)
+        if parts.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
+            index.apply(side, passages, version)
 
 
 def _sides(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> tuple[list[Change], list[Change]]:
@@ -100,9 +100,9 @@ def _sides(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> 
     return passages, others
 
 
-def _shelf(partition: Partition) -> Partition:
+def _side(partition: Partition) -> Partition:
     """What an index calls the passages of a partition."""
-    return replace(partition, owner=f"{partition.owner}{_SHELF}")
+    return replace(partition, owner=f"{partition.owner}{_SIDE}")
 
 
 def _changes(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> Iterator[Change | StaleTerms]:

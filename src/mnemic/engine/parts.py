@@ -72,7 +72,7 @@ class PartitionLocks:
         return self._locks[hash(partition) % len(self._locks)]
 
 
-class Shelves:
+class PassagePlaces:
     """Which partitions hold passages of documents, as far as this process has seen; about a `size` of them."""
 
     def __init__(self, size: int = 65_536) -> None:
@@ -120,7 +120,7 @@ class Parts:
     queries: QueryCache = field(default_factory=QueryCache)
     accesses: AccessLog = field(default_factory=AccessLog)
     catching_up: PartitionLocks = field(default_factory=PartitionLocks)
-    shelves: Shelves = field(default_factory=Shelves)
+    passage_places: PassagePlaces = field(default_factory=PassagePlaces)
     pool: Executor = field(default_factory=lambda: ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="mnemic-wait"))
 
     @property

@@ -28,7 +28,7 @@ _PAST_CANDIDATES = 10
 
 def passage_query(parts: Parts, visible: Visibility, question: Question, query: IndexQuery) -> IndexQuery | None:
     """What the index is asked of passages; None when it is known, after a search of all else, that there are none."""
-    if question.asks_memory and not any(parts.shelves.holds(partition) for partition in visible.partitions):
+    if question.asks_memory and not any(parts.passage_places.holds(partition) for partition in visible.partitions):
         return None
     allowed = None if question.filter == EVERYTHING else _admitted(parts, visible, question.filter)
     limit = query.dense_limit * (_PAST_CANDIDATES if question.is_about_the_past else 1)

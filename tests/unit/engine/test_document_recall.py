@@ -188,9 +188,9 @@ def test_an_index_without_room_for_all_still_finds_passages(make_parts: Callable
 
 def test_an_index_that_is_made_anew_knows_what_the_store_holds(parts: Parts, mnemic: Mnemic, contract: list[Chunk]):
     mnemic.remember(ANNA, "The rent is high")
-    again = Mnemic(replace(parts, index=ScanIndex(), shelves=type(parts.shelves)()))
+    again = Mnemic(replace(parts, index=ScanIndex(), passage_places=type(parts.passage_places)()))
     assert {hit.text for hit in again.recall(ANNA, "rent")} == {hit.text for hit in mnemic.recall(ANNA, "rent")}
-    forgetful = Mnemic(replace(parts, shelves=type(parts.shelves)()))
+    forgetful = Mnemic(replace(parts, passage_places=type(parts.passage_places)()))
     assert contract[0].id in {hit.id for hit in forgetful.recall(ANNA, "rent")}
 
 
@@ -205,8 +205,8 @@ def test_a_large_partition_of_passages_has_a_graph_of_its_own(parts: Parts):
     mnemic.recall(ANNA, "subject 3")
     index.settle()
     place = ANNA.partition(Level.USER)
-    shelf = replace(place, owner=f"{place.owner}\x1epassages")
-    assert index.graph_rows(shelf) == 120
+    side = replace(place, owner=f"{place.owner}\x1epassages")
+    assert index.graph_rows(side) == 120
     assert index.graph_rows(place) == 0
     found = mnemic.recall(ANNA, "passage 10 about subject 3 and 10", kinds=["document"], limit=3).hits
     assert found[0].text == "passage 10 about subject 3 and 10"
