@@ -213,7 +213,6 @@ def test_a_large_partition_of_passages_has_a_graph_of_its_own(parts: Parts):
     index.close()
 
 
-@pytest.mark.requirement("N-04")
 def test_vectors_that_follow_are_of_the_whole_indexed_text_of_private_items_too(make_parts: Callable[..., Parts]):
     away = WordEmbedder(is_broken=True)
     parts = make_parts(away)
