@@ -52,6 +52,10 @@ class Served:
             self._tokens[org] = self.mnemic.keys.create(Scope(org=org), rights=list(Right)).token
         return self._tokens[org]
 
+    def app_description(self) -> dict[str, Any]:
+        """The OpenAPI description."""
+        return TestClient(self.app, base_url=LOCAL).get("/openapi.json").json()
+
     def close(self) -> None:
         self.gate.close()
         self.mnemic.close()

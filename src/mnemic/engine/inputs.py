@@ -68,7 +68,7 @@ def check_metadata(value: object, settings: Settings) -> Mapping[str, object]:
         encoded = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"metadata must be JSON (texts, finite numbers, lists, mappings): {error}") from error
-    if _depth(value) > MAX_METADATA_DEPTH:
+    if _depth(cast("object", value)) > MAX_METADATA_DEPTH:
         raise InvalidInputError(f"metadata is nested more than {MAX_METADATA_DEPTH} deep")
     if "\\u0000" in encoded:
         raise InvalidInputError("metadata must not hold NUL characters: not every store can look for them")
@@ -84,7 +84,9 @@ def _depth(value: object) -> int:
     level: list[object] = [value]
     while level:
         depth += 1
-        inner = [cast("Mapping[object, object]", each).values() for each in level if isinstance(each, Mapping)]
+        inner: list[Iterable[object]] = [
+            cast("Mapping[object, object]", each).values() for each in level if isinstance(each, Mapping)
+        ]
         inner += [cast("Sequence[object]", each) for each in level if isinstance(each, list | tuple)]
         level = [each for part in inner for each in part]
     return depth - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import cache, partial
 from typing import Any, cast
 
 import anyio.to_thread
@@ -18,6 +19,7 @@ from mnemic.api import Mnemic
 from mnemic.errors import MnemicError
 from mnemic.rest import documents, keys, life, memories, messages, profile, transfer, upkeep
 from mnemic.rest.asking import PREFIX
+from mnemic.rest.description import describe
 from mnemic.rest.replies import Replies
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate, caller_of
@@ -67,6 +69,7 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
     for part in (memories, messages, profile, life, upkeep, keys, documents, transfer):
         app.include_router(part.routes(mnemic))
     app.middleware("http")(_audited(gate))
+    app.openapi = cache(partial(describe, app))
     return app
 
 

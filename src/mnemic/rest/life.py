@@ -47,6 +47,11 @@ def _sessions(router: APIRouter, mnemic: Mnemic) -> None:
         """Keep what will be worth knowing in six months of the days that were not read yet."""
         return answer(mnemic.curate(asked.scope, **body.given()))
 
+    @router.post("/consolidate", operation_id="consolidate")
+    def consolidate(asked: Writes, body: bodies.DryRun) -> Response:
+        """Make one general preference of each thing that was chosen again and again over months."""
+        return answer(mnemic.consolidate(asked.scope, **body.given()))
+
 
 def _upkeep(router: APIRouter, mnemic: Mnemic) -> None:
     @router.post("/decay", operation_id="decay")

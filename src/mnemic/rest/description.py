@@ -1,0 +1,88 @@
+"""The description of REST in OpenAPI: what FastAPI finds out by itself, and what answers look like.
+
+The answer of an operation is the answer of the verb it is named after, so it is described from the verb's annotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any, get_type_hints
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from mnemic.api import Mnemic
+from mnemic.rest.events import NDJSON
+from mnemic.web.problems import MEDIA_TYPE, TYPE_PREFIX
+from mnemic.wire.schema import Schemas
+
+PLACE = "#/components/schemas/"
+LINES = ("export",)
+EVENTS = ("import_", "ingest")
+PROBLEMS: Mapping[int, str] = {
+    400: "The request cannot be read.",
+    401: "A key is needed, or this one is not accepted.",
+    403: "The key does not allow this.",
+    404: "There is no such thing in this scope.",
+    409: "It exists already, or was changed meanwhile.",
+    413: "The request is too large.",
+    422: "An argument is not acceptable; nothing was stored.",
+    429: "Too many requests of this key.",
+    501: "The server's set-up cannot do this.",
+    503: "The server is busy, or a part of it failed.",
+}
+PROBLEM = {
+    "type": "object",
+    "description": "What went wrong, as RFC 9457 has it.",
+    "properties": {
+        "type": {"type": "string", "examples": [f"{TYPE_PREFIX}not_found"]},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "hint": {"type": "string"},
+        "errors": {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "string"}}},
+    },
+    "required": ["type", "title", "status", "detail", "hint"],
+}
+KEYS = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "a key of `mnemic keys create`"},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The description of an application whose operations are named after verbs."""
+    told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    schemas = Schemas(PLACE)
+    for methods in told["paths"].values():
+        for operation in methods.values():
+            operation["responses"] = _responses(operation, schemas)
+    components = told.setdefault("components", {})
+    own = {name: schema for name, schema in components.get("schemas", {}).items() if "ValidationError" not in name}
+    components["schemas"] = {**own, **schemas.named, "Problem": PROBLEM}
+    components["securitySchemes"] = KEYS
+    told["security"] = [{}, *({name: []} for name in KEYS)]
+    return told
+
+
+def answer_of(operation: str) -> Any:
+    """The annotation of what the verb of an operation answers."""
+    *group, verb = operation.split(".")
+    owner: Any = Mnemic
+    for name in group:
+        owner = get_type_hints(attrgetter(name)(owner).fget)["return"]
+    return get_type_hints(getattr(owner, verb)).get("return", Any)
+
+
+def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
+    verb = operation["operationId"]
+    status = next(code for code in operation["responses"] if code.startswith("2"))
+    content = {"application/json": {"schema": schemas.of(answer_of(verb))}}
+    if verb in LINES:
+        content = {NDJSON: {"schema": {"type": "string"}}}
+    if verb in EVENTS:
+        content[NDJSON] = {"schema": {"type": "string"}}
+    problem = {MEDIA_TYPE: {"schema": {"$ref": f"{PLACE}Problem"}}}
+    about = {str(code): {"description": words, "content": problem} for code, words in PROBLEMS.items()}
+    return {status: {"description": operation.get("summary", ""), "content": content}, **about}

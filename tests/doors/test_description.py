@@ -1,0 +1,79 @@
+"""What the description of REST promises is kept: asked with what it allows, and with what it does not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import CHECKS
+
+from mnemic.model.scope import Scope
+from mnemic.remote.routes import PREFIX, ROUTES
+from tests.doors.http_doors import Served
+
+LEFT_OUT = ("positive_data_acceptance",)
+"""Some rules (an end after a begin, the form of a time) are no matter of a schema, and are answered 422."""
+
+EXAMPLES = 8
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    opened = Served(str(tmp_path_factory.mktemp("served") / "memory.db"))
+    opened.mnemic.remember(Scope(user="ana"), "Ana likes tea")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def description(served: Served) -> Any:
+    return schemathesis.openapi.from_asgi("/openapi.json", served.app)
+
+
+def described_path(verb: str) -> str:
+    """The path of a verb's operation in the description."""
+    return PREFIX + ROUTES[verb].path.replace("{turn_id}", "{id}")
+
+
+@pytest.mark.requirement("P-01")
+@pytest.mark.parametrize("verb", ROUTES)
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_an_operation_keeps_to_its_description(served: Served, description: Any, verb: str, mode: GenerationMode):
+    operation = description[described_path(verb)][ROUTES[verb].method]
+    if mode is GenerationMode.NEGATIVE and not (operation.body or operation.query or operation.path_parameters):
+        return
+    headers = {"Authorization": f"Bearer {served.token('default')}"}
+    statuses: Counter[int] = Counter()
+    excluded = [CHECKS.get_one(name) for name in LEFT_OUT]
+
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def ask(case: Any) -> None:
+        case.query.pop("org", None)  # any other than the key's is refused; test_security tries these
+        answer = case.call(headers=headers)
+        statuses[answer.status_code] += 1
+        case.validate_response(answer, headers=headers, excluded_checks=excluded)
+
+    ask()
+    assert set(statuses) - {401, 403}, "nothing came through the gate"
+
+
+def test_the_table_of_the_remote_client_names_every_operation(served: Served):
+    described = {
+        operation["operationId"]: (method.upper(), path)
+        for path, methods in served.app_description()["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert described == {verb: (route.method, described_path(verb)) for verb, route in ROUTES.items()}
