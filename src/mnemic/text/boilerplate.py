@@ -63,11 +63,8 @@ def _last(repeated: Sequence[Span], position: int) -> int:
 
 
 def _edges(text: str, start: int, end: int) -> tuple[list[Span], list[Span]]:
-    """The first lines of a page from its top, and its last from the bottom; no line is in both."""
-    top = _first(_lines(text, start, end))
-    below = top[-1][1] if top else start
-    bottom = _first(_lines_from_below(text, below, end))
-    return top, bottom
+    """The first lines of a page from its top, and its last from the bottom; of a short page a line is in both."""
+    return _first(_lines(text, start, end)), _first(_lines_from_below(text, start, end))
 
 
 def _first(lines: Iterator[Span]) -> list[Span]:

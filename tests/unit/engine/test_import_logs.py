@@ -88,6 +88,7 @@ def test_times_and_trust_are_those_of_the_log(mnemic: Mnemic):
     assert {m.session for m in said} == {"imported"}
 
 
+@pytest.mark.requirement("P-19")
 def test_a_dry_run_changes_nothing_and_foretells(store: Store, mnemic: Mnemic):
     text = log(70) + "\n" + log(3)  # the first three twice
     before = state_of(store)

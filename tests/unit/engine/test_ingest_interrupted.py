@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,7 +110,7 @@ def test_ctrl_c_while_a_file_is_read_ends_the_process_that_reads_it(parts: Parts
     process_ids: list[int | None] = []
     mnemic = Mnemic(replace(parts, files=LocalFiles(), readers=ReaderPool(open_reader, number=1)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(tmp_path))
+        patch.setattr(sys, "path", [str(tmp_path), *sys.path])
         threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             mnemic.ingest(ANNA, tmp_path / "papers")
@@ -139,20 +141,9 @@ def test_two_that_ingest_one_folder_at_once_keep_every_document_once_and_whole(t
     folder = papers
     stores: list[Store] = [SqliteStore(tmp_path / "memory.db") for _ in range(2)]
     both = [Mnemic(reading(opened_parts(store))) for store in stores]
-    failures: list[BaseException] = []
-
-    def run(mnemic: Mnemic) -> None:
-        try:
-            mnemic.ingest(ANNA, folder)
-        except BaseException as error:  # noqa: BLE001 -- told to the test, on whose thread it counts
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(each,)) for each in both]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(mnemic.ingest, ANNA, folder) for mnemic in both]
+        assert [future.result().counts.get("failed", 0) for future in running] == [0, 0]
     assert len(documents(both[0])) == 6
     assert both[0].ingest(ANNA, folder).counts["unchanged"] == 6
     assert set(whole(both[0]).values()) == {DocumentStatus.READY}

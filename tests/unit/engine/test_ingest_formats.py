@@ -1,0 +1,81 @@
+"""Files of real formats through the process that reads them: pages, headings, running heads, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mnemic.adapters.files.folders import LocalFiles
+from mnemic.adapters.readers.sandbox import SandboxReader
+from mnemic.api import Mnemic
+from mnemic.engine.parts import Parts
+from mnemic.engine.readers import ReaderPool
+from mnemic.model.item import Chunk
+from tests.conformance.document_files import docx, paragraph, pdf, pptx
+from tests.unit.engine.ingest_kit import chunks, documents, outcomes, put
+from tests.unit.engine.kit import ANNA
+
+TREES = ("oak", "elm", "ash", "fir", "yew")
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[SandboxReader]:
+    """One process for all tests; what they close is started again."""
+    opened = SandboxReader()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def mnemic(parts: Parts, reader: SandboxReader) -> Mnemic:
+    return Mnemic(replace(parts, files=LocalFiles(), readers=ReaderPool(lambda: reader, number=1)))
+
+
+@pytest.mark.requirement("J-59", "J-45")
+def test_a_question_about_a_pdf_is_answered_with_the_page(mnemic: Mnemic, tmp_path: Path):
+    put(tmp_path, {"trees.pdf": pdf([f"The {tree} grows slowly here." for tree in TREES], title="Trees")})
+    assert outcomes(mnemic.ingest(ANNA, tmp_path / "trees.pdf", chunking="structure")) == {"trees.pdf": "added"}
+    document, text = documents(mnemic)["trees.pdf"], mnemic.documents.text(ANNA, str(tmp_path / "trees.pdf"))
+    assert (document.title, len(document.pages), document.media_type) == ("Trees", 5, "application/pdf")
+    assert [text[page:].split()[1] for page in document.pages] == list(TREES)
+    hit = mnemic.recall(ANNA, "how does the ash grow?").hits[0].item
+    assert isinstance(hit, Chunk)
+    assert text[hit.start : hit.end] == hit.text
+
+
+def test_no_passage_begins_or_ends_with_what_every_page_repeats(mnemic: Mnemic, tmp_path: Path):
+    slides = [("Yearly report of Acme", f"The {tree} grows slowly here.", "Notes of the speaker") for tree in TREES]
+    put(tmp_path, {"report.pptx": pptx(slides)})
+    mnemic.ingest(ANNA, tmp_path / "report.pptx")
+    text, found = mnemic.documents.text(ANNA, str(tmp_path / "report.pptx")), chunks(mnemic, "report.pptx")
+    assert text.startswith("Yearly report of Acme")
+    assert found[0].text.startswith("The oak grows")
+    assert found[-1].text.endswith("The yew grows slowly here.")
+    assert all(text[chunk.start : chunk.end] == chunk.text for chunk in found)
+    assert found[0].page == 1
+
+
+def test_headings_of_office_files_stand_above_their_passages(mnemic: Mnemic, tmp_path: Path):
+    body = "".join(
+        [
+            paragraph("Terms", "Top"),
+            paragraph("The first rule is short. " * 20),
+            paragraph("Costs", "Sub"),
+            paragraph("It costs nothing at all. " * 20),
+        ]
+    )
+    put(tmp_path, {"rules.docx": docx(body)})
+    mnemic.ingest(ANNA, tmp_path / "rules.docx")
+    assert [chunk.headings for chunk in chunks(mnemic, "rules.docx")] == [("Terms",), ("Terms", "Costs")]
+
+
+def test_encrypted_and_scanned_files_fail_with_what_would_help(mnemic: Mnemic, tmp_path: Path):
+    put(tmp_path, {"locked.pdf": pdf(["words"], encrypted=True), "scan.pdf": pdf([""]), "good.txt": "Good words."})
+    report = mnemic.ingest(ANNA, tmp_path, source="f")
+    reasons = {file.source: file.reason for file in report.files if file.outcome.value == "failed"}
+    assert reasons["f/locked.pdf"] == "'locked.pdf' is encrypted: save it without a password and try again"
+    assert "text recognition (OCR)" in reasons["f/scan.pdf"]
+    assert mnemic.documents.get(ANNA, "f/good.txt").chunks == 1
