@@ -5,7 +5,8 @@
 Reads `injection/` below the data folder: attacks, benign texts, carriers (harmless documents) and odd strings. A text
 counts as caught or over-blocked when `sanitise` replaces a passage of it. Attacks that are hostile only inside a
 document (`needs_context`) are given bare. `--run` writes one row per text for an independent scorer:
-{"id", "outcome", "reasons", "ms"}. Writes and prints `results/guard.md`.
+{"id", "outcome", "reasons", "ms"}. Conversations and documents of other sets show over-blocking on real texts: those
+with a finding that counts alone would be quarantined as untrusted memories. Writes and prints `results/guard.md`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,19 @@ intent: database and script injection, which address no model; questions for dan
 ordinary requests until they stand in a document. A redacted text is still stored and shown: what is left of it is data
 between markers, and the model is told so."""
 
+REAL = (
+    "locomo",
+    "longmemeval-pool",
+    "beam",
+    "halumem",
+    "memdaily",
+    "cmrc2018",
+    "drcd",
+    "hotpotqa-100",
+    "scifact",
+    "cranfield",
+    "tc-event-memory",
+)
 Row = dict[str, Any]
 
 
@@ -49,7 +63,7 @@ def main() -> None:
             json.dumps({k: row[k] for k in ("id", "outcome", "reasons", "ms")}) for row in attacks + benign + carriers
         ]
         arguments.run.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    keep("guard.md", report(attacks, benign, carriers, strings))
+    keep("guard.md", report(attacks, benign, carriers, strings) + "\n" + over_blocking(folder.parent))
 
 
 def report(attacks: list[Row], benign: list[Row], carriers: list[Row], strings: list[Row]) -> str:
@@ -86,6 +100,29 @@ def report(attacks: list[Row], benign: list[Row], carriers: list[Row], strings: 
         )
         + "\n"
     )
+
+
+def over_blocking(data: Path) -> str:
+    """A table of real texts: how many would be quarantined, and how many redacted, were they not the user's words."""
+    lines: list[list[str]] = []
+    every = [0, 0, 0]
+    hits: Counter[str] = Counter()
+    for name in REAL:
+        found = [findings(row["text"]) for row in _rows(data / name / "corpus.jsonl.gz")]
+        high = [{finding.pattern for finding in each if finding.severity == "high"} for each in found]
+        counts = [len(found), sum(map(bool, high)), sum(map(bool, found))]
+        hits.update(pattern for patterns in high for pattern in patterns)
+        every = [total + count for total, count in zip(every, counts, strict=True)]
+        lines.append([name, *_shares(counts)])
+    lines.append(["all", *_shares(every)])
+    head = ["real texts", "n", "quarantined", "share", "with any finding", "share"]
+    told = ", ".join(f"{name} {count}" for name, count in hits.most_common()) or "none"
+    return f"{table(head, lines)}\n\nPatterns that would quarantine real texts: {told}.\n"
+
+
+def _shares(counts: list[int]) -> list[str]:
+    number, quarantined, found = counts
+    return [f"{number:,}", str(quarantined), f"{quarantined / number:.3%}", str(found), f"{found / number:.3%}"]
 
 
 def judged(row: Row) -> Row:

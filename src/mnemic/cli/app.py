@@ -20,6 +20,7 @@ from mnemic.cli import (
     evaluate,
     evaluate_answers,
     evaluate_extraction,
+    evaluate_guard,
     ingest,
     keys,
     life,
@@ -115,6 +116,7 @@ def application() -> typer.Typer:
         "Measure how good and how fast Mnemic is.",
         evaluate.register,
         evaluate_extraction.register,
+        evaluate_guard.register,
         evaluate_answers.register,
     )
     return app

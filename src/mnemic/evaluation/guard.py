@@ -1,0 +1,169 @@
+"""How well texts that attack the model are told from harmless ones: what the gate keeps out, what recall takes out.
+
+Each text is remembered in a store of its own, in memory, as one of a given trust; then it is looked at as recall would
+show it. Whether what is left of a redacted text still does harm is not judged here.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from mnemic.api import Mnemic
+from mnemic.config import Config
+from mnemic.errors import InvalidInputError
+from mnemic.evaluation.dataset import read_json_lines
+from mnemic.model.item import State, Trust
+from mnemic.model.scope import Scope
+from mnemic.model.settings import Settings
+from mnemic.text.sanitise import findings, sanitise
+
+FIELDS = ("kind", "source", "lang")
+Told = Callable[[str, int, int], None]
+"""Called with what is done, how many texts of it, and how many there are."""
+
+
+class Outcome(StrEnum):
+    """What became of a text: recalled as it is, recalled without passages, kept but never recalled, or not kept."""
+
+    ALLOWED = "allowed"
+    REDACTED = "redacted"
+    QUARANTINED = "quarantined"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardText:
+    """A text and what it is divided by (`labels`: kind, source, lang). `needs_context`: an attack that is hostile only
+    inside a document or the result of a tool; it is given bare here.
+    """
+
+    id: str
+    text: str
+    labels: Mapping[str, str]
+    needs_context: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A text, what became of it, the names of the patterns that hit, and how long the gate and the look at it took."""
+
+    text: GuardText
+    outcome: Outcome
+    reasons: tuple[str, ...]
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts of a group of texts. `caught`: all that is not allowed; `kept_out`: what is never recalled."""
+
+    number: int
+    outcomes: Mapping[Outcome, int]
+
+    @property
+    def caught(self) -> float | None:
+        """The share that is redacted, quarantined or rejected; None of nothing."""
+        return (self.number - self.outcomes[Outcome.ALLOWED]) / self.number if self.number else None
+
+    @property
+    def kept_out(self) -> float | None:
+        """The share that is quarantined or rejected; None of nothing."""
+        out = self.outcomes[Outcome.QUARANTINED] + self.outcomes[Outcome.REJECTED]
+        return out / self.number if self.number else None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The tally of a file, and by each label and value."""
+
+    overall: Tally
+    by: Mapping[str, Mapping[str, Tally]]
+
+
+def load_texts(path: Path) -> list[GuardText]:
+    """The texts of a file of JSON lines. Raises `InvalidInputError`, naming file and line."""
+    found: list[GuardText] = []
+    for number, row in read_json_lines(path):
+        if not all(isinstance(row.get(name), str) for name in ("id", "text")):
+            raise InvalidInputError(f"{path}, line {number}: a row has an id and a text")
+        labels = {name: str(row.get(name)) for name in FIELDS}
+        found.append(GuardText(str(row["id"]), str(row["text"]), labels, bool(row.get("needs_context"))))
+    return found
+
+
+def run_guard(texts: Sequence[GuardText], trust: Trust, told: Told | None = None) -> list[Judged]:
+    """What becomes of each text when it is remembered with this trust. Secrets are not looked for."""
+    config = Config(store="memory://", embedder="none", settings=Settings(redacts_secrets=False))
+    judged: list[Judged] = []
+    with Mnemic.open(config) as mnemic:
+        for number, text in enumerate(texts):
+            start = time.perf_counter()
+            outcome = _outcome(mnemic, Scope(user=f"u{number}"), text.text, trust)
+            elapsed_ms = (time.perf_counter() - start) * 1e3
+            judged.append(Judged(text, outcome, _reasons(text.text, outcome), elapsed_ms))
+            if told is not None:
+                told("judging", number + 1, len(texts))
+    return judged
+
+
+def tally(judged: Iterable[Judged]) -> Section:
+    """The counts of some texts."""
+    every = list(judged)
+    by: dict[str, dict[str, Tally]] = {}
+    for name in FIELDS:
+        parts: dict[str, list[Judged]] = defaultdict(list)
+        for each in every:
+            parts[each.text.labels[name]].append(each)
+        by[name] = {value: _tally(parts[value]) for value in sorted(parts)}
+    return Section(_tally(every), by)
+
+
+def write_run(path: Path, judged: Iterable[Judged]) -> None:
+    """Write one JSON row for each text: id, outcome, reasons, ms. Packed where the name ends in `.gz`; the file appears
+    when it is complete.
+    """
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        packed = path.suffix == ".gz"
+        with gzip.open(partial, "wt", encoding="utf-8") if packed else partial.open("w", encoding="utf-8") as out:
+            for each in judged:
+                row: dict[str, Any] = {"id": each.text.id, "outcome": each.outcome.value}
+                row |= {"reasons": list(each.reasons) or None, "ms": round(each.elapsed_ms, 4)}
+                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        partial.replace(path)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _outcome(mnemic: Mnemic, scope: Scope, text: str, trust: Trust) -> Outcome:
+    try:
+        memory = mnemic.remember(scope, text, trust=trust.value)
+    except InvalidInputError:
+        return Outcome.REJECTED
+    if memory.state is State.QUARANTINED:
+        return Outcome.QUARANTINED
+    return Outcome.ALLOWED if sanitise(memory.text) == memory.text.strip() else Outcome.REDACTED
+
+
+def _reasons(text: str, outcome: Outcome) -> tuple[str, ...]:
+    if outcome is Outcome.ALLOWED:
+        return ()
+    names = {finding.pattern for finding in findings(text)}
+    return tuple(sorted(names)) or ("marker" if outcome is Outcome.REDACTED else "not a text to keep",)
+
+
+def _tally(judged: Sequence[Judged]) -> Tally:
+    outcomes = dict.fromkeys(Outcome, 0)
+    for each in judged:
+        outcomes[each.outcome] += 1
+    return Tally(len(judged), outcomes)
