@@ -54,9 +54,8 @@ def main() -> int:
     for name in TALKS:
         rows += _measured(name, _set(name, chosen.questions), documents)
     titles = ["questions of", "asked for", "beside them", "n", *METRICS]
-    made = provenance("python benchmarks/documents_beside.py")
-    if chosen.questions is None:
-        keep("documents-beside.md", f"{ABOUT}\n{made}\n\n{table(titles, rows)}\n")
+    command = "python benchmarks/documents_beside.py" + (f" --questions {chosen.questions}" if chosen.questions else "")
+    keep("documents-beside.md", f"{ABOUT}\n{provenance(command)}\n\n{table(titles, rows)}\n")
     return 0
 
 

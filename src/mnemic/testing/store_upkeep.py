@@ -8,7 +8,7 @@ from datetime import datetime
 from mnemic.model.item import Memory, State
 from mnemic.model.job import JobState
 from mnemic.model.query import Order
-from mnemic.model.scope import Level
+from mnemic.model.scope import Level, Partition
 from mnemic.ports.store import Store
 from mnemic.testing.samples import (
     ANNA,
@@ -16,6 +16,7 @@ from mnemic.testing.samples import (
     HERS,
     MINUTE,
     NOW,
+    a_document,
     a_job,
     a_memory,
     a_message,
@@ -27,6 +28,7 @@ from mnemic.testing.samples import (
 from mnemic.testing.store_conversations import CURSOR, race
 
 HIS = BERT.partition(Level.USER)
+ELSEWHERE = Partition("acme", Level.AGENT, "nobody")
 
 
 def idle(store: Store, since: datetime = NOW + MINUTE, limit: int = 99, cursor: str = CURSOR) -> list[str]:
@@ -188,3 +190,18 @@ class UpkeepContract:
             assert work.upkeep.forget_jobs(NOW + MINUTE) == 1
             left = [job.key for job in work.jobs.list(None, tuple(JobState), 9)]
         assert left == ["new", "dead", "running", "pending"]
+
+    def test_the_agents_that_something_is_private_to_are_told_until_it_is_erased(self, store: Store):
+        hers = [a_memory("Tea", private_agent="jarvis"), a_memory("Milk", private_agent="hal"), a_memory("Cups")]
+        add_memories(store, *hers, a_memory("Rum", HIS, private_agent="marvin"))
+        document = a_document(private_agent="ada")
+        with store.write() as work:
+            work.documents.put([document])
+        with store.read() as work:
+            assert work.upkeep.private_agents(HERS) == ["ada", "hal", "jarvis"]
+            assert work.upkeep.private_agents(ELSEWHERE) == []
+        with store.write() as work:
+            work.memories.erase(HERS, [hers[1].id], NOW)
+            work.documents.erase(HERS, [document.id], NOW)
+        with store.read() as work:
+            assert work.upkeep.private_agents(HERS) == ["jarvis"]
