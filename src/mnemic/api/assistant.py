@@ -19,7 +19,9 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.assistant import Answer, ChatEvent, Replied, Reply
 from mnemic.model.llm import ToolCall, ToolSpec
 from mnemic.model.scope import Scope
+from mnemic.model.settings import Settings
 from mnemic.model.tool import ToolContext, ToolOutcome
+from mnemic.ports.observer import Observer
 from mnemic.ports.tool import Tool
 
 TOOL_ACTOR = "tool"
@@ -106,6 +108,16 @@ class AssistantVerbs:
     def model(self) -> str | None:
         """The name of the language model that answers; None when none is configured."""
         return None if self._parts.llm is None else self._parts.llm.name
+
+    @property
+    def settings(self) -> Settings:
+        """The numbers that this memory was opened with."""
+        return self._parts.settings
+
+    @property
+    def observer(self) -> Observer:
+        """Where doors count what they do, beside what the engine counts."""
+        return self._parts.observer
 
     @property
     def now(self) -> datetime:

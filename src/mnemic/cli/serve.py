@@ -6,7 +6,7 @@ import signal
 import socket
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +21,7 @@ from mnemic.model.health import Condition, Finding
 
 if TYPE_CHECKING:
     import uvicorn
+    from prometheus_client import CollectorRegistry
 
     from mnemic.api import Mnemic
     from mnemic.engine.worker import Worker
@@ -32,7 +33,7 @@ HOST, PORT = "127.0.0.1", 7700
 GRACE_S = 20
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
 
-DOORS = ("mnemic.mcp.app", "mnemic.rest.app")
+DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.rest.app")
 """The modules whose `door` is called, in the order in which their routes are tried. REST answers what nobody else does,
 so it is the last.
 """
@@ -83,7 +84,9 @@ def serve(
     log_to_stderr(place.log_level)
     with ExitStack() as stack:
         listening = stack.enter_context(_listening(place))
-        mnemic = stack.enter_context(Mnemic.open(load_config(store, file=config), actor=ACTOR))
+        mnemic = stack.enter_context(
+            Mnemic.open(replace(load_config(store, file=config), observer="prometheus"), actor=ACTOR)
+        )
         is_near = is_loopback(place.host)
         if not is_near and not mnemic.admission.needs_key:
             raise ConfigError(
@@ -131,7 +134,7 @@ def _run(mnemic: Mnemic, worker: Worker | None, listening: socket.socket, bounds
     gate = Gate(mnemic, limits=limits, always=not is_near)
     doors = made_doors(mnemic, gate)
     health = Health(mnemic, [lambda: _look(worker)])
-    app = application(doors, gate, health, Metrics())
+    app = application(doors, gate, health, Metrics(_registry(mnemic)))
     settings = uvicorn.Config(
         app,
         lifespan="on",
@@ -211,6 +214,13 @@ def _working(mnemic: Mnemic) -> Generator[Worker]:
     finally:
         worker.stop()
         worker.join()
+
+
+def _registry(mnemic: Mnemic) -> CollectorRegistry | None:
+    from mnemic.adapters.observers.prometheus import PrometheusObserver
+
+    observer = mnemic.admission.observer
+    return observer.registry if isinstance(observer, PrometheusObserver) else None
 
 
 def _look(worker: Worker | None) -> list[Finding]:

@@ -106,6 +106,8 @@ LIFE_KEYS: tuple[Key, ...] = (
     _text("memory.schedule.time-zone", time_zone, "the time zone of the cron lines", "life.time_zone"),
     _text("memory.curation.enabled", switch, "whether days are curated by night", "life.curates"),
     _text("memory.curation.cron", cron_line, "when the days before are curated", "life.curate_cron"),
+    _text("memory.consolidation.enabled", switch, "whether repeated choices become preferences", "life.consolidates"),
+    _text("memory.consolidation.cron", cron_line, "when they do", "life.consolidate_cron"),
     _text("memory.extraction.enabled", switch, "whether facts are sought in what users say", "life.extracts"),
     _text(
         "memory.extraction.promote-learnings",
@@ -128,6 +130,16 @@ ASSISTANT_KEYS: tuple[Key, ...] = (
     ),
     _number("assistant.max-tokens", counting, "longest reply of the model in a chat", "assistant.max_tokens"),
     _number("assistant.timeout-s", positive, "seconds to wait for a whole reply", "assistant.timeout_s"),
+    Key(
+        "proxy.upstream",
+        text,
+        "the OpenAI-compatible server behind the proxy, as http://localhost:11434/v1",
+        setting="proxy.upstream",
+    ),
+    Key("proxy.api-key", text, "the key that it is shown", is_secret=True, setting="proxy.api_key"),
+    _text("proxy.user", text, "whose memory it is where nobody says and no key is needed", "proxy.user"),
+    _number("proxy.timeout-s", positive, "seconds to wait for the next piece of an answer", "proxy.timeout_s"),
+    _number("proxy.memory-timeout-s", positive, "seconds to wait for memory", "proxy.memory_timeout_s"),
     Key("tools.modules", names, "modules or .py files whose tools a model may call"),
     Key("tools.weather.base-url", text, "a weather service like wttr.in; without it there is no tool for the weather"),
 )

@@ -30,6 +30,7 @@ from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.assistant import AssistantSettings
 from mnemic.model.item import Kind
 from mnemic.model.life import LifeSettings
+from mnemic.model.proxy import ProxySettings
 from mnemic.model.settings import Settings
 
 MASK = "***"
@@ -276,7 +277,8 @@ def _settings(values: Mapping[str, Value]) -> Settings:
     given: dict[str, Any] = {}
     life: dict[str, Any] = {}
     assistant: dict[str, Any] = {}
-    groups = {"": given, "life": life, "assistant": assistant}
+    proxy: dict[str, Any] = {"injects_context": values[CONTEXT_FROM_MEMORY].value}
+    groups = {"": given, "life": life, "assistant": assistant, "proxy": proxy}
     for key in KEYS:
         if key.setting:
             value: Any = values[key.path].value
@@ -285,7 +287,13 @@ def _settings(values: Mapping[str, Value]) -> Settings:
     days = cast("Mapping[str, float]", values[HALF_LIVES].value)
     life["half_lives"] = {Kind(kind): number for kind, number in days.items()}
     limits = {level: cast("int", values[f"{LEVEL_LIMIT}{level.value}"].value) for level in LEVELS}
-    return Settings(level_limits=limits, life=LifeSettings(**life), assistant=AssistantSettings(**assistant), **given)
+    return Settings(
+        level_limits=limits,
+        life=LifeSettings(**life),
+        assistant=AssistantSettings(**assistant),
+        proxy=ProxySettings(**proxy),
+        **given,
+    )
 
 
 def _is_secret(name: str) -> bool:

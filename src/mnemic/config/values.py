@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
 from mnemic.errors import ConfigError
@@ -96,7 +97,8 @@ class Config:
     beside those that installed packages bring; `weather_url`: the service of the weather tool, None for no such tool.
 
     `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
-    memory primitive beside Mnemic, which it does not use itself.
+    memory primitive beside Mnemic, which it does not use itself. `observer` says where counts and
+    durations are kept: in this process, or as metrics of Prometheus.
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
@@ -113,6 +115,7 @@ class Config:
     weather_url: str | None = None
     index_budget_bytes: int = field(default_factory=lambda: default_budget_mib() << 20)
     lock_wait_s: float = 10.0
+    observer: Literal["counter", "prometheus"] = "counter"
     settings: Settings = field(default_factory=Settings)
     injects_context: bool = True
     backend: BackendSettings = field(default_factory=BackendSettings)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mnemic.model.assistant import AssistantSettings
 from mnemic.model.life import LifeSettings
+from mnemic.model.proxy import ProxySettings
 from mnemic.model.scope import Level
 
 
@@ -103,6 +104,7 @@ class Settings:
     large_partition_rows: int = 5_000_000
     life: LifeSettings = field(default_factory=LifeSettings)
     assistant: AssistantSettings = field(default_factory=AssistantSettings)
+    proxy: ProxySettings = field(default_factory=ProxySettings)
     quarantine: Quarantine = Quarantine.UNTRUSTED
     redacts_secrets: bool = True
     secrets_passing: frozenset[str] = frozenset()

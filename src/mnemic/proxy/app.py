@@ -1,0 +1,200 @@
+"""`/v1/chat/completions`, `/v1/embeddings` and `/v1/models` in front of another server, as one door of `mnemic serve`.
+
+Recall before, capture after; the bytes of the answer are passed on as they come, tools and all else unchanged. A key of
+Mnemic in the place of the client's key says whose memory it is, and is not passed on; any other key is the upstream's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from mnemic.api import Mnemic
+from mnemic.errors import ForbiddenError, InvalidInputError
+from mnemic.model.access import Right
+from mnemic.proxy.chats import Chat
+from mnemic.proxy.entry import Entry
+from mnemic.proxy.listening import Listener
+from mnemic.proxy.memory import Around, ChatMemory, in_session
+from mnemic.proxy.upstream import failure, open_upstream, returned_headers, sent_headers
+from mnemic.web.doors import Door
+from mnemic.web.gate import Gate
+from mnemic.web.problems import Problem, ProblemError
+from mnemic.web.scopes import Caller, NamedScope, named_scope
+
+CHATS, EMBEDDINGS, MODELS = "/v1/chat/completions", "/v1/embeddings", "/v1/models"
+NO_UPSTREAM = "no server is configured behind the proxy: set proxy.upstream, for example to http://localhost:11434/v1"
+REFUSALS = (400, 413, 422)
+"""What a model answers to a prompt that memory may have made too long: it is asked again without memory."""
+
+TOO_LARGE = Problem(413, "too_large", "The request is too large", "its body has more bytes than this server takes")
+
+
+def door(mnemic: Mnemic, gate: Gate) -> Door:
+    """The door of `mnemic serve`."""
+    proxy = Proxy(mnemic, gate)
+    routes = [
+        Route(CHATS, proxy.chat, methods=["POST"]),
+        Route(EMBEDDINGS, proxy.embed, methods=["POST"]),
+        Route(MODELS, proxy.models, methods=["GET"]),
+    ]
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncGenerator[None]:
+        try:
+            yield
+        finally:
+            await proxy.close()
+
+    return Door(tells=("OpenAI", "/v1"), routes=routes, open_paths=(CHATS, EMBEDDINGS, MODELS), lifespan=lifespan)
+
+
+class Proxy:
+    """The handlers. The gate is asked here, not before: what is no key of Mnemic is for the upstream."""
+
+    def __init__(self, mnemic: Mnemic, gate: Gate) -> None:
+        self._settings = mnemic.settings.proxy
+        self._limit = gate.limits.file_bytes
+        self._entry = Entry(mnemic, gate)
+        self._memory = ChatMemory(mnemic, self._settings)
+        self._client = open_upstream(self._settings)
+        self._keeping: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Finish what is being captured, and close the connections."""
+        await asyncio.gather(*self._keeping)
+        await self._client.aclose()
+        await asyncio.to_thread(self._memory.close)
+
+    async def chat(self, request: Request) -> Response:
+        """One chat completion, with memory around it."""
+        caller = await self._entry.admit(request)
+        content = await self._content(request)
+        chat = Chat.of(_parsed(content))
+        if chat is None:
+            return await self._passed(request, "/chat/completions", content)
+        around = self._around(request, caller, chat)
+        await self._memory.recall(around)
+        self._memory.hear(around)
+        if not around.block:
+            return await self._passed(request, "/chat/completions", content, around)
+        longer = json.dumps(chat.with_memory(around.block), ensure_ascii=False).encode("utf-8", "replace")
+        answer = await self._passed(request, "/chat/completions", longer, around)
+        if answer.status_code not in REFUSALS:
+            return answer
+        await _dropped(answer)
+        self._memory.refused(around)
+        return await self._passed(request, "/chat/completions", content, around)
+
+    async def embed(self, request: Request) -> Response:
+        """Embeddings, passed on and back."""
+        await self._entry.admit(request)
+        return await self._passed(request, "/embeddings", await self._content(request))
+
+    async def models(self, request: Request) -> Response:
+        """The list of models, passed on and back."""
+        await self._entry.admit(request)
+        return await self._passed(request, "/models", b"")
+
+    async def _content(self, request: Request) -> bytes:
+        content = b""
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > self._limit:
+                raise ProblemError(TOO_LARGE)
+        return content
+
+    def _around(self, request: Request, caller: Caller, chat: Chat) -> Around:
+        """Whose memory it is. Raises `ForbiddenError` for what the caller's key does not allow."""
+        named = named_scope(request)
+        try:
+            scope = caller.scope(self._named(named, caller, chat))
+        except ForbiddenError:
+            raise
+        except InvalidInputError:
+            return Around(chat, None, "invalid_user")
+        if scope.user is None and scope.session is None and scope.agent is None:
+            return Around(chat, None, "no_user")
+        may_write = caller.key is None or Right.WRITE in caller.key.rights
+        return Around(chat, in_session(scope, chat), captures=may_write)
+
+    def _named(self, named: NamedScope, caller: Caller, chat: Chat) -> NamedScope:
+        """What headers and query name; else the user of the body; else, where no key is needed, the configured one."""
+        if named.user is not None:
+            return named
+        own = self._settings.user if caller.key is None else None
+        return replace(named, user=chat.user or own)
+
+    async def _passed(self, request: Request, path: str, content: bytes, around: Around | None = None) -> Response:
+        """The upstream's answer. Its bytes go through as they come."""
+        if self._settings.upstream is None:
+            return _failed(503, NO_UPSTREAM, "no_upstream")
+        url = self._settings.upstream.rstrip("/") + path
+        headers = sent_headers(request.headers.items(), self._settings)
+        try:
+            sent = self._client.build_request(request.method, url, headers=headers, content=content)
+            answer = await self._client.send(sent, stream=True)
+        except httpx2.TimeoutException as error:
+            return _failed(
+                504, f"the server behind the proxy did not answer ({type(error).__name__})", "upstream_timeout"
+            )
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return _failed(
+                502, f"the server behind the proxy cannot be reached ({type(error).__name__})", "upstream_away"
+            )
+        told = returned_headers(answer.headers.multi_items())
+        if around is not None:
+            told["mnemic-memory"] = around.header
+            if around.scope is not None and around.scope.session is not None:
+                told["mnemic-session"] = around.scope.session
+        body = self._body(answer, around)
+        return StreamingResponse(body, answer.status_code, told, background=BackgroundTask(answer.aclose))
+
+    async def _body(self, answer: httpx2.Response, around: Around | None) -> AsyncGenerator[bytes]:
+        """The bytes, heard as they go by; when they end, or break off on either side, what was said is captured."""
+        kind = answer.headers.get("content-type", "")
+        listener = Listener(is_events="event-stream" in kind)
+        is_ended = False
+        try:
+            async for chunk in answer.aiter_raw():
+                if around is not None:
+                    listener.hear(chunk)
+                yield chunk
+            is_ended = True
+        finally:
+            listener.end()
+            if around is not None and answer.is_success:
+                keeping = asyncio.create_task(
+                    self._memory.keep(around, listener.text, is_whole=is_ended and listener.is_whole)
+                )
+                self._keeping.add(keeping)
+                keeping.add_done_callback(self._keeping.discard)
+            await asyncio.shield(answer.aclose())
+
+
+async def _dropped(answer: Response) -> None:
+    """Let go of an answer that nobody gets."""
+    if answer.background is not None:
+        await answer.background()
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _failed(status: int, message: str, kind: str) -> Response:
+    code, body = failure(status, message, kind)
+    return JSONResponse(body, code)

@@ -1,0 +1,342 @@
+"""The proxy with the official OpenAI client: memory in front of any upstream, whatever breaks."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import socket
+import threading
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import httpx2
+import openai
+import pytest
+import uvicorn
+
+from mnemic import Config, Mnemic, Scope
+from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.build import build
+from mnemic.errors import UnavailableError
+from mnemic.model.access import Right
+from mnemic.model.proxy import ProxySettings
+from mnemic.model.settings import Settings
+from mnemic.ports.store import Store
+from mnemic.proxy.app import door
+from mnemic.testing.chat_server import EVENTS, ChatReply, ChatServer, Ending, event, whole
+from mnemic.web.doors import application
+from mnemic.web.gate import Gate
+from mnemic.web.health import Health
+from mnemic.web.limits import Limits
+from mnemic.web.metrics import Metrics
+
+ANA = Scope(user="ana")
+
+
+class AwayStore:
+    """A store that can be away: whatever is asked of it then is `UnavailableError`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.is_away = False
+
+    def __getattr__(self, name: str) -> object:
+        if self.is_away and name in ("read", "write"):
+            raise UnavailableError("the disk is gone")
+        return getattr(self._store, name)
+
+
+class Proxied:
+    """A memory with the proxy before it, on a port of this machine, in front of an upstream."""
+
+    def __init__(self, upstream: str | None, store: Path, **settings: Any) -> None:
+        proxy = ProxySettings(upstream=upstream, api_key="the upstream's key", **settings)
+        parts = build(Config(store=str(store), embedder="none", settings=Settings(proxy=proxy)))
+        self.store = AwayStore(parts.store)
+        self.observer = cast("CounterObserver", parts.observer)
+        self.mnemic = Mnemic(replace(parts, store=cast("Store", self.store)))
+        self.gate = Gate(self.mnemic, limits=Limits(rate_per_s=0))
+        app = application([door(self.mnemic, self.gate)], self.gate, Health(self.mnemic), Metrics())
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}/v1"
+
+    def client(self, api_key: str = "sk-anything", **headers: str) -> openai.OpenAI:
+        return openai.OpenAI(base_url=self.url, api_key=api_key, default_headers=headers, max_retries=0)
+
+    def stop(self) -> None:
+        """End the server; what was being captured is captured."""
+        self._server.should_exit = True
+        self._thread.join()
+        self._listening.close()
+
+    def close(self) -> None:
+        self.stop()
+        self.gate.close()
+        self.mnemic.close()
+
+    def said(self, scope: Scope, session: str) -> list[tuple[str, str]]:
+        self.stop()
+        return [(m.role.value, m.text) for m in self.mnemic.window(replace(scope, session=session))]
+
+
+@pytest.fixture
+def upstream() -> Generator[ChatServer]:
+    with ChatServer(lambda _request: "As you told me.") as server:
+        yield server
+
+
+@pytest.fixture
+def proxied(upstream: ChatServer, home: Path) -> Generator[Proxied]:
+    running = Proxied(upstream.url, home / "memory.db")
+    yield running
+    running.close()
+
+
+def ask(client: openai.OpenAI, *messages: str, **fields: Any) -> Any:
+    """A plain chat; the messages are those of user and assistant in turn. With the raw answer's headers."""
+    roles = ("user", "assistant")
+    chat: Any = [{"role": roles[n % 2], "content": text} for n, text in enumerate(messages)]
+    create: Any = client.chat.completions.with_raw_response.create
+    return create(model="m", messages=chat, **fields)
+
+
+def system_of(request: dict[str, Any]) -> str:
+    return "\n".join(m["content"] for m in request["messages"] if m["role"] == "system")
+
+
+@pytest.mark.requirement("P-22")
+def test_what_was_said_in_one_chat_is_known_in_the_next_and_only_to_that_user(upstream: ChatServer, proxied: Proxied):
+    client = proxied.client()
+    first = ask(client, "My cat is called Miso", user="ana")
+    assert first.parse().choices[0].message.content == "As you told me."
+    assert upstream.requests[0]["messages"] == [{"role": "user", "content": "My cat is called Miso"}]
+    assert first.headers["mnemic-memory"] == "nothing-found"
+    second = ask(client, "What is my cat called?", user="ana")
+    assert second.headers["mnemic-memory"].startswith("used; items=")
+    assert "My cat is called Miso" in system_of(upstream.requests[1])
+    ask(client, "What is the cat called?", user="bob")
+    assert "Miso" not in str(upstream.requests[2])
+    session = first.headers["mnemic-session"]
+    assert proxied.said(ANA, session) == [("user", "My cat is called Miso"), ("assistant", "As you told me.")]
+
+
+@pytest.mark.requirement("P-22")
+def test_a_stream_is_passed_on_and_both_sides_are_captured(upstream: ChatServer, proxied: Proxied):
+    proxied.mnemic.profile.set(ANA, {"home": "Lyon"})
+    answer = ask(proxied.client(), "Where do I live?", user="ana", stream=True)
+    pieces = [each.choices[0].delta.content or "" for each in answer.parse() if each.choices]
+    assert "".join(pieces) == "As you told me."
+    assert "home: Lyon" in system_of(upstream.requests[0])
+    session = answer.headers["mnemic-session"]
+    assert proxied.said(ANA, session) == [("user", "Where do I live?"), ("assistant", "As you told me.")]
+
+
+@pytest.mark.requirement("P-22")
+@pytest.mark.parametrize("who_breaks", ["upstream", "client"])
+def test_a_stream_that_breaks_keeps_both_sides(upstream: ChatServer, proxied: Proxied, who_breaks: str):
+    ending = Ending.BREAK if who_breaks == "upstream" else Ending.DRIP
+    upstream.scripted.append(ChatReply(body=event("Once upon a time"), type=EVENTS, ending=ending))
+    answer = ask(proxied.client(), "Tell me a story", user="ana", stream=True)
+    stream = answer.parse()
+    assert next(iter(stream)).choices[0].delta.content == "Once upon a time"
+    if who_breaks == "client":
+        stream.close()
+    else:
+        with pytest.raises((openai.APIError, httpx2.HTTPError, *_transport_errors())):
+            list(stream)
+    said = proxied.said(ANA, answer.headers["mnemic-session"])
+    assert said == [("user", "Tell me a story"), ("assistant", "Once upon a time")]
+    message = proxied.mnemic.window(replace(ANA, session=answer.headers["mnemic-session"]))[-1]
+    assert message.metadata == {"is_partial": True}
+
+
+def _transport_errors() -> tuple[type[Exception], ...]:
+    """Those of the HTTP client that the official client uses."""
+    httpx: Any = importlib.import_module("httpx")
+    return (cast("type[Exception]", httpx.TransportError),)
+
+
+@pytest.mark.requirement("P-22")
+def test_a_conversation_that_is_sent_whole_every_time_is_captured_once(proxied: Proxied):
+    client = proxied.client()
+    one = ask(client, "Hello there", user="ana")
+    again = ask(client, "Hello there", user="ana")
+    two = ask(client, "Hello there", "As you told me.", "And now?", user="ana")
+    sessions = {each.headers["mnemic-session"] for each in (one, again, two)}
+    assert len(sessions) == 1
+    assert proxied.said(ANA, sessions.pop()) == [
+        ("user", "Hello there"),
+        ("assistant", "As you told me."),
+        ("user", "And now?"),
+        ("assistant", "As you told me."),
+    ]
+
+
+@pytest.mark.requirement("P-22")
+def test_tools_and_unknown_fields_are_passed_on_unchanged_and_the_answer_joins_its_turn(
+    upstream: ChatServer, proxied: Proxied
+):
+    proxied.mnemic.remember(ANA, "Ana prefers metric units")
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+    upstream.scripted.append(whole(None, finish="tool_calls", tools=[call]))
+    tools: Any = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
+    client = proxied.client()
+    extra = {"extra_body": {"odd": {"x": [1, 2.5, None]}}}
+    first = ask(client, "Which units? Add one.", user="ana", tools=tools, **extra)
+    assert first.parse().choices[0].message.tool_calls[0].function.arguments == '{"a": 1}'
+    assert (upstream.requests[0]["tools"], upstream.requests[0]["odd"]) == (tools, {"x": [1, 2.5, None]})
+    assert "metric units" in system_of(upstream.requests[0])
+    messages: Any = [
+        {"role": "user", "content": "Which units? Add one."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "2"},
+    ]
+    client.chat.completions.create(model="m", messages=messages, user="ana", tools=tools)
+    assert upstream.requests[1]["messages"][-2:] == messages[-2:]
+    said = proxied.said(ANA, first.headers["mnemic-session"])
+    assert said == [("user", "Which units? Add one."), ("assistant", "As you told me.")]
+    turns = proxied.mnemic.window(replace(ANA, session=first.headers["mnemic-session"]))
+    assert len({message.turn_id for message in turns}) == 1
+
+
+def test_a_system_prompt_stays_in_front_and_parts_stay_parts(upstream: ChatServer, proxied: Proxied):
+    proxied.mnemic.remember(ANA, "Ana prefers metric units")
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    for system in ("You are Jarvis.", [{"type": "text", "text": "You are Jarvis."}]):
+        messages: Any = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": [{"type": "text", "text": "Which units?"}, picture]},
+        ]
+        proxied.client().chat.completions.create(model="m", messages=messages, user="ana")
+        sent = upstream.requests[-1]["messages"]
+        assert sent[1] == messages[1]
+        text = sent[0]["content"] if isinstance(system, str) else "\n".join(part["text"] for part in sent[0]["content"])
+        assert text.startswith("You are Jarvis.")
+        assert "metric units" in text
+
+
+class TestFailures:
+    """The chat goes on, and the headers and the counts say why memory was absent."""
+
+    @pytest.mark.requirement("P-22")
+    def test_with_the_store_away_chats_are_answered(self, upstream: ChatServer, proxied: Proxied):
+        client = proxied.client()
+        ask(client, "My cat is called Miso", user="ana")
+        proxied.store.is_away = True
+        answer = ask(client, "What is my cat called?", user="ana")
+        assert answer.parse().choices[0].message.content == "As you told me."
+        assert answer.headers["mnemic-memory"] == "absent; reason=UnavailableError"
+        assert upstream.requests[-1]["messages"] == [{"role": "user", "content": "What is my cat called?"}]
+        proxied.stop()
+        counts = proxied.observer.counts
+        assert counts["mnemic.proxy.memory", (("outcome", "absent"), ("reason", "UnavailableError"))] == 1
+        assert counts["mnemic.proxy.uncaptured", (("reason", "UnavailableError"),)] >= 2
+        proxied.store.is_away = False
+
+    def test_with_the_store_away_nobody_new_is_let_in(self, proxied: Proxied):
+        proxied.store.is_away = True
+        with pytest.raises(openai.InternalServerError):
+            ask(proxied.client(), "Hello", user="ana")
+        proxied.store.is_away = False
+
+    def test_memory_that_is_too_slow_is_left_out(self, upstream: ChatServer, home: Path):
+        proxied = Proxied(upstream.url, home / "memory.db", memory_timeout_s=0.000001)
+        answer = ask(proxied.client(), "What is my cat called?", user="ana")
+        assert answer.headers["mnemic-memory"] == "absent; reason=timeout"
+        proxied.close()
+
+    def test_a_prompt_that_memory_made_too_long_is_sent_again_without_it(self, upstream: ChatServer, proxied: Proxied):
+        proxied.mnemic.remember(ANA, "Ana prefers metric units")
+        upstream.scripted.append(ChatReply(status=400, body='{"error": {"message": "too long"}}'))
+        answer = ask(proxied.client(), "Which units?", user="ana")
+        assert answer.parse().choices[0].message.content == "As you told me."
+        assert answer.headers["mnemic-memory"] == "absent; reason=refused_by_upstream"
+        assert [bool(system_of(request)) for request in upstream.requests] == [True, False]
+
+    def test_switched_off_nothing_is_injected_and_chats_are_captured(self, upstream: ChatServer, home: Path):
+        proxied = Proxied(upstream.url, home / "memory.db", injects_context=False)
+        proxied.mnemic.remember(ANA, "Ana prefers metric units")
+        answer = ask(proxied.client(), "Which units?", user="ana")
+        assert answer.headers["mnemic-memory"] == "absent; reason=switched_off"
+        assert system_of(upstream.requests[0]) == ""
+        assert proxied.said(ANA, answer.headers["mnemic-session"])[0] == ("user", "Which units?")
+        proxied.close()
+
+    def test_errors_of_the_upstream_are_passed_on_and_a_missing_one_is_told(
+        self, upstream: ChatServer, proxied: Proxied, home: Path
+    ):
+        upstream.scripted.append(ChatReply(status=429, body='{"error": {"message": "slow down"}}'))
+        with pytest.raises(openai.RateLimitError, match="slow down"):
+            ask(proxied.client(), "Hello", user="ana")
+        for url, told in ((None, "proxy.upstream"), ("http://127.0.0.1:9/v1", "cannot be reached")):
+            other = Proxied(url, home / "other.db")
+            with pytest.raises(openai.InternalServerError, match=told):
+                ask(other.client(), "Hello", user="ana")
+            other.close()
+
+    def test_what_is_no_chat_is_for_the_upstream_to_judge(self, upstream: ChatServer, proxied: Proxied):
+        for body in (b'{"messages": "none"}', b"{}", b"[]"):
+            answer = httpx2.post(f"{proxied.url}/chat/completions", content=body)
+            assert answer.status_code == 200 or answer.is_error
+        assert upstream.requests == [{"messages": "none"}, {}, []]
+
+
+class TestWhose:
+    """Whose memory it is, and whose key is shown to whom."""
+
+    @pytest.mark.requirement("P-17", "P-22")
+    def test_a_key_of_mnemic_bounds_the_memory_and_never_reaches_the_upstream(
+        self, upstream: ChatServer, proxied: Proxied
+    ):
+        own = Scope(org="acme", user="ana")
+        token = proxied.mnemic.keys.create(own, rights=[Right.READ, Right.WRITE]).token
+        proxied.mnemic.remember(own, "Ana prefers metric units")
+        ask(proxied.client(token), "Which units?")
+        assert "metric units" in system_of(upstream.requests[0])
+        assert upstream.headers[0]["authorization"] == "Bearer the upstream's key"
+        with pytest.raises(openai.PermissionDeniedError):
+            ask(proxied.client(token), "Which units?", user="bob")
+        with pytest.raises(openai.AuthenticationError):
+            ask(proxied.client(), "Which units?", user="ana")
+        both = proxied.client("sk-upstream", **{"X-API-Key": token})
+        ask(both, "Which units?")
+        assert upstream.headers[-1]["authorization"] == "Bearer sk-upstream"
+        assert token not in str(upstream.headers)
+
+    def test_a_key_that_may_only_read_captures_nothing(self, proxied: Proxied):
+        own = Scope(org="acme", user="ana")
+        token = proxied.mnemic.keys.create(own, rights=[Right.READ]).token
+        answer = ask(proxied.client(token), "Hello there")
+        assert proxied.said(own, answer.headers["mnemic-session"]) == []
+
+    def test_without_a_key_or_a_user_it_is_the_configured_users_memory(self, proxied: Proxied):
+        answer = ask(proxied.client(), "Hello there")
+        assert proxied.said(Scope(user="default"), answer.headers["mnemic-session"])[0] == ("user", "Hello there")
+
+    def test_a_key_for_many_users_without_a_user_has_no_memory_rather_than_a_shared_one(self, proxied: Proxied):
+        token = proxied.mnemic.keys.create(Scope(org="acme"), rights=[Right.READ, Right.WRITE]).token
+        assert ask(proxied.client(token), "Hello").headers["mnemic-memory"] == "absent; reason=no_user"
+
+    def test_headers_name_user_and_session_and_are_kept_from_the_upstream(self, upstream: ChatServer, proxied: Proxied):
+        client = proxied.client(**{"Mnemic-User": "ana", "Mnemic-Session": "s1"})
+        assert ask(client, "Hello there", user="an id of the app").headers["mnemic-session"] == "s1"
+        assert "mnemic" not in str(upstream.headers[0]).lower()
+        assert proxied.said(ANA, "s1")[0] == ("user", "Hello there")
+
+    def test_a_user_that_cannot_be_one_is_no_reason_to_fail(self, proxied: Proxied):
+        answer = ask(proxied.client(), "Hello there", user=" ")
+        assert answer.headers["mnemic-memory"] == "absent; reason=invalid_user"
+
+
+def test_embeddings_and_models_are_passed_on(upstream: ChatServer, proxied: Proxied):
+    vectors = {"object": "list", "data": [{"index": 0, "object": "embedding", "embedding": [0.5, 1.0]}], "model": "m"}
+    upstream.scripted.append(ChatReply(body=json.dumps({**vectors, "usage": {"prompt_tokens": 1, "total_tokens": 1}})))
+    answer = proxied.client().embeddings.create(model="m", input="tea", encoding_format="float")
+    assert answer.data[0].embedding == [0.5, 1.0]
+    assert upstream.requests[0]["input"] == "tea"
+    assert httpx2.get(f"{proxied.url}/models").status_code == 501  # the test's upstream only takes POST
