@@ -225,7 +225,7 @@ ANNOUNCED: dict[str, tuple[Draw, tuple[str, ...]]] = {
         lambda rng: drawn(rng, B64, 40),
         ("aws_secret_access_key = {}", '"SecretAccessKey": "{}"', "AWS_SECRET_ACCESS_KEY={}"),
     ),
-    "npmrc": (lambda rng: str(uuid.UUID(int=rng.getrandbits(128))), ("//registry.internal/:_authToken={}",)),
+    "npmrc": (lambda rng: str(uuid.UUID(int=rng.getrandbits(128))), ("//packages.internal/:_authToken={}",)),
     "azure storage": (
         lambda rng: drawn(rng, B64, 86) + "==",
         ("DefaultEndpointsProtocol=https;AccountName=shop;AccountKey={};EndpointSuffix=core",),
@@ -329,7 +329,7 @@ def lookalikes(seed: int = 8, number: int = NUMBER) -> Iterator[Planted]:
         "git sha": lambda: f"commit {digest()[:40]}\nAuthor: Mei <mei@example.org>\n\n    Fix token refresh",
         "sha256": lambda: f"sha256:{digest()}  model.onnx",
         "lock file": lambda: (
-            f'"integrity": "sha512-{blob(64)}",\n"resolved": "https://registry.example.org/a-1.2.{rng.randrange(99)}.tgz"'
+            f'"integrity": "sha512-{blob(64)}",\n"tarball": "https://packages.example.org/a-1.2.{rng.randrange(99)}.tgz"'
         ),
         "base64 image": lambda: f"![plot](data:image/png;base64,{blob(900)})",
         "base64 text": lambda: f"payload: {blob(60)}",
