@@ -35,6 +35,7 @@ from mnemic.api.documents import LISTED as LISTED_PASSAGES
 from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.api.keys import AUDIT_PAGE, DEFAULT_RIGHTS, OVERLAP_S, KeyVerbs
 from mnemic.config import Config
+from mnemic.engine.consolidate import ConsolidateReport
 from mnemic.engine.curate import CurateReport
 from mnemic.engine.decay import DecayReport
 from mnemic.engine.documents import DocumentPage
@@ -223,6 +224,10 @@ class AsyncMnemic(AsyncAssistantVerbs, AsyncReviewVerbs, AbstractAsyncContextMan
     async def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
         """As `Mnemic.curate`."""
         return await self._run(self._mnemic.curate, scope, day=day, is_dry_run=is_dry_run)
+
+    async def consolidate(self, scope: Scope, *, is_dry_run: bool = False) -> ConsolidateReport:
+        """As `Mnemic.consolidate`."""
+        return await self._run(self._mnemic.consolidate, scope, is_dry_run=is_dry_run)
 
     async def extract(self, scope: Scope, *, is_dry_run: bool = False) -> ExtractReport:
         """As `Mnemic.extract`."""

@@ -44,4 +44,45 @@ CURATION = (
             Step("curate", {"day": "soon"}, fails=InvalidInputError),
         ),
     ),
+    Scenario(
+        "what was chosen again and again becomes one preference, and comes back",
+        (
+            *(
+                Step(
+                    "remember",
+                    {"text": f"User chose green tea {where}", "kind": "gem", "observed_at": f"{day}T10:00:00Z"},
+                    save=day,
+                )
+                for day, where in (
+                    ("2025-01-04", "for the guests"),
+                    ("2025-02-11", "over coffee"),
+                    ("2025-04-20", "after lunch"),
+                )
+            ),
+            Step(
+                "consolidate",
+                {"is_dry_run": True},
+                expect={"entries.#": 1, "entries.0.memory_id": None, "entries.0.is_new": True, "is_dry_run": True},
+            ),
+            Step("list", {"kinds": ["preference"]}, expect={"memories.#": 0}),
+            Step("consolidate", scope=BORIS, expect={"entries.#": 0}),
+            Step(
+                "consolidate",
+                save="made",
+                expect={
+                    "entries.#": 1,
+                    "entries.0.text": "User usually chooses green tea (3 times from 2025-01-04 to 2025-04-20)",
+                    "entries.0.merged.#": 3,
+                    "entries.0.is_new": True,
+                    "is_dry_run": False,
+                },
+            ),
+            Step("consolidate", expect={"entries.#": 0}),
+            Step("list", expect={"memories.#": 1, "memories.0.kind": "preference"}),
+            Step("get", {"id": Ref("2025-01-04")}, expect={"state": "superseded"}),
+            Step("undo", {"id": Ref("made", "entries.0.memory_id")}),
+            Step("get", {"id": Ref("2025-01-04")}, expect={"state": "active"}),
+            Step("consolidate", expect={"entries.#": 0}),
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 
+from mnemic.engine.consolidate import ConsolidateReport, consolidate
 from mnemic.engine.curate import CurateReport, curate
 from mnemic.engine.decay import DecayReport, decay
 from mnemic.engine.end import EndReport, end
@@ -67,6 +68,15 @@ class LifeVerbs:
         what was curated before stays.
         """
         return curate(self._parts, scope, actor=self._actor, day=_date(day), is_dry_run=is_dry_run)
+
+    def consolidate(self, scope: Scope, *, is_dry_run: bool = False) -> ConsolidateReport:
+        """Make one general preference of each thing that was chosen again and again: three times, over two months.
+
+        The worker does it every week, of choices that are at least a month old. The single memories are superseded by
+        it, and its context tells them; `undo` of the preference brings them back. A second run changes nothing, and a
+        dry run does not ask the language model, which words the preferences.
+        """
+        return consolidate(self._parts, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def extract(self, scope: Scope, *, is_dry_run: bool = False) -> ExtractReport:
         """Find facts in what the user said in the scope's session since the last time, at most three a message.

@@ -45,6 +45,22 @@ def choose(asking: ScopeOptions, day: Day = None, is_dry_run: DryRun = False) ->
         note(f"turns of {len(report.held)} conversations wait for the next run, because a gem was refused")
 
 
+def sum_up(asking: ScopeOptions, is_dry_run: DryRun = False) -> None:
+    """Make one general preference of each thing that was chosen again and again, as a worker does every week. The
+    single memories are kept as superseded; `memory undo` of the preference brings them back.
+    """
+    with asking.open() as mnemic:
+        report = mnemic.consolidate(asking.scope, is_dry_run=is_dry_run)
+    if asking.as_json:
+        show_json(report)
+        return
+    if report.entries:
+        rows = [Row((str(len(each.merged)),), one_line(each.text), (each.memory_id or "",)) for each in report.entries]
+        show_rows(("choices",), rows)
+    count = sum(len(each.merged) for each in report.entries)
+    note(f"{count} choices {_done(is_dry_run=report.is_dry_run)} summed up in {len(report.entries)} preferences")
+
+
 def fade(asking: ScopeOptions, levels: Levels = None, is_dry_run: DryRun = False) -> None:
     """Let the importance of memories fade by the time since their last access, as a worker does every night. What was
     stored stays; an access, or calling it relevant, brings it back.
@@ -80,6 +96,9 @@ def register(app: typer.Typer) -> None:
     """Adds the commands."""
     command(app, "curate", examples="mnemic curate --user ana --dry-run\nmnemic curate --user ana --day 2026-05-01")(
         choose
+    )
+    command(app, "consolidate", examples="mnemic consolidate --user ana --dry-run\nmnemic consolidate --user ana")(
+        sum_up
     )
     command(app, "decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")(fade)
     command(app, "evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")(make_room)

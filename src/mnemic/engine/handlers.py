@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating
 from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
 from mnemic.engine.decay import decay_partition
 from mnemic.engine.evict import evict_partition
 from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import CURATE, DECAY, EMBED, EVICT, EXTRACT, REFLECT, SUMMARISE
+from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EMBED, EVICT, EXTRACT, REFLECT, SUMMARISE
 from mnemic.engine.parts import Parts
 from mnemic.engine.pending import pending
 from mnemic.engine.reflect import Reflecting
@@ -123,6 +124,17 @@ def _curate(parts: Parts, job: Job) -> FollowUp:
     return lambda _: rest
 
 
+def _consolidate(parts: Parts, job: Job) -> FollowUp:
+    """Some general preferences; the rest is the work of a next job."""
+    if not parts.settings.life.consolidates:
+        return _nothing
+    run = Consolidating(parts, job.partition, CONSOLIDATE)
+    groups = run.groups()
+    done = run.write(groups[:GROUPS_AT_ONCE])
+    rest = [anew(job, parts.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
+    return lambda _: rest
+
+
 HANDLERS: Mapping[str, Handler] = {
     EMBED: _embed,
     DECAY: _decay,
@@ -131,5 +143,6 @@ HANDLERS: Mapping[str, Handler] = {
     REFLECT: _reflect,
     EXTRACT: _extract,
     CURATE: _curate,
+    CONSOLIDATE: _consolidate,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from mnemic.engine.cron import Cron
-from mnemic.engine.kinds import CURATE, DECAY, EVICT, SUMMARISE
+from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, SUMMARISE
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.conversation import SUMMARISED
 from mnemic.model.job import Job, JobState
@@ -59,9 +59,11 @@ def schedules(life: LifeSettings, kinds: Collection[str]) -> list[Schedule]:
     """The schedules whose jobs somebody can do, of each the kinds that somebody can do; none that is switched off."""
     all_of_them = (
         Schedule("curate", life.curate_cron, life.time_zone, (CURATE,)),
+        Schedule("consolidate", life.consolidate_cron, life.time_zone, (CONSOLIDATE,)),
         Schedule("evict", life.evict_cron, life.time_zone, (DECAY, EVICT)),
     )
-    kinds = [kind for kind in kinds if kind != CURATE or life.curates]
+    off = {kind for kind, is_on in ((CURATE, life.curates), (CONSOLIDATE, life.consolidates)) if not is_on}
+    kinds = [kind for kind in kinds if kind not in off]
     able = [replace(each, kinds=tuple(kind for kind in each.kinds if kind in kinds)) for each in all_of_them]
     return [each for each in able if each.kinds]
 

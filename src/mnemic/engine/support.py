@@ -68,6 +68,12 @@ def supported(parts: Parts, fact: Fact, sources: Mapping[str, str]) -> tuple[tup
     return tuple(entries), max(own, _share(found, wanted))
 
 
+def carried(parts: Parts, text: str, sources: Iterable[str]) -> float:
+    """How much of a text some other texts carry, 0..1: the share of its words and numbers that stand in them."""
+    wanted = {_DIGITS.get(word, word) for word in parts.analyser.query_terms(text)} - _terms(parts, _USER)
+    return _share(wanted & {term for source in sources for term in _terms(parts, source)}, wanted)
+
+
 def _share(found: set[str], wanted: set[str]) -> float:
     return round(len(found) / len(wanted), 2) if wanted else 1.0
 

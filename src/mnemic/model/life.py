@@ -32,7 +32,8 @@ class LifeSettings:
     Each way to memories has its switch: `extracts`, facts are sought in what users say; `summarises`, what falls out of
     the window is summarised; `reflects`, summaries are reflected on; `curates`, days are curated by night. One that is
     switched off waits: what was said meanwhile is taken up when it is on again. `promotes_learnings`: a model is also
-    asked what its agent should learn from what users say.
+    asked what its agent should learn from what users say. `consolidates`: choices of one thing, made again and again over
+    months, become one general preference.
     """
 
     window_messages: int = 20
@@ -53,6 +54,7 @@ class LifeSettings:
     archive_days: float = 30.0
     done_jobs_days: float = 14.0
     curate_cron: str = "30 2 * * *"
+    consolidate_cron: str = "30 3 * * 0"
     evict_cron: str = "0 0 3 * * ?"
     time_zone: str = "UTC"
     llm_tries: int = 3
@@ -60,4 +62,5 @@ class LifeSettings:
     summarises: bool = True
     reflects: bool = True
     curates: bool = True
+    consolidates: bool = True
     promotes_learnings: bool = False

@@ -21,6 +21,7 @@ from mnemic.api import (
 )
 from mnemic.api.documents import Content, IngestFields
 from mnemic.api.review import REVIEW_LIMIT
+from mnemic.engine.consolidate import ConsolidateReport
 from mnemic.engine.curate import CurateReport
 from mnemic.engine.decay import DecayReport
 from mnemic.engine.end import EndReport
@@ -223,6 +224,10 @@ class RemoteMnemic(AbstractContextManager["RemoteMnemic"]):
         """As `Mnemic.curate`."""
         last = None if day is None else str(day)
         return self._ask("curate", CurateReport, scope, {"day": last, "is_dry_run": is_dry_run})
+
+    def consolidate(self, scope: Scope, *, is_dry_run: bool = False) -> ConsolidateReport:
+        """As `Mnemic.consolidate`."""
+        return self._ask("consolidate", ConsolidateReport, scope, {"is_dry_run": is_dry_run})
 
     def extract(self, scope: Scope, *, is_dry_run: bool = False) -> ExtractReport:
         """As `Mnemic.extract`."""

@@ -64,6 +64,7 @@ ROUTES: Mapping[str, Route] = {
     "reflect": Route("POST", "/reflect"),
     "extract": Route("POST", "/extract"),
     "curate": Route("POST", "/curate"),
+    "consolidate": Route("POST", "/consolidate"),
     "decay": Route("POST", "/decay"),
     "evict": Route("POST", "/evict"),
     "erase": Route("POST", "/erase"),
