@@ -1,8 +1,8 @@
 """A folder of many files is taken in by processes that are killed with SIGKILL at random moments, until one ends.
 
 Every file holds words that no other has. After each kill: every document is there once; one that is ready has its
-text, passages that are stretches of it, and a vector for each; the others have nothing; the file of the store is sound;
-no process that read files is left. At the end every document is ready, each passage stands where it should and no
+text, passages that are stretches of it, and a vector for each (looked at when it has become ready); the others have
+nothing; the file of the store is sound; no process that read files is left. At the end every document is ready, no
 passage is there twice, and asking again stores nothing. The memory of the last process is looked at while it works.
 Vectors are synthetic, so that the ingest is drilled and not a model.
 
@@ -47,6 +47,7 @@ class Found:
     """What was seen over all rounds."""
 
     problems: list[str] = field(default_factory=list[str])
+    known: set[str] = field(default_factory=set[str])
     ready: list[int] = field(default_factory=list[int])
     peaks: list[list[int]] = field(default_factory=list[list[int]])
     seconds: list[float] = field(default_factory=list[float])
@@ -137,10 +138,22 @@ def _looked_at(store: Path, found: Found) -> list[str]:
         sources = {document.source for document in documents}
         if len(sources) < len(documents):
             problems.append(f"{len(documents) - len(sources)} documents are there twice")
-        ready = [document for document in documents if document.status is DocumentStatus.READY]
+        ready = {document.id: document for document in documents if document.status is DocumentStatus.READY}
+        problems += [
+            f"{each.source} is not ready and holds something"
+            for each in documents
+            if each.id not in ready and each.chunks
+        ]
+        fresh = [document for document in ready.values() if document.id not in found.known]
+        found.known.update(ready)
         problems += [f"{document.source} failed: {document.reason}" for document in documents if document.reason]
-        problems += [problem for document in documents for problem in _against(mnemic, document)]
+        problems += [problem for document in fresh for problem in _against(mnemic, document)]
         found.ready.append(len(ready))
+        with mnemic._parts.store.read() as work:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- a drill looks inside
+            counts = work.partitions.count(SCOPE.visibility.partitions)
+        wanted = sum(document.chunks for document in documents)
+        if not counts["chunks"] == counts["vectors"] == wanted:
+            problems.append(f"{wanted} passages are known, {counts} are stored")
     return problems
 
 
@@ -156,10 +169,6 @@ def _documents(mnemic: Mnemic) -> Iterator[Document]:
 def _against(mnemic: Mnemic, document: Document) -> Iterator[str]:
     text = mnemic.documents.text(SCOPE, document.id)
     passages = mnemic.documents.passages(SCOPE, document.id, count=PAGE)
-    if document.status is not DocumentStatus.READY:
-        if text or passages:
-            yield f"{document.source} is {document.status.value} and holds something"
-        return
     number = int(re.findall(r"(\d+)\.md$", document.source)[0])
     words = [f"w{number}x{part}x{n}" for part in range(1, 2 + number % 3) for n in range(60)]
     if re.findall(r"w\d+x\d+x\d+", text) != words:
@@ -183,11 +192,6 @@ def _completed(store: Path, folder: Path, files: int) -> list[str]:
         again = mnemic.ingest(SCOPE, folder)
         if again.counts != {"unchanged": files}:
             problems.append(f"asked again, {again.counts}")
-        with mnemic._parts.store.read() as work:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- a drill looks inside
-            counts = work.partitions.count(SCOPE.visibility.partitions)
-        wanted = sum(document.chunks for document in _documents(mnemic))
-        if not counts["chunks"] == counts["vectors"] == wanted:
-            problems.append(f"{wanted} passages are known, {counts} are stored")
     return problems
 
 

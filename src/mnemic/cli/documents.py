@@ -27,7 +27,7 @@ class ListOptions:
     statuses: Annotated[
         list[DocumentStatus] | None, typer.Option("--status", help="Only this status; may be repeated.")
     ] = None
-    under: Annotated[str, typer.Option(help="Only sources that begin so, as /home/ana/papers/.")] = ""
+    under: Annotated[str, typer.Option(help="Only sources that begin so, as handbook/.")] = ""
     limit: Annotated[int, typer.Option("--limit", "-n", help="Documents per page, 1 to 1000.")] = 50
     after: Annotated[str | None, typer.Option("--after", help="Go on after this id, the last of the page before.")] = (
         None
@@ -133,7 +133,7 @@ def remove(
 def register(documents: typer.Typer) -> None:
     """Adds the commands to the group."""
     command(documents, "list", examples="mnemic documents list --user ana --status failed")(show_list)
-    command(documents, "show", examples="mnemic documents show --user ana /home/ana/papers/tea.pdf")(show)
+    command(documents, "show", examples="mnemic documents show --user ana handbook/tea.pdf")(show)
     command(documents, "text", examples="mnemic documents text --user ana handbook/holidays.md")(text)
     examples = "mnemic documents passages --user ana handbook/holidays.md --first 10 --count 5"
     command(documents, "passages", examples=examples)(passages)

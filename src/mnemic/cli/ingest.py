@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 SHOWN = 20
 Paths = Annotated[
     list[str],
-    typer.Argument(help="Files and folders; - is the bytes of a file on the standard input.", metavar="PATH..."),
+    typer.Argument(
+        help="The paths of files and folders; - is a file's bytes on the standard input.", metavar="PATH..."
+    ),
 ]
 
 
@@ -50,7 +52,9 @@ class IngestOptions:
     is_again: Annotated[bool, typer.Option("--again", help="Read unchanged files too.")] = False
     chunking: Annotated[Chunking, typer.Option(help="How passages are cut.")] = Chunking.STRUCTURE
     chunk_size: Annotated[int | None, typer.Option(help="Tokens of a passage; else as configured.", min=1)] = None
-    overlap: Annotated[int | None, typer.Option(help="Tokens that two passages share.", min=0)] = None
+    overlap: Annotated[int | None, typer.Option(help="Tokens that two passages share; with --chunk-size.", min=0)] = (
+        None
+    )
     secrets: Annotated[Secrets, typer.Option(help="A file that holds a secret fails, or is kept without it.")] = (
         Secrets.REFUSE
     )
@@ -60,8 +64,9 @@ class IngestOptions:
         from mnemic.engine.ingest_request import chunk_config
         from mnemic.model.settings import Settings
 
+        if self.overlap is not None and self.chunk_size is None:
+            raise InvalidInputError("--overlap goes with --chunk-size")
         sized = Settings(chunk_size=self.chunk_size, chunk_overlap=self.overlap)
-        is_sized = self.chunk_size is not None or self.overlap is not None
         return {
             "level": self.level,
             "source": self.source,
@@ -71,7 +76,7 @@ class IngestOptions:
             "is_pruning": self.is_pruning,
             "is_again": self.is_again,
             "chunking": self.chunking,
-            "config": chunk_config(sized) if is_sized else None,
+            "config": None if self.chunk_size is None else chunk_config(sized),
             "secrets": self.secrets,
         }
 

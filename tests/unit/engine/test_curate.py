@@ -233,6 +233,7 @@ class TestAgain:
         assert (exported(mnemic), len(llm.prompts)) == (before, asked)
         assert sum('"type":"message"' in line for line in before) == 4
 
+    @pytest.mark.requirement("P-19")
     @pytest.mark.parametrize("is_model", [True, False])
     def test_a_dry_run_says_what_would_be_done_and_changes_nothing(self, store: Store, clock: Clock, *, is_model: bool):
         mnemic, _ = opened(store, clock, curator() if is_model else None)
