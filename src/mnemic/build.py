@@ -23,6 +23,7 @@ from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
 from mnemic.ports.llm import Llm
+from mnemic.ports.observer import Observer
 from mnemic.ports.reader import ClosableReader
 from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Store
@@ -42,7 +43,7 @@ def build(config: Config) -> Parts:
         index=_spaces(config, len(further)),
         embedder=main,
         clock=SystemClock(),
-        observer=CounterObserver(),
+        observer=_observer(config),
         reranker=_reranker(config, llm),
         llm=llm,
         detector=_detector(config),
@@ -89,6 +90,14 @@ def _sandbox() -> ClosableReader:
     from mnemic.adapters.readers.sandbox import SandboxReader
 
     return SandboxReader()
+
+
+def _observer(config: Config) -> Observer:
+    if config.observer == "counter":
+        return CounterObserver()
+    from mnemic.adapters.observers.prometheus import PrometheusObserver
+
+    return PrometheusObserver()
 
 
 def _reranker(config: Config, llm: Llm | None) -> Reranker | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 ACTOR = "server"
 HOST, PORT = "127.0.0.1", 7700
 GRACE_S = 20
+SWITCH_S = 0.0005
+"""How long a thread may compute while another waits to: the door must not wait Python's 5 ms for each of them in turn."""
+
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
 
 DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.rest.app")
@@ -84,9 +88,8 @@ def serve(
     log_to_stderr(place.log_level)
     with ExitStack() as stack:
         listening = stack.enter_context(_listening(place))
-        mnemic = stack.enter_context(
-            Mnemic.open(replace(load_config(store, file=config), observer="prometheus"), actor=ACTOR)
-        )
+        wanted = replace(load_config(store, file=config), observer="prometheus")
+        mnemic = stack.enter_context(Mnemic.open(wanted, actor=ACTOR))
         is_near = is_loopback(place.host)
         if not is_near and not mnemic.admission.needs_key:
             raise ConfigError(
@@ -131,6 +134,7 @@ def _run(mnemic: Mnemic, worker: Worker | None, listening: socket.socket, bounds
         in_flight=bounds.in_flight,
         body_bytes=bounds.body_mb * MEBIBYTE,
     )
+    sys.setswitchinterval(SWITCH_S)
     gate = Gate(mnemic, limits=limits, always=not is_near)
     doors = made_doors(mnemic, gate)
     health = Health(mnemic, [lambda: _look(worker)])

@@ -6,7 +6,7 @@ Types are checked here; what values mean is checked by the verbs, with the same 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
@@ -191,7 +191,7 @@ class Judgement(Body):
 class Verdict(Body):
     """What somebody thinks of a memory."""
 
-    verdict: Annotated[str, Field(examples=["relevant", "outdated"])]
+    verdict: Literal["relevant", "outdated"]
     reason: Reason = ""
 
 
