@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mnemic.engine.metering import Metered
-from mnemic.engine.tools.toolbox import Toolbox
+from mnemic.engine.tools.toolbox import Toolbox, read_arguments
 from mnemic.errors import BadReplyError, InvalidInputError, UnsupportedError
 from mnemic.model.assistant import AssistantSettings, Called, Said, ToolStep
 from mnemic.model.context import Context
@@ -55,7 +55,8 @@ class Rounds:
             if not completion.tool_calls or not is_offered:
                 self.finish = completion.finish
                 return
-            self._exchange.append(PromptMessage(Role.ASSISTANT, completion.text, completion.tool_calls))
+            calls = tuple(map(_sent_back, completion.tool_calls))
+            self._exchange.append(PromptMessage(Role.ASSISTANT, completion.text, calls))
             for call in completion.tool_calls:
                 outcome = self._outcome(call)
                 told = outcome.text[: self.model.capabilities.context_tokens]
@@ -125,6 +126,14 @@ class Rounds:
             return ToolOutcome(call, self.refusal, is_error=True, seconds=0.0)
         self.calls_left -= 1
         return self.toolbox.run(call, self.about)
+
+
+def _sent_back(call: ToolCall) -> ToolCall:
+    """The call as the model is shown it again: servers refuse a prompt whose arguments are no JSON object."""
+    try:
+        return replace(call, arguments=json.dumps(dict(read_arguments(call.arguments)), ensure_ascii=False))
+    except InvalidInputError:
+        return replace(call, arguments="{}")
 
 
 def reply_tokens(model: Metered, settings: AssistantSettings) -> int:

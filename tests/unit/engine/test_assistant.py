@@ -183,6 +183,15 @@ class TestTools:
         assert "'expression' is missing" in llm.prompts[1].messages[-1].content
         assert [step.outcome.is_error for step in reply.steps] == [True, False]
 
+    def test_arguments_that_are_no_json_are_not_sent_back_as_they_came(self, parts: Parts):
+        broken = Completion(
+            "", (ToolCall("c0", "clock", "{"), ToolCall("c1", "clock", "{'zone': 'UTC',}")), Finish.TOOLS
+        )
+        mnemic, llm = chatting(parts, [broken, "Late."])
+        reply = mnemic.chat(ANNA, "What time is it?")
+        assert [call.arguments for call in llm.prompts[1].messages[-3].tool_calls] == ["{}", '{"zone": "UTC"}']
+        assert reply.steps[0].outcome.call.arguments == "{"
+
     def test_only_the_tools_that_are_named_are_offered(self, parts: Parts):
         mnemic, llm = chatting(parts, ["Yes.", "No."])
         mnemic.chat(ANNA, "Now?", tools=["clock"])
