@@ -33,7 +33,7 @@ ACTOR = "server"
 HOST, PORT = "127.0.0.1", 7700
 GRACE_S = 20
 SWITCH_S = 0.0005
-"""How long a thread may compute while another waits to: the door must not wait Python's 5 ms for each of them in turn."""
+"""How long a thread computes while another waits to; with Python's 5 ms the door waits for each of them in turn."""
 
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Any, cast
@@ -13,6 +13,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Mount
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from mnemic import __version__
 from mnemic.api import Mnemic
@@ -68,7 +70,7 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
     )
     for part in (memories, messages, profile, life, upkeep, keys, documents, transfer):
         app.include_router(part.routes(mnemic))
-    app.middleware("http")(_audited(gate))
+    app.add_middleware(_Audited, gate=gate)
     app.openapi = cache(partial(describe, app))
     return app
 
@@ -97,17 +99,29 @@ def validation_problem(error: RequestValidationError) -> Problem:
     )
 
 
-def _audited(gate: Gate) -> Callable[..., Awaitable[Response]]:
+class _Audited:
     """Notes every write and everything of keys in the audit log, also what was refused."""
 
-    async def note(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call_next(request)
-        if getattr(request.state, "is_audited", False):
-            route = request.scope.get("route")
-            verb = getattr(route, "operation_id", None) or request.method
-            target = str(request.path_params.get("id", ""))
-            outcome = "ok" if response.status_code < 400 else str(response.status_code)  # noqa: PLR2004 -- HTTP's own
-            gate.audit.note(caller_of(request), verb, target, outcome)
-        return response
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self._app, self._gate = app, gate
 
-    return note
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        statuses: list[int] = []
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        finally:
+            if scope["type"] == "http" and scope.get("state", {}).get("is_audited"):
+                self._note(Request(scope), statuses)
+
+    def _note(self, request: Request, statuses: Sequence[int]) -> None:
+        status = statuses[0] if statuses else 500
+        verb = getattr(request.scope.get("route"), "operation_id", None) or request.method
+        target = str(request.path_params.get("id", ""))
+        outcome = "ok" if status < 400 else str(status)  # noqa: PLR2004 -- HTTP's own
+        self._gate.audit.note(caller_of(request), verb, target, outcome)

@@ -19,7 +19,8 @@ from mnemic.api import Mnemic
 from mnemic.errors import ForbiddenError, UnauthorisedError
 from mnemic.model.scope import Scope
 from mnemic.web.audit import AuditLog
-from mnemic.web.limits import Buckets, Limits
+from mnemic.web.limits import BUSY, Buckets, Limits
+from mnemic.web.problems import ProblemError
 from mnemic.web.scopes import Caller, named_scope
 
 BEARER = "bearer "
@@ -42,7 +43,11 @@ class Gate:
         self._checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
 
     async def admit(self, request: HTTPConnection) -> Caller:
-        """Who is asking. Raises `UnauthorisedError` or `ForbiddenError`, and `ProblemError` (429) for too many."""
+        """Who is asking. Raises `UnauthorisedError` or `ForbiddenError`, and `ProblemError` for too many: 429 of one
+        caller, 503 where as many wait for admission as may be answered at a time.
+        """
+        if self._checks.statistics().tasks_waiting >= self.limits.in_flight:
+            raise ProblemError(BUSY)
         token, address = _token(request), request.client.host if request.client else ""
         if token is None:
             if self._always or await run_sync(lambda: self._admission.needs_key, limiter=self._checks):
