@@ -90,8 +90,9 @@ def _write(folder: Path, files: int) -> None:
 
 
 def _ingest(store: str, folder: str) -> int:
-    def told(done: int, total: int, _source: str) -> None:
-        print(done, total, flush=True)
+    def told(done: int, total: int, source: str) -> None:
+        if source:  # without one, what is known is only compared
+            print(done, total, flush=True)
 
     with opened(store) as mnemic:
         mnemic.ingest(SCOPE, folder, progress=told)
