@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from mnemic.api import Mnemic
-from mnemic.errors import ForbiddenError, InvalidInputError
+from mnemic.errors import ForbiddenError, InvalidInputError, UnavailableError
 from mnemic.model.access import Right
 from mnemic.proxy.chats import Chat
 from mnemic.proxy.entry import Entry
@@ -171,6 +171,8 @@ class Proxy:
                     listener.hear(chunk)
                 yield chunk
             is_ended = True
+        except httpx2.HTTPError as error:
+            raise UnavailableError(f"the server behind the proxy broke off ({type(error).__name__})") from error
         finally:
             listener.end()
             if around is not None and answer.is_success:

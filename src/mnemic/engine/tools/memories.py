@@ -19,7 +19,7 @@ from mnemic.engine.remember import remember as keep
 from mnemic.engine.tools.function import tool
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE
-from mnemic.model.item import Chunk, Item, Kind, Message, Trust
+from mnemic.model.item import Chunk, Item, Kind, Message, State, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.tool import ToolContext
 from mnemic.ports.tool import Tool
@@ -47,6 +47,8 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
         """
         draft = memory_draft(text, {"kind": kind, "trust": Trust.ASSISTANT}, parts.settings)
         memory = keep(parts, context.scope, [draft], actor=context.actor)[0]
+        if memory.state is State.QUARANTINED:
+            return f"kept aside as {memory.id}: it reads like an order to a model; a person must review it first"
         return f"kept as {memory.id}"
 
     @tool(is_read_only=True)
