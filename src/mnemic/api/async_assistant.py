@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -50,11 +51,21 @@ class AsyncAssistantVerbs:
 
     async def _each(self, events: Generator[ChatEvent]) -> AsyncGenerator[ChatEvent]:
         """The events, each made on a thread; leaving early ends the reply and keeps what was said."""
+        guard = threading.Lock()
+
+        def following() -> ChatEvent | None:
+            with guard:
+                return next(events, None)
+
+        def end() -> None:
+            with guard:  # a piece that is still being made when the reader leaves is waited for
+                events.close()
+
         try:
-            while (event := await self._run(next, events, None)) is not None:
+            while (event := await self._run(following)) is not None:
                 yield event
         finally:
-            await asyncio.shield(self._run(events.close))
+            await asyncio.shield(self._run(end))
 
 
 class AsyncToolVerbs:

@@ -17,6 +17,7 @@ from mnemic.errors import ForbiddenError
 from mnemic.mcp.server import Access, Request, make_server
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate, caller_of, scope_of
+from mnemic.web.limits import Bound
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -47,5 +48,5 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         async with manager.run():
             yield
 
-    route = Route(PATH, endpoint=StreamableHTTPASGIApp(manager))
+    route = Route(PATH, endpoint=Bound(StreamableHTTPASGIApp(manager), gate.limits.in_flight))
     return Door(tells=("MCP", PATH), routes=[route], lifespan=lifespan)

@@ -17,7 +17,7 @@ import httpx2
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Route, request_response
 
 from mnemic.api import Mnemic
 from mnemic.errors import ForbiddenError, InvalidInputError, UnavailableError
@@ -26,14 +26,18 @@ from mnemic.proxy.chats import Chat
 from mnemic.proxy.entry import Entry
 from mnemic.proxy.listening import Listener
 from mnemic.proxy.memory import Around, ChatMemory, in_session
-from mnemic.proxy.upstream import failure, open_upstream, returned_headers, sent_headers
+from mnemic.proxy.upstream import VIA, failure, open_upstream, returned_headers, sent_headers
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate
+from mnemic.web.limits import Bound
 from mnemic.web.problems import Problem, ProblemError
 from mnemic.web.scopes import Caller, NamedScope, named_scope
 
 CHATS, EMBEDDINGS, MODELS = "/v1/chat/completions", "/v1/embeddings", "/v1/models"
 NO_UPSTREAM = "no server is configured behind the proxy: set proxy.upstream, for example to http://localhost:11434/v1"
+MAX_OPEN = 500
+"""Requests of one kind at a time; more are answered 503. A stream is open for as long as its model writes."""
+
 REFUSALS = (400, 413, 422)
 """What a model answers to a prompt that memory may have made too long: it is asked again without memory."""
 
@@ -43,10 +47,9 @@ TOO_LARGE = Problem(413, "too_large", "The request is too large", "its body has 
 def door(mnemic: Mnemic, gate: Gate) -> Door:
     """The door of `mnemic serve`."""
     proxy = Proxy(mnemic, gate)
+    places = ((CHATS, proxy.chat, "POST"), (EMBEDDINGS, proxy.embed, "POST"), (MODELS, proxy.models, "GET"))
     routes = [
-        Route(CHATS, proxy.chat, methods=["POST"]),
-        Route(EMBEDDINGS, proxy.embed, methods=["POST"]),
-        Route(MODELS, proxy.models, methods=["GET"]),
+        Route(path, Bound(request_response(handler), MAX_OPEN), methods=[method]) for path, handler, method in places
     ]
 
     @asynccontextmanager
@@ -139,6 +142,8 @@ class Proxy:
         """The upstream's answer. Its bytes go through as they come."""
         if self._settings.upstream is None:
             return _failed(503, NO_UPSTREAM, "no_upstream")
+        if VIA in request.headers.get("via", ""):
+            return _failed(508, "proxy.upstream leads back to this proxy", "upstream_loop")
         url = self._settings.upstream.rstrip("/") + path
         headers = sent_headers(request.headers.items(), self._settings)
         try:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
 
 import httpx2
 
 from mnemic.model.proxy import ProxySettings
+from mnemic.web.gate import LOOPBACK
 
 CONNECT_TIMEOUT_S = 10.0
 MAX_CONNECTIONS = 1000
 OWN_KEY = "mn_"
+VIA = "1.1 mnemic"
+"""The header by which a proxy that was pointed at itself finds out."""
+
 _BEARER = "bearer "
 _HOP = {
     "connection",
@@ -32,7 +37,7 @@ def open_upstream(settings: ProxySettings) -> httpx2.AsyncClient:
         timeout=httpx2.Timeout(settings.timeout_s, connect=CONNECT_TIMEOUT_S),
         limits=httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=100),
         follow_redirects=False,
-        trust_env=False,
+        trust_env=urlsplit(settings.upstream or "").hostname not in LOOPBACK,
     )
 
 
@@ -41,6 +46,7 @@ def sent_headers(headers: Iterable[tuple[str, str]], settings: ProxySettings) ->
     given = [(name.lower(), value) for name, value in headers]
     sent = {name: value for name, value in given if name not in _NOT_SENT and not name.startswith("mnemic-")}
     sent["accept-encoding"] = "identity"  # so that what goes by can be heard
+    sent["via"] = VIA
     own = next((value for name, value in given if name == "authorization"), "")
     if own and not is_own_key(own):
         sent["authorization"] = own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -10,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from mnemic import Mnemic, Scope, tool
+from mnemic import AsyncMnemic, Mnemic, Scope, tool
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.engine.parts import Parts
@@ -320,6 +321,24 @@ class TestFailures:
         mnemic, _ = chatting(parts, ["odd \ud83d"])
         assert mnemic.chat(ANNA, "Go on").text == "odd \ud83d"
         assert spoken(mnemic, ANNA)[-1] == ("assistant", "odd ?")
+
+
+@pytest.mark.requirement("J-05", "D-35")
+def test_for_asyncio_the_events_come_from_a_thread_and_leaving_keeps_what_was_said(parts: Parts):
+    async def talk(mnemic: AsyncMnemic) -> list[type[object]]:
+        events = await mnemic.chat_stream(ANNA, "Tell me a story")
+        seen: list[type[object]] = []
+        async for event in events:
+            seen.append(type(event))
+            if isinstance(event, Said):
+                break
+        await events.aclose()
+        assert (await mnemic.chat(ANNA, "And now?")).text == "Bye."
+        return seen
+
+    plain, _ = chatting(parts, ["Once upon a time there was a cat", "Bye."])
+    assert asyncio.run(talk(AsyncMnemic(plain))) == [Recalled, Said]
+    assert spoken(plain, ANNA)[:2] == [("user", "Tell me a story"), ("assistant", "Once upo")]
 
 
 def test_a_question_is_answered_from_memory_with_citations_and_nothing_is_captured(parts: Parts):
