@@ -147,6 +147,7 @@ class AssistantVerbs:
             rules=_lines(fields.get("rules", ()), "rules"),
             is_streaming=is_streaming,
             captures=fields.get("captures", True),
+            injects=settings.proxy.injects_context,
         )
 
     def _chosen(self, fields: ChatFields) -> Toolbox:

@@ -20,6 +20,7 @@ from mnemic.engine.metering import Metered
 from mnemic.engine.parts import Parts
 from mnemic.engine.rounds import Rounds, room_for_memory
 from mnemic.engine.tools.toolbox import Toolbox
+from mnemic.engine.window import window
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.assistant import Answer, ChatEvent, Recalled, Replied, Reply, Said, ToolStep
 from mnemic.model.context import ChatMessage, Context
@@ -47,6 +48,7 @@ class ChatRequest:
     `context` holds the system prompt, budget and caps. `plan` and `rules` are shown after the profile. `toolbox` holds
     the tools that may be called, at most `max_tool_calls` times in all. `actor` is written into the history of what
     tools change. `is_streaming` False: each reply of the model comes as one piece. `captures` False keeps nothing.
+    `injects` False: the model is shown the session, and nothing that is remembered.
     """
 
     message: str
@@ -58,6 +60,7 @@ class ChatRequest:
     rules: Sequence[str] = ()
     is_streaming: bool = True
     captures: bool = True
+    injects: bool = True
 
 
 def model_of(parts: Parts) -> Llm:
@@ -162,13 +165,25 @@ class _ChatTurn:
         """What is shown to the model, with a share of memory's budget; 0 is the message without any memory."""
         wanted = self._wanted(share)
         try:
-            shown = context(self.parts, self.scope, wanted) if share else _bare(wanted)
+            if not share:
+                shown = _bare(wanted)
+            elif self.request.injects:
+                shown = context(self.parts, self.scope, wanted)
+            else:
+                shown = self._history_alone(wanted)
         except BackendError as error:
             self._miss("context", error)
             shown = _bare(wanted)
         if shown.messages and shown.messages[-1].role is Role.USER:
             shown = replace(shown, messages=shown.messages[:-1])
         return replace(shown, messages=(*shown.messages, ChatMessage(Role.USER, self.request.message)))
+
+    def _history_alone(self, wanted: ContextRequest) -> Context:
+        """What was said in this session, without anything remembered."""
+        heard = window(self.parts, self.scope, wanted.history_messages) if wanted.history_messages else []
+        history = [ChatMessage(m.role, m.text) for m in heard if m.role in (Role.USER, Role.ASSISTANT)]
+        bare = _bare(wanted)
+        return replace(bare, messages=(*bare.messages[:-1], *history, bare.messages[-1]))
 
     def _wanted(self, share: float) -> ContextRequest:
         """The request for context with the plan, what is said about tools, and a budget that the model can take."""

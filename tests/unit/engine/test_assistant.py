@@ -24,6 +24,7 @@ from mnemic.errors import (
 from mnemic.model.assistant import Called, Recalled, Replied, Said
 from mnemic.model.item import Role
 from mnemic.model.llm import Completion, Finish, Prompt, ToolCall, Usage
+from mnemic.model.proxy import ProxySettings
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, BERT
 
@@ -311,6 +312,20 @@ class TestFailures:
         with pytest.raises(InvalidInputError):
             mnemic.chat(ANNA, message)
         assert llm.prompts == []
+
+    def test_switched_off_only_the_session_is_shown(self, parts: Parts):
+        settings = replace(parts.settings, proxy=ProxySettings(injects_context=False))
+        mnemic, llm = chatting(replace(parts, settings=settings), ["Good.", "I cannot know."])
+        mnemic.remember(ANNA, "User prefers oat milk")
+        mnemic.profile.set(ANNA, {"home": "Lyon"})
+        mnemic.chat(ANNA, "Good morning", tools=False)
+        mnemic.chat(ANNA, "Which milk do I like?", system="You are Jarvis.", tools=False)
+        assert said(llm.prompts[-1]) == [
+            ("system", "You are Jarvis."),
+            ("user", "Good morning"),
+            ("assistant", "Good."),
+            ("user", "Which milk do I like?"),
+        ]
 
     def test_nothing_is_kept_when_nothing_is_to_be_captured(self, parts: Parts):
         mnemic, _ = chatting(parts, ["Secretly."])
