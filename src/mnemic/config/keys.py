@@ -25,6 +25,7 @@ from mnemic.config.readers import (
     table,
     text,
     time_zone,
+    traces,
     whole,
 )
 from mnemic.config.values import MIN_COSINE, BackendSettings, default_budget_mib
@@ -81,6 +82,8 @@ LIFE_KEYS: tuple[Key, ...] = (
     ),
     _number("memory.summary.importance", fraction, "importance of a summary", "life.summary_importance"),
     _number("memory.summary.raw-importance", fraction, "the same where the model failed", "life.raw_importance"),
+    _text("memory.consolidation.enabled", switch, "whether repeated choices become preferences", "life.consolidates"),
+    _text("memory.consolidation.cron", cron_line, "when they do", "life.consolidate_cron"),
     _number(
         "memory.consolidation.reflection-threshold",
         counting,
@@ -106,8 +109,6 @@ LIFE_KEYS: tuple[Key, ...] = (
     _text("memory.schedule.time-zone", time_zone, "the time zone of the cron lines", "life.time_zone"),
     _text("memory.curation.enabled", switch, "whether days are curated by night", "life.curates"),
     _text("memory.curation.cron", cron_line, "when the days before are curated", "life.curate_cron"),
-    _text("memory.consolidation.enabled", switch, "whether repeated choices become preferences", "life.consolidates"),
-    _text("memory.consolidation.cron", cron_line, "when they do", "life.consolidate_cron"),
     _text("memory.extraction.enabled", switch, "whether facts are sought in what users say", "life.extracts"),
     _text(
         "memory.extraction.promote-learnings",
@@ -229,6 +230,7 @@ KEYS: tuple[Key, ...] = (
     _text("secrets.redaction", switch, "whether secrets are redacted before anything is stored", "redacts_secrets"),
     Key(SECRETS_PASSING, any_names, "kinds of secrets that are stored all the same, such as jwt", ""),
     Key("secrets.detector", text, "what finds them: rules, or the name that another package brings", "rules"),
+    Key("observability.traces", traces, "where traces go: off, or the address of an OTLP/HTTP collector", "off"),
     _number("limits.max-text-chars", counting, "longest text of a memory or message", "max_text_chars"),
     _number("limits.max-metadata-bytes", counting, "largest metadata, as JSON", "max_metadata_bytes"),
     _number("limits.max-file-mb", positive, "largest file that is read, in MiB", "max_file_bytes", MILLION_BYTES),
