@@ -9,13 +9,19 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis import GenerationMode
-from schemathesis.checks import CHECKS
+from schemathesis import GenerationMode, checks
 
+from mnemic.api.arguments import ContextFields, ImportFields, ListFields, MemoryFields, RecallFields, UpdateFields
+from mnemic.api.documents import DocumentFields, IngestFields
 from mnemic.model.scope import Scope
 from mnemic.remote.routes import PREFIX, ROUTES
+from mnemic.rest import bodies
+from mnemic.rest.documents import DocumentListing, Ingesting
+from mnemic.rest.memories import Listing
+from mnemic.rest.transfer import Importing
 from tests.doors.http_doors import Served
 
+CHECKS: Any = vars(checks)["CHECKS"]
 LEFT_OUT = ("positive_data_acceptance",)
 """Some rules (an end after a begin, the form of a time) are no matter of a schema, and are answered 422."""
 
@@ -49,7 +55,7 @@ def test_an_operation_keeps_to_its_description(served: Served, description: Any,
         return
     headers = {"Authorization": f"Bearer {served.token('default')}"}
     statuses: Counter[int] = Counter()
-    excluded = [CHECKS.get_one(name) for name in LEFT_OUT]
+    excluded: list[Any] = [CHECKS.get_one(name) for name in LEFT_OUT]
 
     @settings(
         max_examples=EXAMPLES,
@@ -57,7 +63,7 @@ def test_an_operation_keeps_to_its_description(served: Served, description: Any,
         database=None,
         deadline=None,
         phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
     @given(case=operation.as_strategy(generation_mode=mode))
     def ask(case: Any) -> None:
@@ -78,3 +84,20 @@ def test_the_table_of_the_remote_client_names_every_operation(served: Served):
         for method, operation in methods.items()
     }
     assert described == {verb: (route.method, described_path(verb)) for verb, route in ROUTES.items()}
+
+
+@pytest.mark.parametrize(
+    "body, fields, apart",
+    [
+        (bodies.NewMemory, MemoryFields, {"text"}),
+        (bodies.MemoryChanges, UpdateFields, {"reason"}),
+        (bodies.Question, RecallFields, {"query"}),
+        (bodies.ContextRequest, ContextFields, {"query"}),
+        (Listing, ListFields, set[str]()),
+        (Importing, ImportFields, {"progress"}),
+        (Ingesting, IngestFields, {"progress", "config", "is_pruning"}),
+        (DocumentListing, DocumentFields, set[str]()),
+    ],
+)
+def test_a_request_takes_every_argument_of_its_verb(body: type, fields: type, apart: set[str]):
+    assert set(body.__annotations__) ^ set(fields.__annotations__) == apart

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,6 +99,20 @@ def test_a_port_that_is_taken_is_told(server: Server, tmp_path: Path):
     code, _, err = run(["--store", str(tmp_path / "other.db"), "--port", port], ["serve"])
     assert code == 8
     assert "--port" in err
+
+
+def test_a_server_without_its_packages_tells_which_line_installs_them(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", types.ModuleType("uvicorn"))
+    code, _, err = run([], ["serve"])
+    assert code == 6
+    assert "(uvicorn)" in err
+    assert "pip install 'mnemic[server]'" in err
+
+
+def test_importing_the_library_or_its_command_line_brings_no_server_along():
+    program = "import sys, mnemic.cli.app, mnemic; mnemic.Mnemic; print({'fastapi', 'uvicorn'} & set(sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "set()"
 
 
 def test_an_address_of_this_machine_is_known():

@@ -12,7 +12,6 @@ from mnemic.engine.parts import Parts
 from mnemic.model.access import ApiKey, AuditEntry, AuditPage, IssuedKey, Right
 from mnemic.model.clocktime import as_utc
 from mnemic.model.scope import Scope
-from mnemic.ports.observer import Observer
 
 DEFAULT_RIGHTS = (Right.READ, Right.WRITE)
 OVERLAP_S = 3600.0
@@ -81,11 +80,6 @@ class Admission:
     def note(self, entries: Collection[AuditEntry]) -> None:
         """Write entries of the audit log down in one durable transaction."""
         keys.note_audit(self._parts, entries)
-
-    @property
-    def observer(self) -> Observer:
-        """Where counts and durations are kept."""
-        return self._parts.observer
 
     def now(self) -> datetime:
         """The time by the injected clock, for entries of the audit log."""

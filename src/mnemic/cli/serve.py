@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,6 +36,7 @@ GRACE_S = 20
 SWITCH_S = 0.0005
 """How long a thread computes while another waits to; with Python's 5 ms the door waits for each of them in turn."""
 
+NEEDED = ("fastapi", "prometheus_client", "python_multipart", "uvicorn")
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
 
 DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.rest.app")
@@ -78,12 +80,12 @@ def serve(
     Listens to this machine alone unless told otherwise, which needs a key in the store (`mnemic keys create`). What is
     being answered is finished first.
     """
-    try:
-        from mnemic.web.logs import log_to_stderr
-    except ImportError as error:
-        raise ConfigError(INSTALL.format(error)) from error
+    missing = [name for name in NEEDED if not is_here(name)]
+    if missing:
+        raise ConfigError(INSTALL.format(", ".join(missing)))
     from mnemic.api import Mnemic
     from mnemic.config import load_config
+    from mnemic.web.logs import log_to_stderr
 
     log_to_stderr(place.log_level)
     with ExitStack() as stack:
@@ -108,6 +110,14 @@ def register(app: typer.Typer) -> None:
         mnemic serve --host 0.0.0.0     # after `mnemic keys create`
     """
     command(app, "serve", examples=examples)(serve)
+
+
+def is_here(name: str) -> bool:
+    """True when a package can be imported."""
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # it stands in sys.modules without a spec
+        return False
 
 
 def is_loopback(host: str) -> bool:
@@ -222,9 +232,10 @@ def _working(mnemic: Mnemic) -> Generator[Worker]:
 
 def _registry(mnemic: Mnemic) -> CollectorRegistry | None:
     from mnemic.adapters.observers.prometheus import PrometheusObserver
+    from mnemic.adapters.observers.several import observers_of
 
-    observer = mnemic.admission.observer
-    return observer.registry if isinstance(observer, PrometheusObserver) else None
+    observers = observers_of(mnemic.observer)
+    return next((each.registry for each in observers if isinstance(each, PrometheusObserver)), None)
 
 
 def _look(worker: Worker | None) -> list[Finding]:

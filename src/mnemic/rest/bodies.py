@@ -119,6 +119,7 @@ class ContextRequest(Body):
     budget_tokens: Count = 2048
     placement: Placement = Placement.LEADING
     history_messages: Count = 20
+    documents: Count = 5
     role: str | None = None
     model: str | None = None
     language: Annotated[str, Field(examples=["en", "zh"])] | None = None

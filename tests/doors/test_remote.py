@@ -1,0 +1,98 @@
+"""The remote client has the verbs of Mnemic, with the same arguments and defaults, and gives back the same nouns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mnemic import Mnemic, Scope
+from mnemic.api.documents import DocumentVerbs
+from mnemic.api.jobs import JobVerbs
+from mnemic.api.keys import KeyVerbs
+from mnemic.api.profile import ProfileVerbs
+from mnemic.errors import BadReplyError, ConfigError, UnsupportedError
+from mnemic.model.access import ApiKey
+from mnemic.model.draft import MemoryDraft, MessageDraft
+from mnemic.model.item import Memory, Message, Role
+from mnemic.remote import RemoteMnemic, connect
+from mnemic.remote.connection import split
+from mnemic.remote.documents import RemoteDocuments
+from mnemic.remote.parts import RemoteJobs, RemoteKeys, RemoteProfile
+from mnemic.wire import to_wire
+from mnemic.wire.reading import from_wire
+from tests.doors.http_doors import Listening, Served
+from tests.doors.test_async import arguments, verbs
+
+HERE_ONLY = {"open", "chat", "chat_stream", "ask"}
+"""Verbs that a server does not offer over REST."""
+
+PAIRS = [
+    (ProfileVerbs, RemoteProfile),
+    (JobVerbs, RemoteJobs),
+    (KeyVerbs, RemoteKeys),
+    (DocumentVerbs, RemoteDocuments),
+]
+ANA = Scope(user="ana", session="s1")
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[RemoteMnemic]:
+    served = Served(str(tmp_path / "memory.db"))
+    listening = Listening(served.app)
+    with connect(listening.url, served.token("default")) as opened:
+        yield opened
+    listening.close()
+    served.close()
+
+
+@pytest.mark.requirement("P-35")
+def test_the_client_has_the_verbs_of_the_library():
+    plain, remote = verbs(Mnemic), verbs(RemoteMnemic)
+    assert set(plain) - set(remote) == HERE_ONLY
+    assert set(remote) - set(plain) == set()
+    wanted = {name: arguments(verb) for name, verb in plain.items() if name not in HERE_ONLY}
+    assert {name: arguments(verb) for name, verb in remote.items()} == wanted
+
+
+@pytest.mark.requirement("P-35")
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair[0].__name__)
+def test_its_parts_have_the_verbs_of_the_library(pair: tuple[type[object], type[object]]):
+    plain, remote = map(verbs, pair)
+    assert {n: arguments(v) for n, v in remote.items()} == {n: arguments(v) for n, v in plain.items()}
+
+
+@pytest.mark.requirement("P-35")
+def test_answers_are_the_nouns_of_the_library(remote: RemoteMnemic):
+    draft = MemoryDraft(text="Ana sails", categories=("sport",), metadata={"boat": "Ketch"})
+    (memory,) = remote.remember_many(ANA, [draft])
+    assert isinstance(memory, Memory)
+    assert (memory.text, memory.categories, memory.metadata["boat"]) == ("Ana sails", ("sport",), "Ketch")
+    turn = remote.capture(ANA, [MessageDraft(role=Role.USER, text="a\u2028b\x85c")])
+    assert isinstance(turn.messages[0], Message)
+    assert [line for line in remote.export(ANA) if "a\u2028b" in line or "\\u2028" in line]
+    assert remote.get(ANA, memory.id) == memory
+    assert remote.keys.list(ANA)[0].secret_hash == ""
+    assert remote.keys.audit(Scope()).entries[-1].verb == "keys.create"
+    with pytest.raises(UnsupportedError):
+        remote.worker()
+    with pytest.raises(UnsupportedError):
+        remote.ingest(ANA, "/")
+
+
+def test_what_is_read_back_from_the_wire_is_what_was_written(remote: RemoteMnemic):
+    remote.remember(ANA, "Ana sails", level="session")
+    for answer in (remote.recall(ANA, "sailing"), remote.context(ANA, "sailing"), remote.profile.all(ANA)):
+        assert to_wire(from_wire(type(answer), to_wire(answer))) == to_wire(answer)
+
+
+def test_an_answer_that_cannot_be_is_told():
+    with pytest.raises(BadReplyError):
+        from_wire(ApiKey, {"id": "x"})
+    with pytest.raises(ConfigError):
+        connect("localhost:7700")
+
+
+def test_lines_end_at_line_feeds_alone():
+    assert list(split([b"a\xe2\x80", b"\xa8b\nc", b"\n", b"d"])) == ["a\u2028b", "c", "d"]
