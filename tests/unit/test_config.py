@@ -276,6 +276,7 @@ class TestFirstFile:
         one_of = (
             *("model", "url", "type", "username", "password", "options", "dimensions", "query-prefix"),
             *("chunk-size", "overlap"),  # of documents: unless told, what was measured
+            "upstream",  # of the proxy: nobody, unless told
         )
         write(file, "\n".join(line for line in lines if not line.startswith(one_of)))
         assert load_config(environment=environment).settings == Settings()
