@@ -15,6 +15,7 @@ from mnemic.config.keys import KEYS
 from mnemic.errors import ConfigError
 from mnemic.model.item import Kind
 from mnemic.model.life import LifeSettings
+from mnemic.model.proxy import ProxySettings
 from mnemic.model.scope import Level
 from mnemic.model.settings import Settings
 
@@ -276,10 +277,38 @@ class TestFirstFile:
         one_of = (
             *("model", "url", "type", "username", "password", "options", "dimensions", "query-prefix"),
             *("chunk-size", "overlap"),  # of documents: unless told, what was measured
+            *("upstream", "api-key"),  # of the proxy: none unless told
             "upstream",  # of the proxy: nobody, unless told
         )
         write(file, "\n".join(line for line in lines if not line.startswith(one_of)))
         assert load_config(environment=environment).settings == Settings()
+
+
+class TestDoors:
+    def test_the_proxy_the_assistant_and_tools_are_set_by_their_names(self, file: Path, environment: dict[str, str]):
+        write(
+            file,
+            """
+            [proxy]
+            upstream = "http://localhost:8000/v1"
+            api-key = "a secret"
+            memory-timeout-s = 0.5
+            [assistant]
+            max-tool-calls = 3
+            [tools]
+            modules = ["one.tools", "two.tools"]
+            [tools.weather]
+            base-url = "http://localhost:9000"
+            [agent]
+            context_from_memory = false
+            """,
+        )
+        config = load_config(environment=environment | {"MNEMIC_PROXY_USER": "ana"})
+        proxy = ProxySettings("http://localhost:8000/v1", "a secret", "ana", 0.5, injects_context=False)
+        assert (config.settings.proxy, config.settings.assistant.max_tool_calls) == (proxy, 3)
+        assert (config.tool_modules, config.weather_url) == (("one.tools", "two.tools"), "http://localhost:9000")
+        shown = {value.key: value.shown for value in resolve(environment=environment).values}
+        assert shown["proxy.api-key"] == "***"
 
 
 class TestLife:
