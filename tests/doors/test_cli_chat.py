@@ -32,6 +32,8 @@ def speak(request: dict[str, Any]) -> str | ChatReply:
         return ChatReply(body=event("Once upon a time"), type=EVENTS, ending=Ending.HANG)
     if "broken" in asked:
         return ChatReply(status=401)
+    if "silent" in asked:
+        return ""
     if "escape" in asked:
         return "\x1b[2Jgone\x07"
     found = re.search(r"cat is called (\w+)", str(request["messages"]))
@@ -146,6 +148,12 @@ def test_a_model_that_fails_is_told_and_the_chat_goes_on(environment: dict[str, 
         terminal.until("mnemic: ")
         terminal.say("Hello")
         terminal.until("Noted, Ana.")
+
+
+def test_a_model_that_says_nothing_is_told(environment: dict[str, str]):
+    with Terminal(["chat", "--user", "ana", "--no-worker"], environment) as terminal:
+        terminal.say("be silent")
+        terminal.until("the model answered nothing")
 
 
 def test_an_answer_cannot_steer_the_terminal(environment: dict[str, str]):

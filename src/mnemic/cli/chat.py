@@ -206,6 +206,8 @@ def _tell_recalled(hits: tuple[Hit, ...]) -> None:
 def _tell_missing(reply: Reply) -> None:
     for missing in reply.degraded:
         note(f"missing: {missing}")
+    if not reply.text.strip():
+        note("the model answered nothing")
     if reply.finish is Finish.LENGTH:
         note("the answer is cut: it reached assistant.max-tokens")
 
