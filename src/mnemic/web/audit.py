@@ -27,6 +27,7 @@ class AuditLog:
         self._admission = admission
         self._waiting: list[AuditEntry] = []
         self._guard = threading.Lock()
+        self._writing = threading.Lock()
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="mnemic-audit", daemon=True)
         self._thread.start()
@@ -43,15 +44,16 @@ class AuditLog:
         _log.error("the audit log cannot be written: an entry was left out")
 
     def flush(self) -> None:
-        """Write what waits now."""
-        with self._guard:
-            entries, self._waiting = self._waiting, []
-        try:
-            self._admission.note(entries)
-        except MnemicError as error:
-            _log.warning("the audit log waits: %s", type(error).__name__)
+        """Write what waits now; when it returns, what was noted before is written, or waits because the store failed."""
+        with self._writing:
             with self._guard:
-                self._waiting = [*entries, *self._waiting][:MOST_WAITING]
+                entries, self._waiting = self._waiting, []
+            try:
+                self._admission.note(entries)
+            except MnemicError as error:
+                _log.warning("the audit log waits: %s", type(error).__name__)
+                with self._guard:
+                    self._waiting = [*entries, *self._waiting][:MOST_WAITING]
 
     def close(self) -> None:
         """Write what waits and end; nothing may be noted afterwards."""
