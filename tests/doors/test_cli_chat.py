@@ -32,10 +32,9 @@ def speak(request: dict[str, Any]) -> str | ChatReply:
         return ChatReply(body=event("Once upon a time"), type=EVENTS, ending=Ending.HANG)
     if "broken" in asked:
         return ChatReply(status=401)
-    if "silent" in asked:
-        return ""
-    if "escape" in asked:
-        return "\x1b[2Jgone\x07"
+    for word, answer in (("silent", ""), ("escape", "\x1b[2Jgone\x07")):
+        if word in asked:
+            return answer
     found = re.search(r"cat is called (\w+)", str(request["messages"]))
     return f"Your cat is called {found[1]}." if found and "What" in asked else "Noted, Ana."
 
