@@ -44,7 +44,7 @@ class AuditLog:
         _log.error("the audit log cannot be written: an entry was left out")
 
     def flush(self) -> None:
-        """Write what waits now; when it returns, what was noted before is written, or waits because the store failed."""
+        """Write what waits now; afterwards what was noted before is written, or waits because the store failed."""
         with self._writing:
             with self._guard:
                 entries, self._waiting = self._waiting, []
