@@ -7,7 +7,7 @@ export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test style types layers proof check fix requirements surface reference bench drill docs constraints clean
+.PHONY: help setup run serve test style types layers proof check fix requirements surface reference bench drill docs constraints clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -27,8 +27,16 @@ help: ## print the targets
 
 setup: .venv/.dev ## create .venv with everything that developing needs (quick the second time)
 
-run: .venv/.base ## show what Mnemic does: a guided tour in the terminal
+.venv/.all: .venv/.base
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all]'
+	@touch $@
+
+run: .venv/.all ## show what Mnemic does: a guided tour, and then, on a terminal, a server
 	@$(BIN)/mnemic tour
+	@if [ -t 1 ]; then echo; exec $(BIN)/mnemic serve; else echo; echo "Next: $(BIN)/mnemic serve"; fi
+
+serve: .venv/.all ## start REST, MCP and the proxy on this machine
+	@$(BIN)/mnemic serve
 
 test: .venv/.dev ## run the tests, in parallel
 	@$(BIN)/pytest -n $(WORKERS)

@@ -159,6 +159,7 @@ def _run(mnemic: Mnemic, worker: Worker | None, listening: socket.socket, bounds
         timeout_graceful_shutdown=GRACE_S,
     )
     try:
+        listening.listen(settings.backlog)  # who is told where it is may ask at once
         _tell(listening, doors)
         server = uvicorn.Server(settings)
         server.capture_signals = lambda: _ending(server)
