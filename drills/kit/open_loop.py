@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-TIMEOUT_S = 20.0
+TIMEOUT_S, IDLE_S = 20.0, 2.0
 GONE = 0
 """The status of a request that was not answered: the connection broke, or it took too long."""
 
@@ -70,15 +70,14 @@ class Client:
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def ask(self, data: bytes) -> tuple[int, bytes]:
         """Status and body; `GONE` where there is no whole answer in time."""
         try:
-            connection = self._idle.pop() if self._idle else await asyncio.open_connection("127.0.0.1", self._port)
+            reader, writer = self._fresh() or await asyncio.open_connection("127.0.0.1", self._port)
         except OSError as error:
             return GONE, type(error).__name__.encode()
-        reader, writer = connection
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 writer.write(data)
@@ -89,12 +88,21 @@ class Client:
         except (TimeoutError, OSError, asyncio.IncompleteReadError) as error:
             writer.close()
             return GONE, type(error).__name__.encode()
-        self._idle.append(connection)
+        self._idle.append((time.monotonic(), reader, writer))
         return int(head[9:12]), body
+
+    def _fresh(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """A connection that was used a moment ago; servers end those that are idle for long."""
+        while self._idle:
+            since, reader, writer = self._idle.pop()
+            if time.monotonic() - since < IDLE_S:
+                return reader, writer
+            writer.close()
+        return None
 
     async def close(self) -> None:
         """End the connections."""
-        for _, writer in self._idle:
+        for _, _, writer in self._idle:
             writer.close()
         self._idle.clear()
 

@@ -16,6 +16,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
+from mnemic.engine.metering import Traced
 from mnemic.engine.parts import Parts
 from mnemic.engine.readers import ReaderPool
 from mnemic.errors import BackendError, ConfigError
@@ -36,14 +37,17 @@ def build(config: Config) -> Parts:
     """The parts that `config` asks for. Raises `ConfigError` when it asks for something that is not there."""
     embedders = _embedders(config)
     main, *further = embedders.values() or [None]
+    observer = _observer(config)
     llm = _llm(config)
+    if llm is not None and config.traces != "off":
+        llm = Traced(llm, observer)
     store = _store(config)
     return Parts(
         store=store,
         index=_spaces(config, len(further)),
         embedder=main,
         clock=SystemClock(),
-        observer=_observer(config),
+        observer=observer,
         reranker=_reranker(config, llm),
         llm=llm,
         detector=_detector(config),
@@ -93,6 +97,21 @@ def _sandbox() -> ClosableReader:
 
 
 def _observer(config: Config) -> Observer:
+    counting = _counting(config)
+    if config.traces == "off":
+        return counting
+    try:
+        from mnemic.adapters.observers.opentelemetry import sending_to
+    except ImportError as error:
+        raise ConfigError(
+            f"traces need packages that are not here ({error}): run `pip install 'mnemic[telemetry]'`"
+        ) from error
+    from mnemic.adapters.observers.several import SeveralObservers
+
+    return SeveralObservers([counting, sending_to(config.traces)])
+
+
+def _counting(config: Config) -> Observer:
     if config.observer == "counter":
         return CounterObserver()
     from mnemic.adapters.observers.prometheus import PrometheusObserver

@@ -298,6 +298,7 @@ class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, AbstractContex
             self._parts.reranker.close()
         if self._parts.llm is not None:
             self._parts.llm.close()
+        self._parts.observer.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -25,6 +25,14 @@ def text(value: object) -> str:
     return value
 
 
+def traces(value: object) -> str:
+    """The address of a collector, or off."""
+    told = value if isinstance(value, str) else "off" if value is False else ""
+    if told != "off" and not told.startswith(("http://", "https://")):
+        raise ValueError("off, or an address such as http://127.0.0.1:4318")
+    return told
+
+
 def free_text(value: object) -> str:
     """Any text, an empty one too."""
     if not isinstance(value, str):

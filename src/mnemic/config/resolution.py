@@ -225,6 +225,7 @@ def _config(values: Mapping[str, Value]) -> Config:
         reranker=of("reranker.name"),
         reranker_options=dict(cast("Mapping[str, object]", of("reranker.options") or {})),
         llm=of("llm.name"),
+        traces=cast("str", of("observability.traces")),
         llm_options=dict(cast("Mapping[str, object]", of("llm.options") or {})),
         tool_modules=_listed(of("tools.modules")),
         weather_url=of("tools.weather.base-url"),

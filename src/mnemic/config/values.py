@@ -98,7 +98,8 @@ class Config:
 
     `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
     memory primitive beside Mnemic, which it does not use itself. `observer` says where counts and
-    durations are kept: in this process, or as metrics of Prometheus.
+    durations are kept: in this process, or as metrics of Prometheus. `traces` is "off", or the address of a collector
+    of OpenTelemetry, to which spans without any text are sent.
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
@@ -116,6 +117,7 @@ class Config:
     index_budget_bytes: int = field(default_factory=lambda: default_budget_mib() << 20)
     lock_wait_s: float = 10.0
     observer: Literal["counter", "prometheus"] = "counter"
+    traces: str = "off"
     settings: Settings = field(default_factory=Settings)
     injects_context: bool = True
     backend: BackendSettings = field(default_factory=BackendSettings)

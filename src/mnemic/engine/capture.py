@@ -35,6 +35,15 @@ def capture(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraf
     stored again: repeating a call changes nothing. What Mnemic itself had put into the prompt is left out, and secrets
     are redacted before anything is stored.
     """
+    with parts.observer.span("mnemic.capture", exchanges=len(exchanges)) as span:
+        turns = _captured(parts, scope, exchanges)
+        span.note(
+            messages=sum(len(turn.messages) for turn in turns), redacted=sum(len(turn.redacted) for turn in turns)
+        )
+        return turns
+
+
+def _captured(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
     now = parts.clock.now()
     redacted: dict[int, Kinds] = {}

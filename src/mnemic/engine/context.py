@@ -15,7 +15,7 @@ from mnemic.engine.embedding import Asked
 from mnemic.engine.parallel import gather
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
-from mnemic.engine.recall import answer, ask
+from mnemic.engine.recall import answer, ask, tell
 from mnemic.engine.window import window
 from mnemic.errors import BackendError
 from mnemic.model.context import Context
@@ -33,6 +33,21 @@ _SHOWN_ROLES = (Role.USER, Role.ASSISTANT)
 
 
 def context(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
+    """As `put_together`, told to the observer, and the memories shown count as accessed."""
+    with parts.observer.span("mnemic.context", question_chars=len(request.question.text)) as span:
+        built = put_together(parts, scope, request)
+        span.note(
+            messages=len(built.messages),
+            blocks=tuple(built.blocks),
+            citations=len(built.citations),
+            tokens=built.token_count,
+            degraded=tuple(each.partition(":")[0] for each in built.degraded),
+        )
+    parts.accesses.note(parts.store, built.recall.hits, parts.clock.now())
+    return built
+
+
+def put_together(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
     """The whole prompt around a message: system prompt, profile, working memory, facts, documents, session history,
     message.
 
@@ -45,6 +60,11 @@ def context(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
     excerpts = replace(wide, limit=request.documents * _CHUNKS_AN_EXCERPT, passages=True)
     nothing = Recall(question.text, (), (), {})
     asked: list[Asked] = []
+
+    def embed() -> None:
+        with parts.observer.span("mnemic.context.embed"):
+            asked.append(ask(parts, question))
+
     history = _Source[list[Message]](parts, "history", [], lambda: _history(parts, scope, request))
     profile = _Source[list[ProfileEntry]](parts, "profile", [], lambda: get_profile(parts, scope))
     recalled = _Source[Recall](parts, "recall", nothing, lambda: answer(parts, scope, facts, asked[0]))
@@ -53,14 +73,13 @@ def context(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
     timings = gather(
         parts,
         {source.name: source.read for source in (history, profile)},
-        lambda: asked.append(ask(parts, question)),
+        embed,
         {source.name: source.read for source in searched},
     )
     sources = (history, profile, *searched)
     failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
     found = Found(history=history.found, profile=profile.found, recalled=recalled.found, documents=documents.found)
     built = Assembly(parts, scope, request).build(found, timings)
-    parts.accesses.note(parts.store, built.recall.hits, parts.clock.now())
     return replace(built, degraded=(*built.degraded, *failed))
 
 
@@ -74,7 +93,10 @@ class _Source(Generic[_Found]):
     def read(self) -> None:
         """Ask the source; an error of its backend is kept instead of raised."""
         try:
-            self.found = self._reader()
+            with self._parts.observer.span(f"mnemic.context.{self.name}") as span:
+                self.found = self._reader()
+                if isinstance(self.found, Recall):
+                    tell(span, self.found, without=("embed", "total"))
         except BackendError as error:
             self.failure = type(error).__name__
             _log.warning("%s missing from a context (%s)", self.name, self.failure)

@@ -30,6 +30,13 @@ def ingest(parts: Parts, scope: Scope, content: str | bytes, request: IngestRequ
     """
     if request.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True keeps documents to their agent; this scope names none")
+    with parts.observer.span("mnemic.ingest", is_dry_run=request.is_dry_run) as span:
+        report = _ingested(parts, scope, content, request, actor)
+        span.note(files=len(report.files), chunks=report.chunks, characters=report.characters, **report.counts)
+        return report
+
+
+def _ingested(parts: Parts, scope: Scope, content: str | bytes, request: IngestRequest, actor: str) -> IngestReport:
     began, at = time.perf_counter(), parts.clock.now()
     shelf = Shelf(scope.partition(request.level or scope.default_level), scope.agent if request.is_private else None)
     made = plan(parts, shelf, content, request)

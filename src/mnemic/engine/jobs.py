@@ -88,7 +88,7 @@ def run_jobs(parts: Parts, handlers: Mapping[str, Handler], *, worker: str) -> I
     """
     add_due(parts, handlers)
     while job := _claim(parts, handlers, worker):
-        with _Lease(parts, job) as lease:
+        with _Lease(parts, job) as lease, parts.observer.span("mnemic.job", kind=job.kind, attempt=job.attempts):
             lease.follow_up = handlers[job.kind](lease.parts, job)
         yield lease.run
 

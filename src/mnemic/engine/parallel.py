@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import wait
+from contextvars import copy_context
 from types import MappingProxyType
 
 from mnemic.engine.parts import Parts
@@ -39,10 +40,10 @@ def gather(
             timings[name] = (time.perf_counter() - start) * 1e3
 
     if is_waiting(parts):
-        running = [parts.pool.submit(timed, name, source) for name, source in sources.items()]
+        running = [parts.pool.submit(copy_context().run, timed, name, source) for name, source in sources.items()]
         try:
             prepare()
-            running += [parts.pool.submit(timed, name, source) for name, source in prepared.items()]
+            running += [parts.pool.submit(copy_context().run, timed, name, source) for name, source in prepared.items()]
         finally:
             wait(running)
         for each in running:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 
 from mnemic.engine.embedding import Asked, ItemVectors, question_vectors
 from mnemic.engine.freshness import search
+from mnemic.engine.links import with_links
 from mnemic.engine.parts import Parts
 from mnemic.engine.passages import passage_query
 from mnemic.engine.question import Question, Selection, Watch
@@ -23,6 +26,7 @@ from mnemic.model.item import Item, Memory
 from mnemic.model.query import Order
 from mnemic.model.recall import Contribution, Hit, Recall
 from mnemic.model.scope import Scope, Visibility
+from mnemic.ports.observer import Span
 from mnemic.text.asking import Asking
 
 _BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be valid
@@ -32,9 +36,17 @@ _log = logging.getLogger("mnemic.recall")
 
 def recall(parts: Parts, scope: Scope, question: Question) -> Recall:
     """As `answer`, and the memories found count as accessed."""
-    found = answer(parts, scope, question)
+    with parts.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
+        found = answer(parts, scope, question)
+        tell(span, found)
     parts.accesses.note(parts.store, found.hits, parts.clock.now())
     return found
+
+
+def tell(span: Span, found: Recall, without: Collection[str] = ("total",)) -> None:
+    """What a span says of an answer: sizes, steps, and what was missing."""
+    span.note(hits=len(found.hits), degraded=tuple(each.partition(":")[0] for each in found.degraded))
+    span.steps({step: ms for step, ms in found.timings_ms.items() if step not in without})
 
 
 def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None = None) -> Recall:
@@ -70,7 +82,7 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemV
     """Every candidate of a question, scored and in order; `vectors` are the question's, one per embedder.
 
     Passages of documents are compared with passages, all else with all else: a score says how much a candidate stands
-    out among its like.
+    out among its like, and less where the other side has something nearer to the question.
     """
     now, found = parts.clock.now(), list[Scored]()
     asking = Asking.of(question.text, now.date())
@@ -80,8 +92,11 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemV
         memory = replace(query, kinds=question.kinds, allowed=allowed, messages_until=_messages_until(question))
         found.append(_scored(parts, question, search(parts, memory), asking))
     if question.asks_documents and (passages := passage_query(parts, visible, question, query)) is not None:
-        found.append(_scored(parts, question, search(parts, passages, passages=True), asking))
-    return found[0] if len(found) == 1 else side_by_side(*found)
+        first = _scored(parts, question, search(parts, passages, passages=True), asking)
+        is_similarity = question.min_similarity is not None
+        again = partial(_scored, parts, question, asking=asking)
+        found.append(first if is_similarity else with_links(parts, visible, passages, first, again))
+    return found[0] if len(found) == 1 else side_by_side(*found, parts.settings.weights)
 
 
 def _scored(parts: Parts, question: Question, found: Candidates, asking: Asking) -> Scored:

@@ -36,6 +36,11 @@ def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor
     the least important of them, the new ones included. Secrets are redacted; the history names their kinds. What gives
     orders to the model, and the user did not say, is quarantined and contradicts nothing.
     """
+    with parts.observer.span("mnemic.remember", memories=len(drafts)):
+        return _remembered(parts, scope, drafts, actor)
+
+
+def _remembered(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], actor: str) -> list[Memory]:
     now = parts.clock.now()
     clean = [without_secrets(parts, draft) for draft in drafts]
     memories = [_memory(parts, scope, draft, now + place * _TICK) for place, (draft, _) in enumerate(clean)]

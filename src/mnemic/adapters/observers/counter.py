@@ -11,7 +11,7 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 _KEPT = 1000
 
 
-class CounterObserver:
+class CounterObserver(Observer):
     """The `Observer` port over dictionaries. `counts` are by name and tags, `timings_ms` hold the last thousand."""
 
     def __init__(self) -> None:

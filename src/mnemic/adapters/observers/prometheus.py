@@ -16,7 +16,7 @@ _Metric = TypeVar("_Metric", Counter, Histogram)
 _BROKEN = re.compile(r"[^a-zA-Z0-9_]")
 
 
-class PrometheusObserver:
+class PrometheusObserver(Observer):
     """The `Observer` port over a registry. `mnemic.recall` becomes `mnemic_recall`, a counter with `_total` behind it,
     a duration with `_seconds`. A name keeps the tags it first came with: tags it lacks later are empty, others are left
     out.

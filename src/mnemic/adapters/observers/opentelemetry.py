@@ -1,0 +1,110 @@
+"""Traces of OpenTelemetry: what a recall, a context, a capture, an ingest or a call of a model did, and for how long.
+
+Spans hold names, sizes, counts and types of errors, never texts, paths or ids. They go to the one address that is
+configured, and nowhere else; who traces their own program with OpenTelemetry finds them inside of their own spans.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from urllib.parse import urlsplit
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Status, StatusCode
+
+from mnemic.errors import ConfigError
+from mnemic.ports.observer import Attribute, Observer, Span
+
+TRACES_PATH = "/v1/traces"
+SEND_TIMEOUT_S = 5.0
+CLOSE_TIMEOUT_MS = 3000
+_MICRO = 1_000_000
+
+
+class OpenTelemetryObserver(Observer):
+    """The `Observer` port over a tracer of its own; counts and timings are left to others."""
+
+    def __init__(self, processor: SpanProcessor) -> None:
+        """`processor` is given every span that ends."""
+        self._provider = TracerProvider(resource=Resource.create({"service.name": "mnemic"}), shutdown_on_exit=False)
+        self._provider.add_span_processor(processor)
+        self._tracer = self._provider.get_tracer("mnemic")
+
+    def count(self, name: str, value: int = 1, **tags: str) -> None:
+        pass
+
+    def timing(self, name: str, ms: float, **tags: str) -> None:
+        pass
+
+    def span(self, name: str, **attributes: Attribute) -> AbstractContextManager[Span]:
+        opened = self._tracer.start_as_current_span(
+            name, attributes=_named(attributes), record_exception=False, set_status_on_exception=False
+        )
+        return _Opened(self._tracer, opened, name)
+
+    def close(self) -> None:
+        self._provider.force_flush(CLOSE_TIMEOUT_MS)
+        self._provider.shutdown()
+
+
+def sending_to(address: str) -> OpenTelemetryObserver:
+    """Sends spans by OTLP over HTTP, many together, from a thread of its own. `address`: of the collector, with or
+    without the path. Raises `ConfigError` for one that cannot be.
+    """
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"observability.traces must be off or an address such as http://127.0.0.1:4318, not {address!r}"
+        )
+    endpoint = address if parts.path.strip("/") else address.rstrip("/") + TRACES_PATH
+    return OpenTelemetryObserver(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=SEND_TIMEOUT_S)))
+
+
+class _Opened(AbstractContextManager[Span]):
+    """A span that is told by its type what left the block."""
+
+    def __init__(self, tracer: trace.Tracer, opened: AbstractContextManager[trace.Span], name: str) -> None:
+        self._tracer, self._opened, self._name = tracer, opened, name
+        self._span: trace.Span = trace.INVALID_SPAN
+
+    def __enter__(self) -> Span:
+        self._span = self._opened.__enter__()
+        return _TracedSpan(self._tracer, self._span, self._name)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace_back: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._span.set_attribute("error.type", kind.__name__)
+            self._span.set_status(Status(StatusCode.ERROR))  # without a description: it might quote what is stored
+        self._opened.__exit__(kind, error, trace_back)
+
+
+class _TracedSpan(Span):
+    def __init__(self, tracer: trace.Tracer, span: trace.Span, name: str) -> None:
+        self._tracer, self._span, self._name = tracer, span, name
+        self._begun = time.time_ns()
+
+    def note(self, **attributes: Attribute) -> None:
+        self._span.set_attributes(_named(attributes))
+
+    def steps(self, timings_ms: Mapping[str, float]) -> None:
+        at, inside = self._begun, trace.set_span_in_context(self._span)
+        for step, ms in timings_ms.items():
+            made = self._tracer.start_span(f"{self._name}.{step}", context=inside, start_time=at)
+            at += int(ms * _MICRO)
+            made.end(end_time=at)
+
+
+def _named(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    return {f"mnemic.{name}": value for name, value in attributes.items()}
+
+
+_: type[Observer] = OpenTelemetryObserver
