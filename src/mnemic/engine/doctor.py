@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from mnemic.engine.doctor_around import clock_finding, guard_findings, index_finding
 from mnemic.engine.doctor_jobs import job_findings
 from mnemic.engine.parts import Parts
 from mnemic.engine.vectors import missing_texts
@@ -20,21 +21,38 @@ _LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens
 
 
 def health(parts: Parts) -> Diagnosis:
-    """The quick look: does the store answer? For probes that ask every few seconds."""
+    """The quick look: does the store answer, is there room, may it be written? For probes that ask every few seconds.
+
+    Of what is well it says only that the store answers.
+    """
     try:
         with parts.store.read() as work:
             work.partitions.all()
     except BackendError as error:
         return Diagnosis((Finding("store", Condition.BROKEN, str(error), "run `mnemic doctor`"),))
-    return Diagnosis((Finding("store", Condition.OK, "the store answers"),))
+    told = [finding for finding in parts.store.diagnose(is_quick=True) if _is_fault(finding, parts)]
+    if all(finding.part != "store" for finding in told):
+        told.insert(0, Finding("store", Condition.OK, "the store answers"))
+    return Diagnosis(tuple(told))
+
+
+def _is_fault(finding: Finding, parts: Parts) -> bool:
+    """A store that is not durable was asked for; to say so is the doctor's affair."""
+    return finding.condition is not Condition.OK and parts.store.capabilities.is_durable
 
 
 def doctor(parts: Parts) -> Diagnosis:
     """The thorough look at store, disk, models, vectors, jobs and schedules. Reads every partition; takes its time."""
     findings = [*parts.store.diagnose(), *_embedders(parts), _llm(parts.llm)]
     if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
-        findings += [*_vectors(parts), *job_findings(parts)]
+        findings += [*_vectors(parts), *_index(parts), *job_findings(parts), clock_finding(parts)]
+    findings += guard_findings(parts)
     return Diagnosis(tuple(findings))
+
+
+def _index(parts: Parts) -> list[Finding]:
+    found = index_finding(parts)
+    return [] if found is None else [found]
 
 
 def _embedders(parts: Parts) -> list[Finding]:

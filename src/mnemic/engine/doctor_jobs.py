@@ -14,6 +14,7 @@ from mnemic.model.job import Job, JobState
 
 _JOBS_SHOWN = 1000
 _OVERDUE = timedelta(days=1)
+_LEFT = timedelta(hours=1)
 
 
 def job_findings(parts: Parts) -> list[Finding]:
@@ -22,6 +23,13 @@ def job_findings(parts: Parts) -> list[Finding]:
         waiting = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _JOBS_SHOWN)
         dead = work.jobs.list(None, (JobState.DEAD,), _JOBS_SHOWN)
     findings = [Finding("jobs", Condition.OK, f"{len(waiting)} jobs are waiting")]
+    now = parts.clock.now()
+    left = [job for job in waiting if _is_left(job, now)]
+    if left:
+        message = (
+            f"{len(left)} jobs should have run since {_told(min(job.run_at for job in left))}, and nobody ran them"
+        )
+        findings.append(Finding("worker", Condition.DEGRADED, message, "let `mnemic worker` or `mnemic serve` run"))
     late = [job for job in waiting if job.error]
     if late:
         message = f"{len(late)} jobs failed and will be tried again: {_reasons(late)}"
@@ -30,6 +38,12 @@ def job_findings(parts: Parts) -> list[Finding]:
         message = f"{len(dead)} jobs gave up: {_reasons(dead)}"
         findings.append(Finding("jobs", Condition.DEGRADED, message, "mend the cause, then run `mnemic jobs retry`"))
     return findings + _schedules(parts)
+
+
+def _is_left(job: Job, now: datetime) -> bool:
+    """A job is due for long, and no worker has it."""
+    held = job.leased_until is not None and job.leased_until > now
+    return job.run_at < now - _LEFT and not held
 
 
 def _reasons(jobs: Sequence[Job]) -> str:

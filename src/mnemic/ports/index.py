@@ -14,12 +14,14 @@ from mnemic.model.scope import Partition
 @dataclass(frozen=True, slots=True)
 class IndexCapabilities:
     """`has_vectors`: it finds by vector. `is_exact`: every row that shares a term is a candidate, and the nearest
-    vectors are truly the nearest. `is_durable`: its base survives the process.
+    vectors are truly the nearest. `is_durable`: its base survives the process. `budget_bytes`: the memory that it may
+    hold, None where it takes none worth counting.
     """
 
     has_vectors: bool
     is_exact: bool
     is_durable: bool
+    budget_bytes: int | None = None
 
 
 class Index(Protocol):

@@ -343,8 +343,10 @@ class Store(Protocol):
         """
         ...
 
-    def diagnose(self) -> list[Finding]:
-        """What the technology says of itself: integrity, room, rights. Never raises for what it is there to find."""
+    def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
+        """What the technology says of itself: is it there, integrity, room, rights, schema. `is_quick`: only what takes
+        no time and waits for nobody. Never raises for what it is there to find.
+        """
         ...
 
     def scrub(self) -> tuple[str, ...]:

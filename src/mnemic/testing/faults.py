@@ -112,9 +112,9 @@ class FaultyStore:
             self._fault.begin()
         self._fault.end()
 
-    def diagnose(self) -> list[Finding]:
+    def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
         """What the store within says of itself."""
-        return self._store.diagnose()
+        return self._store.diagnose(is_quick=is_quick)
 
     def scrub(self) -> tuple[str, ...]:
         """What the store within could not remove from its files."""

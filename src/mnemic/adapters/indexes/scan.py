@@ -41,7 +41,9 @@ class ScanIndex:
         common_rows: int = COMMON_ROWS,
         graphs: GraphKeeper | None = None,
     ) -> None:
-        self.capabilities = IndexCapabilities(has_vectors=True, is_exact=exact_rows is None, is_durable=False)
+        self.capabilities = IndexCapabilities(
+            has_vectors=True, is_exact=exact_rows is None, is_durable=False, budget_bytes=budget_bytes
+        )
         self._budget_bytes = budget_bytes
         self._exact_rows = exact_rows
         self._keyword_rows = keyword_rows

@@ -15,7 +15,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.model.candidates import Candidates, Floats, IndexQuery, Nearness, Surroundings
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
-from mnemic.ports.index import Index, IndexCapabilities
+from mnemic.ports.index import Index
 
 
 class SpacesIndex:
@@ -27,9 +27,8 @@ class SpacesIndex:
     """
 
     def __init__(self, main: Index, further: Sequence[ScanIndex]) -> None:
-        self.capabilities = IndexCapabilities(
-            has_vectors=True, is_exact=main.capabilities.is_exact, is_durable=main.capabilities.is_durable
-        )
+        budgets = [index.capabilities.budget_bytes or 0 for index in (main, *further)]
+        self.capabilities = replace(main.capabilities, has_vectors=True, budget_bytes=sum(budgets) or None)
         self._main = main
         self._further = tuple(further)
 

@@ -18,7 +18,7 @@ from mnemic.errors import BackendError
 from mnemic.model.candidates import Candidates, IndexQuery
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
-from mnemic.ports.index import Index, IndexCapabilities
+from mnemic.ports.index import Index
 
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger("mnemic.index")
@@ -33,9 +33,8 @@ class TieredIndex:
     wholly in memory and stays so: answers are the same, and the cost is memory.
     """
 
-    capabilities = IndexCapabilities(has_vectors=True, is_exact=False, is_durable=False)
-
     def __init__(self, scan: ScanIndex, keyword: Fts5Index, threshold_rows: int) -> None:
+        self.capabilities = replace(scan.capabilities, is_exact=False)
         self._scan = scan
         self._keyword = keyword
         self._threshold_rows = threshold_rows

@@ -62,7 +62,8 @@ class MemoryStore:
             yield MemoryUnitOfWork(Transaction(tables, is_writing=True))
             self._tables = tables
 
-    def diagnose(self) -> list[Finding]:
+    def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
+        del is_quick
         message = "rows are kept in this process and are gone with it"
         return [Finding("store", Condition.DEGRADED, message, "open a path to keep them")]
 

@@ -103,7 +103,8 @@ class PostgresStore:
         with self._transaction("begin_write") as connection:
             yield PostgresUnitOfWork(Session(connection, self.place, is_writing=True))
 
-    def diagnose(self) -> list[Finding]:
+    def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
+        del is_quick
         try:
             with self._transaction("begin_read") as connection:
                 row = connection.execute(query(statements("connection")["diagnosis"])).fetchone()

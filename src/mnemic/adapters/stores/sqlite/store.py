@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import threading
@@ -79,20 +80,54 @@ class SqliteStore:
         with self._transaction("begin_write", is_writing=True) as work:
             yield work
 
-    def diagnose(self) -> list[Finding]:
+    def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
+        if not self.path.exists():
+            remedy = "bring the file back, or stop every process that uses it and restore a backup"
+            return [
+                Finding("store", Condition.BROKEN, f"{self.path} is gone; what is written now goes with it", remedy)
+            ]
         try:
-            with self.read() as work:
-                work.partitions.all()
             connection = self._borrow()
             try:
+                self._schema_version(connection)
                 with translated_errors("checking"):
-                    answers = [row[0] for row in connection.execute(statements("connection")["check"])]
+                    sql = statements("connection")["glance" if is_quick else "check"]
+                    answers = [row[0] for row in connection.execute(sql)]
             finally:
                 self._give_back(connection)
             free = shutil.disk_usage(self.path.parent).free
-        except (BackendError, OSError) as error:
-            return [Finding("store", Condition.BROKEN, str(error), f"check {self.path} and its folder")]
-        return [_integrity(answers, self.path), _room(free, self.path)]
+        except (BackendError, ConfigError, OSError) as error:
+            remedy = f"check {self.path} and its folder"
+            return [Finding("store", Condition.BROKEN, str(error), remedy)]
+        sound = Finding("store", Condition.OK, "the store answers") if is_quick else _integrity(answers, self.path)
+        return [sound, *self._writing(is_quick=is_quick), _room(free, self.path)]
+
+    def _writing(self, *, is_quick: bool) -> list[Finding]:
+        """Why nothing can be written, where that is so; only a look at the rights when it must be quick."""
+        rights = f"let this user write {self.path} and its folder"
+        if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+            return [Finding("writing", Condition.DEGRADED, f"{self.path} or its folder is read-only", rights)]
+        if is_quick:
+            return []
+        try:
+            self._try_to_write()
+        except UnavailableError as error:
+            return [Finding("writing", Condition.DEGRADED, str(error), "wait, or end the process that holds the file")]
+        except BackendError as error:
+            return [Finding("writing", Condition.DEGRADED, str(error), rights)]
+        return []
+
+    def _try_to_write(self) -> None:
+        """Write the schema's version over itself, and roll that back: taking the lock alone would not tell."""
+        sql, connection = statements("connection"), self._borrow()
+        try:
+            with translated_errors("trying to write"):
+                connection.execute(sql["begin_write"])
+                connection.execute(sql["mark"].format(version=self._schema_version(connection)))
+        finally:
+            with suppress(sqlite3.Error):
+                connection.rollback()
+            self._give_back(connection)
 
     def scrub(self) -> tuple[str, ...]:
         """Deleted rows are overwritten where they stood; this empties the write-ahead file, which holds them too."""

@@ -22,6 +22,8 @@ SELECT count(*) FROM sqlite_schema;
 PRAGMA user_version = {version};
 -- name: sign
 PRAGMA application_id = {application_id};
+-- name: glance
+SELECT count(*) FROM sqlite_master;
 -- name: check
 PRAGMA quick_check(3);
 -- name: truncate_write_ahead
