@@ -61,13 +61,13 @@ class TestFailures:
     def test_a_failure_is_one_line_on_the_standard_error(self):
         code, out, err = run(["memory", "show", "nobody", *ANA], [])
         assert (code, out) == (3, "")
-        assert err == "mnemic: there is no memory or message 'nobody' in this scope\n"
+        assert err == "mnemic: there is no memory, message or passage 'nobody' in this scope\n"
 
     def test_a_failure_is_json_where_json_is_asked_for(self):
         code, out, err = run(["memory", "show", "nobody", "--json", *ANA], [])
         assert (code, out) == (3, "")
         assert json.loads(err) == {
-            "error": {"kind": "not_found", "message": "there is no memory or message 'nobody' in this scope"}
+            "error": {"kind": "not_found", "message": "there is no memory, message or passage 'nobody' in this scope"}
         }
 
     @pytest.mark.parametrize("words", [["recal"], ["recall"], ["recall", "x", "--limit", "many"], ["recall", "--nope"]])
@@ -320,7 +320,7 @@ class TestManners:
 
     def test_the_shell_completes_commands_and_options(self):
         environment = os.environ | {"_MNEMIC_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
-        for words, expected in (("mnemic mem", "memory"), ("mnemic rec", "recall")):
+        for words, expected in (("mnemic mem", "memory"), ("mnemic reca", "recall")):
             completed = subprocess.run(
                 [PROGRAM], env=environment | {"COMP_WORDS": words}, capture_output=True, text=True, check=False
             )
