@@ -96,7 +96,7 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemV
         is_similarity = question.min_similarity is not None
         again = partial(_scored, parts, question, asking=asking)
         found.append(first if is_similarity else with_links(parts, visible, passages, first, again))
-    return found[0] if len(found) == 1 else side_by_side(*found, parts.settings.weights)
+    return found[0] if len(found) == 1 else side_by_side(found[0], found[1], parts.settings.weights)
 
 
 def _scored(parts: Parts, question: Question, found: Candidates, asking: Asking) -> Scored:

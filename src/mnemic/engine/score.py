@@ -8,6 +8,9 @@ Features, each normalised over the rows that the question may see:
                 a row without a vector
     importance  as stored, around 0.5
     dated       how well the time it was said fits the dates that the question names, 0 to 1; only where it names some
+    linked      of a passage: 1 where one of the first passages names its document (see `engine.links`)
+    elsewhere   where memory and documents are both asked: how much nearer the best of the other is to the question, as
+                cosine below the best one, at most `FARTHEST_ELSEWHERE`; 0 for the nearer one
     rerank      of what a reranker judged: standard deviations above the lowest it gave (see `engine.refine`)
 
 and of a message, because what a short one means stands around it (of a passage the same, with the passages just before
@@ -46,6 +49,9 @@ FULL_SHARE = 3.0
 every term in a row of average length reaches 0.45."""
 
 NOTHING_MORE = Asking()
+
+FARTHEST_ELSEWHERE = 0.25
+"""A difference of cosines that leaves no doubt which of two collections a question is about."""
 
 NEIGHBOURS = 1
 """How many messages before and after a candidate are needed to score it."""
@@ -93,8 +99,13 @@ def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTH
     return _scored(candidates, features, {name: weights.of(name) for name in features})
 
 
-def side_by_side(first: Scored, second: Scored) -> Scored:
-    """The candidates of two searches in one order, each with the score that it has within its own."""
+def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
+    """The candidates of two searches in one order.
+
+    Each keeps the score that it has within its own, which says how much it stands out there; the search that has
+    nothing as near to the question as the other is put back as a whole (`elsewhere`), so that its order stays.
+    """
+    first, second = _put_back(first, second, weights), _put_back(second, first, weights)
     one, other = first.candidates, second.candidates
     rows = one.ids.shape[0]
     candidates = replace(
@@ -118,6 +129,30 @@ def side_by_side(first: Scored, second: Scored) -> Scored:
     places = np.concatenate([first.order, second.order + rows])
     ranks = np.lexsort((-candidates.observed[places], -candidates.importances[places], -scores[places]))
     return Scored(candidates, scores, places[ranks], features, {**first.weights, **second.weights})
+
+
+def _put_back(scored: Scored, beside: Scored, weights: Weights) -> Scored:
+    """With the feature `elsewhere` where the other search has something nearer; one by similarity stays as it is."""
+    if "similarity" in scored.features or not beside.order.shape[0]:
+        return scored
+    nearest = zip(_nearest(scored.candidates), _nearest(beside.candidates), strict=False)
+    gap = next((theirs - own for own, theirs in nearest if own is not None and theirs is not None), 0.0)
+    if gap <= 0:
+        return scored
+    values = np.full(scored.scores.shape, -min(gap, FARTHEST_ELSEWHERE), dtype=np.float32)
+    return with_feature(scored, "elsewhere", values, weights.of("elsewhere"))
+
+
+def _nearest(candidates: Candidates) -> list[float | None]:
+    """In each space the best cosine, None without any. A message that asks is left out: it is like every question, and
+    answers none.
+    """
+    asks = None if candidates.surroundings is None else candidates.surroundings.is_question
+    found: list[float | None] = []
+    for near in candidates.nearness:
+        told = near.cosines if asks is None else np.where(asks, np.float32(np.nan), near.cosines)
+        found.append(None if np.isnan(told).all() else float(np.nanmax(told)))
+    return found
 
 
 def _feature(scored: Scored, name: str) -> Floats:

@@ -58,12 +58,13 @@ class Document:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentQuery:
     """Conditions on documents, in the order of their sources. `statuses` empty: every one but erased. `sources`: any of
-    these, None: of any. `under`: those whose source begins so. `after`: the source and id of the last document of the
-    page before.
+    these, None: of any. `under`: those whose source begins so. `titles`: those whose title has one of these keys (see
+    `text.titles.title_key`), None: any title. `after`: the source and id of the last document of the page before.
     """
 
     statuses: tuple[DocumentStatus, ...] = ()
     sources: tuple[str, ...] | None = None
     under: str = ""
+    titles: frozenset[str] | None = None
     limit: int | None = None
     after: tuple[str, str] | None = None

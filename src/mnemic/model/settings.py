@@ -60,6 +60,8 @@ class Weights:
     assistant: float = _shipped("assistant")
     assistant_asked: float = _shipped("assistant_asked")
     dated: float = _shipped("dated")
+    linked: float = _shipped("linked")
+    elsewhere: float = _shipped("elsewhere")
     importance: float = _shipped("importance")
 
     def of(self, feature: str) -> float:

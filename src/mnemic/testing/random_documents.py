@@ -12,6 +12,7 @@ from mnemic.model.item import State
 from mnemic.ports.store import UnitOfWork
 from mnemic.testing.random_nouns import TEXTS, RandomNouns
 from mnemic.testing.samples import a_document, passages, terms
+from mnemic.text.titles import title_key
 
 Operation = Callable[[UnitOfWork], object]
 SOURCES = ("a.md", "a/b.md", "a%_.md", "ü😀.md", "")
@@ -81,6 +82,7 @@ class RandomDocuments(RandomNouns):
             statuses=pick(((), (), tuple(self.random.sample(tuple(DocumentStatus), 2)))),
             sources=pick((None, None, SOURCES[:2], ())),
             under=pick(("", *UNDER)),
+            titles=pick((None, None, None, frozenset({title_key(pick(TEXTS))}))),
             limit=pick((None, 0, 1, 3)),
             after=pick((None, None, (pick(SOURCES), self.known(self.document_ids)))),
         )

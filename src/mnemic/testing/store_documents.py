@@ -213,7 +213,20 @@ class DocumentsContract:
         assert sources(store, under="a_") == ["a_1.md"]
         assert sources(store, under="a%") == ["a%2.md"]
         assert sources(store, under="A") == []
+        assert sources(store, titles=frozenset({"no such"})) == sources(store, titles=frozenset()) == []
         assert sources(store, under="a", sources=("ab.md",), statuses=(DocumentStatus.READY,)) == ["ab.md"]
+
+    def test_a_document_is_listed_by_the_form_in_which_its_title_is_named(self, store: Store):
+        solaris = a_document("a.md", title="Solaris (film)")
+        put(store, solaris, a_document("b.md", title="The  SEA,\tthe sea"), a_document("c.md", title="--"))
+        assert sources(store, titles=frozenset({"solaris", "sea"})) == ["a.md"]
+        assert sources(store, titles=frozenset({"the sea the sea", "solaris"}), under="b") == ["b.md"]
+        assert sources(store, titles=frozenset({""})) == []
+        put(store, replace(solaris, title="Stalker"))
+        assert sources(store, titles=frozenset({"solaris"})) == []
+        with store.write() as work:
+            work.documents.erase(HERS, [solaris.id], NOW)
+        assert sources(store, titles=frozenset({"stalker"})) == []
 
     def test_pages_of_a_list_join_without_gap_or_overlap(self, store: Store):
         names = ["a.md", "b.md", "c.md", "d.md", "e.md"]

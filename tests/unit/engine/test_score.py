@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mnemic.engine.score import by_relevance, by_similarity
+from mnemic.engine.score import by_relevance, by_similarity, side_by_side
 from mnemic.model.candidates import Candidates, Surroundings
 from mnemic.model.settings import Weights
 from mnemic.text.asking import Asking
@@ -185,7 +185,36 @@ def test_who_asks_for_the_reply_of_the_assistant_gets_it_and_others_do_not():
 
 def test_every_feature_has_a_weight_and_every_weight_a_feature():
     found = features(talk(is_assistant=[0, 1, 0, 1]), "What did you say in May?")
-    assert set(found) == {field.name for field in fields(Weights)}
+    beside = {"linked", "elsewhere"}  # of passages named by others, and of two searches side by side
+    assert set(found) | beside == {field.name for field in fields(Weights)}
+
+
+def test_the_search_with_nothing_as_near_is_put_back_as_a_whole_and_keeps_its_order():
+    near, far = candidates(0.9, 0.2, 0.1), candidates(0.3, 0.25, 0.1, np.nan)
+    one, other = by_relevance(near, Weights()), by_relevance(far, Weights())
+    both = side_by_side(one, other, Weights(elsewhere=10.0))
+    assert both.features["elsewhere"].tolist() == pytest.approx([0, 0, 0] + [-0.25] * 4)
+    assert both.scores.tolist() == pytest.approx([*one.scores, *(other.scores - 2.5)])
+    assert [place - 3 for place in both.order if place >= 3] == other.order.tolist()
+    for place in range(7):
+        assert both.score(place) == pytest.approx(float(both.scores[place]), abs=1e-5)
+    swapped = side_by_side(other, one, Weights(elsewhere=10.0))
+    assert swapped.features["elsewhere"].tolist() == pytest.approx([-0.25] * 4 + [0, 0, 0])
+
+
+def test_without_vectors_on_both_sides_neither_is_put_back():
+    none, some = (by_relevance(candidates(*cosines), Weights()) for cosines in ((np.nan, np.nan), (0.9, 0.1)))
+    empty = by_relevance(candidates(), Weights())
+    assert "elsewhere" not in side_by_side(none, some, Weights()).features
+    assert "elsewhere" not in side_by_side(some, empty, Weights()).features
+    assert "elsewhere" not in side_by_side(empty, some, Weights()).features
+
+
+def test_an_earlier_message_that_asks_the_same_does_not_put_documents_back():
+    asked = replace(candidates(0.99, 0.2, 0.2, 0.2), surroundings=talk(is_question=[1, 0, 0, 0]))
+    told = by_relevance(candidates(0.5, 0.1), Weights())
+    both = side_by_side(by_relevance(asked, Weights()), told, Weights())
+    assert both.features["elsewhere"].tolist() == pytest.approx([-0.25] * 4 + [0, 0])
 
 
 def test_of_a_question_in_pairs_of_characters_a_row_counts_in_full_though_it_holds_few_of_them():

@@ -74,6 +74,7 @@ class SqlDocuments:
         names = ["select", "where_visible", "and_statuses" if query.statuses else "and_present"]
         if query.sources is not None:
             names.append("and_sources")
+        names += ["and_titles"] * (query.titles is not None)
         names += ["and_under"] * bool(query.under) + ["and_after"] * (query.after is not None)
         names += ["order"] + ["limit"] * (query.limit is not None)
         after_source, after_id = query.after or ("", "")
@@ -83,6 +84,7 @@ class SqlDocuments:
             statuses=self._session.listed([status.value for status in query.statuses]),
             sources=self._session.listed(query.sources or ()),
             under=query.under,
+            titles=self._session.listed(sorted(query.titles or ())),
             after_source=after_source,
             after_id=after_id,
             limit=max(query.limit or 0, 0),

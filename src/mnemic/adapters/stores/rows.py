@@ -22,6 +22,7 @@ from mnemic.model.job import Job, JobState
 from mnemic.model.llm import Usage
 from mnemic.model.scope import Level, Partition
 from mnemic.model.terms import Terms
+from mnemic.text.titles import title_key
 
 Row = tuple[Any, ...]
 
@@ -187,6 +188,7 @@ def document_columns(document: Document, pid: int) -> Mapping[str, object]:
         "private_agent": document.private_agent or "",
         "source": document.source,
         "title": document.title,
+        "title_key": title_key(document.title),
         "media_type": document.media_type,
         "status": document.status.value,
         "reason": document.reason,

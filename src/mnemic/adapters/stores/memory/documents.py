@@ -16,6 +16,7 @@ from mnemic.model.document import Document, DocumentQuery, DocumentStatus
 from mnemic.model.item import Chunk, State
 from mnemic.model.scope import Partition, Visibility
 from mnemic.model.terms import Terms
+from mnemic.text.titles import title_key
 
 _NO_TERMS = Terms("", "")
 
@@ -153,5 +154,6 @@ def _meets(document: Document, query: DocumentQuery) -> bool:
         (document.status in query.statuses if query.statuses else document.status != DocumentStatus.ERASED)
         and (query.sources is None or document.source in query.sources)
         and document.source.startswith(query.under)
+        and (query.titles is None or (title_key(document.title) or None) in query.titles)
         and (query.after is None or (document.source, document.id) > query.after)
     )

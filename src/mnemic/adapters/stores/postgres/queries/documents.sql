@@ -1,7 +1,7 @@
 -- name: put
-INSERT INTO documents (pid, org, id, private_agent, source, title, media_type, status, reason, sha256, created_at,
-    updated_at, pages, headings, metadata)
-SELECT %(pid)s, %(org)s, %(id)s, %(private_agent)s, %(source)s, %(title)s, %(media_type)s, %(status)s, %(reason)s,
+INSERT INTO documents (pid, org, id, private_agent, source, title, title_key, media_type, status, reason, sha256,
+    created_at, updated_at, pages, headings, metadata)
+SELECT %(pid)s, %(org)s, %(id)s, %(private_agent)s, %(source)s, %(title)s, %(title_key)s, %(media_type)s, %(status)s, %(reason)s,
     %(sha256)s, %(created_at)s, %(updated_at)s, %(pages)s, %(headings)s, %(metadata)s
 WHERE NOT EXISTS (
     SELECT 1 FROM documents
@@ -9,7 +9,7 @@ WHERE NOT EXISTS (
         AND status != 'erased' AND id != %(id)s
 )
 ON CONFLICT (pid, id) DO UPDATE SET source = excluded.source, title = excluded.title,
-    media_type = excluded.media_type, status = excluded.status, reason = excluded.reason, sha256 = excluded.sha256,
+    title_key = excluded.title_key, media_type = excluded.media_type, status = excluded.status, reason = excluded.reason, sha256 = excluded.sha256,
     created_at = excluded.created_at, updated_at = excluded.updated_at, pages = excluded.pages,
     headings = excluded.headings, metadata = excluded.metadata
 WHERE documents.status != 'erased' AND documents.private_agent = excluded.private_agent
@@ -39,6 +39,8 @@ AND d.status = ANY(%(statuses)s::text[])
 AND text_sha256(d.source) IN (SELECT text_sha256(asked) FROM unnest(%(sources)s::text[]) AS asked)
 -- name: and_under
 AND starts_with(d.source, %(under)s)
+-- name: and_titles
+AND d.title_key != '' AND d.title_key = ANY(%(titles)s::text[])
 -- name: and_after
 AND (d.source, d.id) > (%(after_source)s, %(after_id)s)
 -- name: order
@@ -46,7 +48,7 @@ ORDER BY d.source, d.id
 -- name: limit
 LIMIT %(limit)s
 -- name: erase
-UPDATE documents SET status = 'erased', source = '', title = '', reason = '', sha256 = '', pages = '[]',
+UPDATE documents SET status = 'erased', source = '', title = '', title_key = '', reason = '', sha256 = '', pages = '[]',
     headings = '[]', characters = 0, chunks = 0, metadata = '{}', updated_at = %(at)s
 WHERE pid = %(pid)s AND status != 'erased' AND id = ANY(%(ids)s::text[])
 RETURNING id;

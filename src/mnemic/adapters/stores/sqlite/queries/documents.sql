@@ -1,14 +1,14 @@
 -- name: put
-INSERT INTO documents (pid, id, private_agent, source, title, media_type, status, reason, sha256, created_at,
-    updated_at, pages, headings, metadata)
-SELECT :pid, :id, :private_agent, :source, :title, :media_type, :status, :reason, :sha256, :created_at, :updated_at,
-    :pages, :headings, :metadata
+INSERT INTO documents (pid, id, private_agent, source, title, title_key, media_type, status, reason, sha256,
+    created_at, updated_at, pages, headings, metadata)
+SELECT :pid, :id, :private_agent, :source, :title, :title_key, :media_type, :status, :reason, :sha256, :created_at,
+    :updated_at, :pages, :headings, :metadata
 WHERE NOT EXISTS (
     SELECT 1 FROM documents
     WHERE pid = :pid AND private_agent = :private_agent AND source = :source AND status != 'erased' AND id != :id
 )
 ON CONFLICT (pid, id) DO UPDATE SET source = excluded.source, title = excluded.title,
-    media_type = excluded.media_type, status = excluded.status, reason = excluded.reason, sha256 = excluded.sha256,
+    title_key = excluded.title_key, media_type = excluded.media_type, status = excluded.status, reason = excluded.reason, sha256 = excluded.sha256,
     created_at = excluded.created_at, updated_at = excluded.updated_at, pages = excluded.pages,
     headings = excluded.headings, metadata = excluded.metadata
 WHERE status != 'erased' AND private_agent = excluded.private_agent;
@@ -37,6 +37,8 @@ AND d.status IN (SELECT value FROM json_each(:statuses))
 AND d.source IN (SELECT value FROM json_each(:sources))
 -- name: and_under
 AND instr(d.source, :under) = 1
+-- name: and_titles
+AND d.title_key != '' AND d.title_key IN (SELECT value FROM json_each(:titles))
 -- name: and_after
 AND (d.source, d.id) > (:after_source, :after_id)
 -- name: order
@@ -44,7 +46,7 @@ ORDER BY d.source, d.id
 -- name: limit
 LIMIT :limit
 -- name: erase
-UPDATE documents SET status = 'erased', source = '', title = '', reason = '', sha256 = '', pages = '[]',
+UPDATE documents SET status = 'erased', source = '', title = '', title_key = '', reason = '', sha256 = '', pages = '[]',
     headings = '[]', characters = 0, chunks = 0, metadata = '{}', updated_at = :at
 WHERE pid = :pid AND status != 'erased' AND id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
