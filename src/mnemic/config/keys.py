@@ -174,6 +174,8 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("embedder.options", table, "its own options, such as base_url; of several, a table for each name"),
     Key("embedder.writings", table, "which embedder is given only latin or only other letters"),
+    Key("embedder.previous", text, "the embedder before it, searched until `mnemic reembed` has filled the new space"),
+    Key("embedder.previous-options", table, "the options of that one"),
     Key(
         "reranker.name",
         text,
@@ -230,6 +232,7 @@ KEYS: tuple[Key, ...] = (
     _text("secrets.redaction", switch, "whether secrets are redacted before anything is stored", "redacts_secrets"),
     Key(SECRETS_PASSING, any_names, "kinds of secrets that are stored all the same, such as jwt", ""),
     Key("secrets.detector", text, "what finds them: rules, or the name that another package brings", "rules"),
+    _number("audit.keep-days", positive, "days until an entry of the audit log is forgotten", "life.audit_days"),
     Key("observability.traces", traces, "where traces go: off, or the address of an OTLP/HTTP collector", "off"),
     _number("limits.max-text-chars", counting, "longest text of a memory or message", "max_text_chars"),
     _number("limits.max-metadata-bytes", counting, "largest metadata, as JSON", "max_metadata_bytes"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from mnemic.engine.cron import Cron
@@ -121,10 +121,19 @@ def _run(parts: Parts, at: Timetable) -> int:
             return 0
         places = unit.partitions.all()
         added = unit.jobs.add([_job(place, first, at.schedule.name, {THEN: then}, now) for place in places])
-        unit.upkeep.forget_jobs(now - timedelta(days=parts.settings.life.done_jobs_days))
+        unit.upkeep.forget_jobs(_before(now, parts.settings.life.done_jobs_days))
+        unit.audit.forget(_before(now, parts.settings.life.audit_days))
     _log.info("schedule %s, due at %s: %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
     parts.observer.count("mnemic.schedules.run", schedule=at.schedule.name)
     return sum(added)
+
+
+def _before(now: datetime, days: float) -> datetime:
+    """So many days ago; the beginning of time where a calendar does not go back so far."""
+    try:
+        return now - timedelta(days=days)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def _flush_idle(parts: Parts) -> int:

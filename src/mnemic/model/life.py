@@ -26,14 +26,15 @@ class LifeSettings:
     `faded_floor`. Eviction archives what has faded below `evict_below`, is older than `evict_after_days` and was stored
     with less than `kept_importance`; what is archived is deleted after `archive_days`.
 
-    Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. `llm_tries`: after so many
-    failures of the language model a step does its work without it.
+    Schedules are cron lines of five fields, or six with seconds first, in `time_zone`. With each run of one, jobs that
+    were done more than `done_jobs_days` ago and entries of the audit log older than `audit_days` go. `llm_tries`: after
+    so many failures of the language model a step does its work without it.
 
     Each way to memories has its switch: `extracts`, facts are sought in what users say; `summarises`, what falls out of
     the window is summarised; `reflects`, summaries are reflected on; `curates`, days are curated by night. One that is
     switched off waits: what was said meanwhile is taken up when it is on again. `promotes_learnings`: a model is also
-    asked what its agent should learn from what users say. `consolidates`: choices of one thing, made again and again over
-    months, become one general preference.
+    asked what its agent should learn from what users say. `consolidates`: choices of one thing, made again and again
+    over months, become one general preference.
     """
 
     window_messages: int = 20
@@ -53,6 +54,7 @@ class LifeSettings:
     kept_importance: float = 0.6
     archive_days: float = 30.0
     done_jobs_days: float = 14.0
+    audit_days: float = 365.0
     curate_cron: str = "30 2 * * *"
     consolidate_cron: str = "30 3 * * 0"
     evict_cron: str = "0 0 3 * * ?"

@@ -19,10 +19,12 @@ from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import FollowUp, Handler, anew, list_jobs, retry_jobs, work
+from mnemic.engine.keys import note_audit
 from mnemic.engine.kinds import CURATE, DECAY, EVICT, SUMMARISE
 from mnemic.engine.parts import Parts
 from mnemic.engine.schedules import schedules, timetables
 from mnemic.errors import ConfigError, UnavailableError
+from mnemic.model.access import AuditEntry
 from mnemic.model.job import Job, JobState
 from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Level, Scope
@@ -123,6 +125,21 @@ class TestRuns:
         clock.turn(days=1)
         work(parts, log.handlers, worker="w")
         assert len(log.done) == 8
+
+    @pytest.mark.requirement("P-18")
+    @pytest.mark.parametrize("days, kept", [(1.0, ["new"]), (40.0, ["new", "old"]), (1e12, ["new", "old"])])
+    def test_by_night_old_entries_of_the_audit_log_are_forgotten(
+        self, store: Store, clock: Clock, days: float, kept: list[str]
+    ):
+        parts = made(store, clock, audit_days=days)
+        log = Log(DECAY, EVICT)
+        work(parts, log.handlers, worker="w")
+        for verb in ("old", "new"):
+            note_audit(parts, [AuditEntry(org="default", at=clock.now(), actor="k", verb=verb)])
+            assert len(Mnemic(parts).keys.audit(Scope()).entries) == 1 + (verb == "new")
+            clock.turn(hours=30 if verb == "old" else 20)
+        work(parts, log.handlers, worker="w")
+        assert [entry.verb for entry in Mnemic(parts).keys.audit(Scope()).entries] == kept
 
     def test_of_several_workers_one_starts_a_run(self, parts: Parts, clock: Clock):
         two_users(parts)
