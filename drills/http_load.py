@@ -3,7 +3,8 @@
 A store holds one user with 10,000 memories and 10,000 passages of documents, and 19 with a few, in two orgs; every text
 bears the mark of its user. Over loopback, all questions different: contexts in turn; then a minute of recalls, contexts
 and memories to keep (5 : 3 : 2, every second one of the large user) at a steady rate, whether or not those before are
-answered; then higher and higher rates; then one key asks for more than its share. Each answer must hold the mark of who
+answered; then higher and higher rates; then one key asks for more than its share; then health and recall beside forty
+chats that stay open through the proxy. Each answer must hold the mark of who
 asked and no other; nothing but 200, 201 and, beyond the steady rate, 429 and 503 may come back.
 
     python drills/http_load.py --seconds 60 --rate 80 --memories 10000 --chunks 10000
@@ -17,15 +18,17 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.crowd import Person, filled, requests
-from drills.kit.open_loop import GONE, Answers, Client, Request, at_rate, in_turn
+from drills.kit.open_loop import GONE, Answers, Client, Request, at_rate, in_turn, posted
 from drills.kit.outcome import Outcome, options
 from drills.kit.serving import Served, serving
+from drills.kit.streams import SlowModel, ended, opened
 from mnemic.evaluation.metrics import percentile
 
 PEOPLE, CONTEXTS, WARM_UP = 20, 300, 60
@@ -38,8 +41,12 @@ MOST_P50_MS, MOST_P95_MS = 15.0, 60.0
 MOST_GROWTH_MIB = 60.0
 """What a minute may add to the memory of the server: caches fill, and what is kept is indexed."""
 
-BURST, BURST_PER_S = 500, 1000.0
+BURST, BURST_PER_S = 1500, 500.0
 """Requests of one key, more than the 200 at once and 100 a second that `mnemic serve` allows it."""
+
+STREAMS, BESIDE, CALM_S = 40, 200, 3.0
+SLOWED, SLOWED_MS = 1.5, 10.0
+"""What open chats may make of the p95 of health and recall."""
 
 
 @dataclass(slots=True)
@@ -51,6 +58,7 @@ class Told:
     rates: list[list[str]] = field(default_factory=list[list[str]])
     kinds: list[list[str]] = field(default_factory=list[list[str]])
     sources: list[list[str]] = field(default_factory=list[list[str]])
+    streams: list[list[str]] = field(default_factory=list[list[str]])
 
     def check(self, name: str, answers: Answers, allowed: Sequence[int] = GOOD) -> None:
         """Note every answer that may not be."""
@@ -156,13 +164,55 @@ async def greedy(served: Served, person: Person, told: Told) -> None:
     await client.close()
 
 
-async def drill(served: Served, crowd: list[Person], told: Told, rate: int, seconds: int) -> None:
-    """All of it."""
+async def beside_streams(served: Served, crowd: list[Person], model: SlowModel, told: Told) -> None:
+    """Health and recall in turn, without and with chats that stay open; every chat must come to its end whole."""
+    before = await _beside(served, crowd, told, 0)
+    streams = await opened(served.port, crowd[1:], STREAMS)
+    if model.open != STREAMS:
+        told.problems.append(f"{model.open} of {STREAMS} chats are open at the model")
+    after = await _beside(served, crowd, told, STREAMS)
+    model.finish()
+    whole = await ended(streams)
+    told.facts["chats through the proxy that came whole to their end"] = f"{whole} of {STREAMS}"
+    if whole != STREAMS:
+        told.problems.append(f"{STREAMS - whole} chats broke off")
+    for name, ms in after.items():
+        if ms > SLOWED * before[name] + SLOWED_MS:
+            told.problems.append(f"{name} takes {ms:.1f} ms (p95) beside open chats, {before[name]:.1f} without")
+
+
+async def _beside(served: Served, crowd: list[Person], told: Told, streams: int) -> dict[str, float]:
+    client, p95 = Client(served.port), dict[str, float]()
+    probe = Request("health", posted("/health/live", "", None), lambda body: "" if b"ok" in body else "it is not ok")
+    ready = Request("ready", posted("/health/ready", "", None), lambda body: "" if b"answers" in body else "not ready")
+    for name, asked in (("live", repeat(probe)), ("ready", repeat(ready)), ("recall", requests(crowd, 11, "recall"))):
+        answers = await in_turn(client, asked, BESIDE)
+        told.check(f"{name} beside {streams} chats", answers)
+        p95[name] = _ms(answers.all_ms, 95)
+        told.streams.append([name, str(streams), *(f"{_ms(answers.all_ms, q):.1f}" for q in (50, 95, 99))])
+    await client.close()
+    return p95
+
+
+async def drill(store: Path, crowd: list[Person], told: Told, rate: int, seconds: int) -> None:
+    """All of it, before one server that has a slow model behind its proxy."""
+    model = SlowModel()
+    async with model.serving():
+        upstream = f'[proxy]\nupstream = "http://127.0.0.1:{model.port}/v1"\n'
+        with serving(store, config=upstream) as served:
+            await asked_of(served, crowd, model, told, (rate, seconds))
+
+
+async def asked_of(served: Served, crowd: list[Person], model: SlowModel, told: Told, load: tuple[int, int]) -> None:
+    """Everything that is asked of the server; `load`: requests a second, and seconds."""
+    rate, seconds = load
     asked = requests(crowd, 3)
     await contexts(served, crowd[0], told, CONTEXTS)
     await steady(served, asked, told, rate, seconds)
     await climbing(served, asked, told, rate, max(seconds // 4, 2))
     await greedy(served, crowd[1], told)
+    await asyncio.sleep(CALM_S)
+    await beside_streams(served, crowd, model, told)
     client = Client(served.port)
     told.check("afterwards", await in_turn(client, asked, 20))
     await client.close()
@@ -177,13 +227,13 @@ def main() -> int:
         store = Path(folder) / "memory.db"
         crowd, chunks = filled(store, asked.memories, asked.chunks, PEOPLE)
         told.facts |= {"memories of the large user": asked.memories, "passages of the large user": chunks}
-        with serving(store) as served:
-            asyncio.run(drill(served, crowd, told, asked.rate, asked.seconds))
+        asyncio.run(drill(store, crowd, told, asked.rate, asked.seconds))
     told.facts["load average at the end"] = f"{os.getloadavg()[0]:.1f}"
     quantiles = ["p50 ms", "p95 ms", "p99 ms"]
     tables = [
         (["source of a context in turn", "p50 ms", "p95 ms"], told.sources),
         (["at the steady rate", "answers", *quantiles], told.kinds),
+        (["beside open chats, in turn", "chats", *quantiles], told.streams),
         (["requests/s", "good answers/s", *quantiles, "429", "503", "cores used by the server"], told.rates),
     ]
     outcome = Outcome(name="http_load", about=__doc__ or "", facts=told.facts, problems=told.problems, tables=tables)

@@ -40,6 +40,16 @@ in front of the model again and again, and looking through one takes 0.1 ms.
 _KEY = os.urandom(16)
 _clean = set[bytes]()
 _LITERALS = frozenset[str]().union(*(group for pattern in PATTERNS for group in pattern.needs))
+_BEGIN = 3
+_SHORT = tuple(literal for literal in _LITERALS if len(literal) < _BEGIN)
+_BY_BEGIN: dict[str, list[str]] = {}
+for _literal in sorted(_LITERALS.difference(_SHORT)):
+    _BY_BEGIN.setdefault(_literal[:_BEGIN], []).append(_literal)
+_NEEDED_FIRST: dict[str, list[int]] = {}
+for _place, _pattern in enumerate(PATTERNS):
+    for _literal in sorted(_pattern.needs[0] if _pattern.needs else ()):
+        _NEEDED_FIRST.setdefault(_literal, []).append(_place)
+_NEEDING_NOTHING = tuple(place for place, pattern in enumerate(PATTERNS) if not pattern.needs)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _RULES = frozenset("-=_~*#<>[]|+─━═—–‐‑‒―−﹘﹣－➖⸺⸻＝＿～＊＃")
 
@@ -140,11 +150,20 @@ def _search(text: str, view: View) -> Iterator[Finding]:
 
 
 def _matches(view: View, *, is_loose: bool) -> Iterator[Finding]:
-    present = {literal for literal in _LITERALS if literal in view.text}
-    for pattern in PATTERNS:
+    present = _literals_in(view.text)
+    likely = {place for literal in present for place in _NEEDED_FIRST.get(literal, ())}
+    for place in sorted(likely.union(_NEEDING_NOTHING)):
+        pattern = PATTERNS[place]
         if not any(present.isdisjoint(group) for group in pattern.needs):
             for start, end in _passages(view.text, pattern, is_loose=is_loose):
                 yield Finding(view.span(start, end), pattern.name, pattern.severity)
+
+
+def _literals_in(text: str) -> set[str]:
+    """The literals that the text holds. Only those are looked for of whose beginning it has the letters."""
+    begins = {text[start : start + _BEGIN] for start in range(len(text))}
+    near = [literal for begin in _BY_BEGIN.keys() & begins for literal in _BY_BEGIN[begin]]
+    return {literal for literal in (*near, *_SHORT) if literal in text}
 
 
 def _passages(text: str, pattern: Pattern, *, is_loose: bool) -> Iterator[tuple[int, int]]:

@@ -55,12 +55,12 @@ class Gate:
             _check_origin(request)
             return Caller()
         self._attempts.check(address, take=0)
+        self._rates.check(token)  # before any work; whoever names a key with another secret has a bucket of their own
         try:
             key = await run_sync(self._admission.check, token, limiter=self._checks)
         except UnauthorisedError:
             self._attempts.check(address)
             raise
-        self._rates.check(key.id)
         return Caller(key)
 
     def close(self) -> None:

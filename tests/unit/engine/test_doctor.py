@@ -60,6 +60,14 @@ class Down(SyntheticEmbedder):
         return self.embed_documents(texts)
 
 
+def refused(_path: Path, _mode: int) -> bool:
+    return False
+
+
+def nearly_full(_path: Path) -> Disk:
+    return Disk(10**9, 10**9, 5_000_000)
+
+
 Open = Callable[..., Mnemic]
 
 
@@ -123,7 +131,7 @@ def test_a_store_that_cannot_be_written_is_told(opened: Open, tmp_path: Path):
 @pytest.mark.requirement("P-20")
 def test_a_file_without_the_right_to_write_is_told_by_the_quick_look_too(opened: Open, monkeypatch: pytest.MonkeyPatch):
     mnemic = opened()
-    monkeypatch.setattr("os.access", lambda *_: False)  # the tests may run as root, who may everything
+    monkeypatch.setattr("os.access", refused)  # the tests may run as root, who may everything
     assert "read-only" in faults(mnemic.health())["writing"].message
 
 
@@ -141,7 +149,7 @@ def test_a_file_that_another_process_keeps_locked_is_told(opened: Open, tmp_path
 @pytest.mark.requirement("P-20")
 def test_a_disk_that_is_nearly_full_is_told(opened: Open, monkeypatch: pytest.MonkeyPatch):
     mnemic = opened()
-    monkeypatch.setattr(shutil, "disk_usage", lambda *_: Disk(10**9, 10**9, 5_000_000))
+    monkeypatch.setattr(shutil, "disk_usage", nearly_full)
     for told in (mnemic.doctor(), mnemic.health()):
         assert "0.0 GB free" in faults(told)["disk"].message
 
