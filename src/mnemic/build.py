@@ -31,6 +31,7 @@ from mnemic.ports.store import Store
 from mnemic.ports.tool import Tool
 from mnemic.text.analyser import Analyser
 from mnemic.text.writing import Writing
+from mnemic.ports.window import Window
 
 
 def build(config: Config) -> Parts:
@@ -51,7 +52,7 @@ def build(config: Config) -> Parts:
         reranker=_reranker(config, llm),
         llm=llm,
         detector=_detector(config),
-        window=StoreWindow(store, ttl_s=config.settings.life.window_ttl_s),
+        window=_window(config, store, observer),
         further_embedders=tuple(embedder for embedder in further if embedder is not None),
         writings=_writings(config, embedders),
         files=LocalFiles(),
@@ -177,6 +178,28 @@ def _spaces(config: Config, further: int) -> Index:
     main = _index(replace(config, index_budget_bytes=share))
     if not further:
         return main
+def _window(config: Config, store: Store, observer: Observer) -> Window:
+    life = config.settings.life
+    if config.window == "store":
+        return StoreWindow(store, ttl_s=life.window_ttl_s)
+    if config.window_url is None:
+        raise ConfigError("memory.window.backend is redis; say memory.window.url, or REDIS_URL in the environment")
+    try:
+        from mnemic.adapters.windows.redis import RedisWindow
+        from mnemic.adapters.windows.redis_link import RedisOptions
+    except ImportError as error:
+        raise ConfigError(
+            f"a window in Redis needs a driver that is not here ({error}): run `pip install 'mnemic[redis]'`"
+        ) from error
+    try:
+        options = RedisOptions(**cast("Mapping[str, Any]", config.window_options))
+    except TypeError as error:
+        raise ConfigError(f"memory.window.options: Redis does not take these options: {error}") from error
+    return RedisWindow(
+        store, config.window_url, observer=observer, ttl_s=life.window_ttl_s, most=life.window_messages, options=options
+    )
+
+
     from mnemic.adapters.indexes.spaces import SpacesIndex
 
     return SpacesIndex(main, [ScanIndex(budget_bytes=share) for _ in range(further)])

@@ -131,6 +131,8 @@ _EXAMPLES = {
     "memory.knowledge.overlap": "50",
     "memory.storage.type": '"postgresql"',
     "memory.storage.url": '"postgresql://localhost:5432/mnemic"',
+    "memory.window.url": '"redis://localhost:6379/0"',
+    "memory.window.options": "{ timeout_s = 0.5, staging_ttl_hours = 48 }",
 }
 
 

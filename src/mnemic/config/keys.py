@@ -27,6 +27,7 @@ from mnemic.config.readers import (
     time_zone,
     traces,
     whole,
+    window_backend,
 )
 from mnemic.config.values import MIN_COSINE, BackendSettings, default_budget_mib
 from mnemic.model.scope import Level
@@ -69,12 +70,16 @@ def _text(path: str, reader: Reader, about: str, setting: str) -> Key:
 HALF_LIVES = "memory.decay.half-lives"
 LEVEL_LIMIT = "context.level-limits."
 SECRETS_PASSING = "secrets.passing"
+WINDOW, WINDOW_URL, WINDOW_OPTIONS = (f"memory.window.{name}" for name in ("backend", "url", "options"))
 
 LIFE_KEYS: tuple[Key, ...] = (
     _number(
         "memory.window.messages", counting, "messages of a session before they are summarised", "life.window_messages"
     ),
     _number("memory.window.ttl-minutes", positive, "how long a session's window lives", "life.window_ttl_s", 60),
+    Key(WINDOW, window_backend, "where windows are read: store, or redis, which keeps a copy of them", "store"),
+    Key(WINDOW_URL, text, "where that Redis is, as redis://localhost:6379/0", None, ("REDIS_URL",), is_secret=True),
+    Key(WINDOW_OPTIONS, table, "its own options, such as timeout_s and staging_ttl_hours"),
     _text("memory.summary.enabled", switch, "whether what falls out of the window is summarised", "life.summarises"),
     _number("memory.summary.batch-size", counting, "messages that make a summary", "life.summary_batch"),
     _number(

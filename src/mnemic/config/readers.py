@@ -14,6 +14,7 @@ Reader = Callable[[object], object]
 """Gives the value as the engine takes it; raises ValueError, saying what would be acceptable."""
 
 STORAGE_TYPES = ("sqlite", "postgresql", "memory")
+WINDOW_BACKENDS = ("store", "redis")
 HALF_LIVES_BY_KIND = {kind.value: days for kind, days in Settings().life.half_lives.items()}
 """The days that count where a table names no other."""
 
@@ -140,6 +141,13 @@ def quarantine(value: object) -> Quarantine:
         return Quarantine(text(value))
     except ValueError as error:
         raise ValueError(f"one of {', '.join(Quarantine)}") from error
+
+
+def window_backend(value: object) -> str:
+    """One of `WINDOW_BACKENDS`."""
+    if value not in WINDOW_BACKENDS:
+        raise ValueError(f"one of {', '.join(WINDOW_BACKENDS)}")
+    return str(value)
 
 
 def storage_type(value: object) -> str:

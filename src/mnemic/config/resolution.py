@@ -21,6 +21,9 @@ from mnemic.config.keys import (
     MILLION_BYTES,
     SECRETS_PASSING,
     STORAGE,
+    WINDOW,
+    WINDOW_OPTIONS,
+    WINDOW_URL,
     Key,
 )
 from mnemic.config.readers import text
@@ -233,6 +236,9 @@ def _config(values: Mapping[str, Value]) -> Config:
         lock_wait_s=of("memory.storage.lock-wait-s"),
         detector=of("secrets.detector"),
         settings=replace(_settings(values), secrets_passing=frozenset(_listed(of(SECRETS_PASSING)))),
+        window=of(WINDOW),
+        window_url=of(WINDOW_URL),
+        window_options=dict(cast("Mapping[str, object]", of(WINDOW_OPTIONS) or {})),
         injects_context=of(CONTEXT_FROM_MEMORY),
         backend=_backend(values),
     )

@@ -98,6 +98,9 @@ class Config:
 
     `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
     memory primitive beside Mnemic, which it does not use itself. `observer` says where counts and
+    `window` says where the windows of sessions are read: from the store, or from the Redis at `window_url`, which holds
+    a copy of them; `window_options` are the fields of its `RedisOptions`.
+
     durations are kept: in this process, or as metrics of Prometheus. `traces` is "off", or the address of a collector
     of OpenTelemetry, to which spans without any text are sent.
     """
@@ -120,6 +123,9 @@ class Config:
     traces: str = "off"
     settings: Settings = field(default_factory=Settings)
     injects_context: bool = True
+    window: Literal["store", "redis"] = "store"
+    window_url: str | None = field(default=None, repr=False)  # may hold a password
+    window_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     backend: BackendSettings = field(default_factory=BackendSettings)
 
     @property

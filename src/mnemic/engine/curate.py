@@ -189,6 +189,8 @@ class Curating:
             gems = self._written(work, batches)
             for move in moves:
                 move.apply(work, self._partition)
+        if self._parts.window is not None:
+            self._parts.window.moved(self._partition, [move.session for move in moves], self._parts.clock.now())
         for move in moves:
             self._backlog.read(move.session, move.to)
         self._backlog.held.update(move.session for move in moves if move.is_held)

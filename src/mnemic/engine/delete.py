@@ -13,6 +13,10 @@ from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
+COPIES_LEFT = (
+    "the copies in Redis could not be reached; this process lets go of them when it answers again, and else they end "
+    "when their time to live is over"
+)
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing has expired by then, so that what has expired is cleared too
 
 
@@ -31,9 +35,8 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
             "history": work.history.scrub(partition, [item_id]),
         }
         work.history.add([_deleted(partition, item_id, actor, reason, now)])
-    if messages and parts.window is not None:
-        parts.window.clear(partition, messages[0].session)
-    return Receipt(now, counts)
+    is_gone = not messages or parts.window is None or parts.window.clear(partition, messages[0].session)
+    return Receipt(now, counts, notes=() if is_gone else (COPIES_LEFT,))
 
 
 def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:

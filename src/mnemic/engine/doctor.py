@@ -46,6 +46,7 @@ def doctor(parts: Parts) -> Diagnosis:
     findings = [*parts.store.diagnose(), *_embedders(parts), _llm(parts.llm)]
     if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
         findings += [*_vectors(parts), *_index(parts), *job_findings(parts), clock_finding(parts)]
+    findings += [] if parts.window is None else parts.window.diagnose()
     findings += guard_findings(parts)
     return Diagnosis(tuple(findings))
 

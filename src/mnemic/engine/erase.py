@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from mnemic.engine.delete import COPIES_LEFT
 from mnemic.engine.freshness import forget
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.document import DocumentQuery
@@ -33,7 +34,6 @@ class _Plan:
     messages: list[Place] = field(default_factory=list[Place])
     memories: list[Place] = field(default_factory=list[Place])
     documents: list[Place] = field(default_factory=list[Place])
-    sessions: list[Place] = field(default_factory=list[Place])
 
     @property
     def items(self) -> list[Place]:
@@ -119,7 +119,6 @@ def _planned(work: UnitOfWork, scope: Scope, level: Level) -> _Plan:
     if level is Level.SESSION and scope.session is not None and scope.message_partition != owner:
         said = _said(work, scope.message_partition, scope.session)
         plan.messages = [(scope.message_partition, message_id) for message_id in said]
-        plan.sessions = [(scope.message_partition, scope.session)]
     if level is Level.AGENT:
         plan.memories, plan.documents = _private(work, scope.org, owner.owner, plan.partitions)
     plan.memories += _derived(work, scope.org, plan)
@@ -211,10 +210,9 @@ def _cleaned(parts: Parts, plan: _Plan) -> tuple[str, ...]:
     """Let index, window and files go of it too; what the files still hold, in words."""
     for partition in plan.partitions:
         forget(parts, partition)
-    if parts.window is not None:
-        for partition, session in plan.sessions:
-            parts.window.clear(partition, session)
-    return parts.store.scrub()
+    copied = {*plan.partitions, *(partition for partition, _ in plan.messages)}
+    is_gone = not copied or parts.window is None or parts.window.forget(copied)
+    return (*parts.store.scrub(), *(() if is_gone else (COPIES_LEFT,)))
 
 
 def _grouped(places: Iterable[Place]) -> dict[Partition, list[str]]:

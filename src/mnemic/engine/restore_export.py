@@ -169,6 +169,7 @@ class _Restoring:
             if all(message.id in self._ids for message in said if message.position <= furthest):
                 for name, position in positions.items():
                     work.conversations.move(*place, name, 0, position)
+        self._let_go([place])
 
     def _new(self, batch: _Batch) -> _Batch:
         """What is not here yet, the rest counted as known."""
@@ -224,6 +225,7 @@ class _Restoring:
                     self._insert(work, item, is_appended=is_appended)
                     work.history.add([replace(e, partition=item.partition) for e in history.get(item.id, ())])
                     self._put_vector(work, item, vectors)
+            self._let_go({(item.partition, item.session) for _, item in batch.items if isinstance(item, Message)})
             self._count(batch)
         except ConflictError as error:
             self._taken.clear()
@@ -235,6 +237,12 @@ class _Restoring:
                 self._write(batch, history, vectors, is_appended=True)
             else:
                 self._report.problems += [f"line {number}: {error}" for number, _ in batch.items]
+
+    def _let_go(self, sessions: Iterable[tuple[Partition, str]]) -> None:
+        """Copies of sessions that something was put into, not always at their end, are made anew."""
+        if self._parts.window is not None:
+            for partition, session in sessions:
+                self._parts.window.clear(partition, session)
 
     def _insert(self, work: UnitOfWork, item: Remembered, *, is_appended: bool) -> None:
         if isinstance(item, Message):

@@ -215,6 +215,8 @@ class Summarising:
             )
             if is_new:
                 self._count(work)
+        if self._parts.window is not None:
+            self._parts.window.moved(self._partition, [self._session], now)
         return self._told(batch.place, memory if is_new else None)
 
     def _count(self, work: UnitOfWork) -> None:

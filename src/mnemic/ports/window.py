@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from mnemic.model.health import Finding
 from mnemic.model.item import Message
 from mnemic.model.scope import Partition
 
@@ -26,8 +27,22 @@ class Window(Protocol):
         """
         ...
 
-    def clear(self, partition: Partition, session: str) -> None:
-        """Let go of a copy of the session, as after a message of it was erased; the rows stay as they are."""
+    def moved(self, partition: Partition, sessions: Sequence[str], now: datetime) -> None:
+        """Told after the commit that more of these sessions was summarised or curated, so that less of it waits."""
+        ...
+
+    def clear(self, partition: Partition, session: str) -> bool:
+        """Let go of a copy of the session, as after a message of it was erased; the rows stay as they are. False when
+        it is not certain that the copy is gone: then it is let go as soon as that can be done, and ends by itself.
+        """
+        ...
+
+    def forget(self, partitions: Collection[Partition]) -> bool:
+        """The same for all sessions of partitions, under every name."""
+        ...
+
+    def diagnose(self) -> list[Finding]:
+        """What the doctor should say; nothing where there is no copy."""
         ...
 
     def close(self) -> None:

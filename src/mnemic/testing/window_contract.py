@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from mnemic.adapters.stores.memory import MemoryStore
+from mnemic.model.conversation import CURATED
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Partition, Scope
 from mnemic.ports.store import Store
@@ -128,6 +129,30 @@ class WindowContract:
         talk.window.clear(HERS, "s1")
         assert talk.latest() == said[1:]
         talk.window.clear(HERS, "never-there")
+
+    def test_a_user_whose_rows_are_gone_is_forgotten_in_every_session_and_nobody_else_is(self, talk: Talk):
+        others = a_message(1, scope=BERT)
+        talk.say(*(said := [a_message(1), a_message(2)]))
+        talk.say(elsewhere := a_message(1, session="s2"))
+        talk.say(others)
+        with talk.store.write() as work:
+            work.messages.erase(HERS, [message.id for message in (*said, elsewhere)])
+        talk.window.forget([HERS])
+        assert not talk.latest()
+        assert not talk.latest(session="s2")
+        assert talk.latest(partition=BERT.message_partition) == [others]
+        assert talk.window.forget([])
+
+    def test_what_was_summarised_or_curated_stays_in_the_window(self, talk: Talk):
+        talk.say(*(said := [a_message(1), a_message(2)]))
+        with talk.store.write() as work:
+            assert work.conversations.move(HERS, "s1", CURATED, 0, 2)
+        talk.window.moved(HERS, ["s1", "never-there"], NOW)
+        talk.window.moved(HERS, [], NOW)
+        assert talk.latest() == said
+
+    def test_the_doctor_is_told_of_a_copy_in_one_finding_at_most(self, talk: Talk):
+        assert [finding.part for finding in talk.window.diagnose()] in ([], ["window"])
 
     def test_nothing_pushed_is_nothing(self, talk: Talk):
         talk.window.push([])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
+from mnemic.model.health import Finding
 from mnemic.model.item import Message
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import Store
@@ -29,8 +30,22 @@ class StoreWindow:
             messages = work.messages.latest(Visibility((partition,), None), session, limit)
         return within_ttl(messages, now, self._ttl_s)
 
-    def clear(self, partition: Partition, session: str) -> None:
+    def moved(self, partition: Partition, sessions: Sequence[str], now: datetime) -> None:
         """There is no copy."""
+
+    def clear(self, partition: Partition, session: str) -> bool:
+        """There is no copy."""
+        del partition, session
+        return True
+
+    def forget(self, partitions: Collection[Partition]) -> bool:
+        """There is no copy."""
+        del partitions
+        return True
+
+    def diagnose(self) -> list[Finding]:
+        """The store is looked at by itself."""
+        return []
 
     def close(self) -> None:
         """The store is closed by whoever opened it."""

@@ -1,0 +1,268 @@
+"""The window with a copy in Redis, which several processes share: a hit reads no row.
+
+The rows stay the only truth. A copy is made of rows, is extended by what was captured while it is known to be complete,
+and is let go whenever that is not certain: a message is missing, was erased, or the server was started anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from typing import Any, cast
+
+from redis.exceptions import RedisError
+
+from mnemic.adapters.windows.last_resort import LastResort
+from mnemic.adapters.windows.redis_entries import PATTERNS, Place, decoded, encoded, partition_of_key
+from mnemic.adapters.windows.redis_link import READ, WRITE, RedisLink, RedisOptions
+from mnemic.errors import BackendError
+from mnemic.model.conversation import CURATED, SUMMARISED
+from mnemic.model.health import Condition, Finding
+from mnemic.model.item import Message
+from mnemic.model.scope import Partition, Visibility
+from mnemic.ports.observer import Observer
+from mnemic.ports.store import Store, UnitOfWork
+from mnemic.ports.window import Window, within_ttl
+
+MOST_ELSEWHERE = 1000
+"""The newest so many of a pending or staging list are kept; rows are never cut."""
+
+MOST_AT_ONCE = 200
+"""Of more new messages than this the copy is made anew from the rows, when somebody asks."""
+
+_EVER = datetime.max.replace(tzinfo=UTC)
+_EVERYTHING = "everything"
+_Missed = Place | Partition | str
+_log = logging.getLogger("mnemic.redis")
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What Redis holds of a session: versions of the copies, and the window's messages where they can be believed."""
+
+    window_version: bytes
+    staging_version: bytes
+    messages: list[Message] | None = None
+    is_whole: bool = False
+
+    def latest(self, limit: int) -> list[Message] | None:
+        """The last `limit` messages, None when the copy does not hold them."""
+        if self.messages is None or (limit > len(self.messages) and not self.is_whole):
+            return None
+        return self.messages[-limit:]
+
+
+class RedisWindow:
+    """The `Window` port over a Redis (5 or newer, or a server that speaks its protocol) and the rows of `store`.
+
+    `most` messages of a session are its window, for `ttl_s` seconds after the last of them. While Redis is away, the
+    rows answer; while the store is away too, what this process heard of the session last.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        url: str,
+        *,
+        observer: Observer,
+        ttl_s: float,
+        most: int = 20,
+        options: RedisOptions | None = None,
+    ) -> None:
+        """Opens no connection yet. Raises `ConfigError` for a URL that cannot be one."""
+        options = options or RedisOptions()
+        self._store, self._observer, self._ttl_s, self._most = store, observer, ttl_s, most
+        self._ttl_ms = max(int(ttl_s * 1e3), 1)
+        self._staging_ttl_ms = max(int(options.staging_ttl_hours * 3_600_000), 1)
+        self._heard: LastResort[Place] = LastResort(most)
+        self._link: RedisLink[_Missed] = RedisLink(url, options, observer, self._repair, _EVERYTHING)
+        self._script = self._link.client.register_script(files("mnemic.adapters.windows").joinpath("redis.lua").read_text("utf-8"))
+
+    def push(self, messages: Sequence[Message]) -> None:
+        if not messages:
+            return
+        place = Place(messages[0].partition, messages[0].session)
+        self._heard.add(place, messages)
+        if len(messages) > MOST_AT_ONCE:
+            self._drop(place)
+            return
+        first, last = messages[0].position, messages[-1].position
+        told = (self._ttl_ms, self._staging_ttl_ms, self._most, MOST_ELSEWHERE, place.session, first, last)
+        call = self._call(place, "push", *told, *map(encoded, messages))
+        done = self._link.ask(WRITE, call, place)
+        if done is not None and 0 in done:
+            self._refill(place, messages[-1].created_at, is_window=not done[0], is_staging=not done[1])
+
+    def latest(self, partition: Partition, session: str, limit: int, now: datetime) -> list[Message]:
+        if limit <= 0:
+            return []
+        place = Place(partition, session)
+        look = self._look(place)
+        shown = None if look is None else look.latest(limit)
+        if look is not None and look.messages is not None and shown is not None:
+            self._observer.count("mnemic.window.hit")
+            self._heard.put(place, look.messages)
+            return within_ttl(shown, now, self._ttl_s)
+        self._observer.count("mnemic.window.cold")
+        try:
+            return self._from_rows(place, limit, now, look)
+        except BackendError as error:
+            heard = self._heard.get(place)
+            if heard is None:
+                raise
+            _log.warning("neither Redis nor the store answers; the window is what this process heard last: %s", error)
+            return within_ttl(heard[-limit:], now, self._ttl_s)
+
+    def moved(self, partition: Partition, sessions: Sequence[str], now: datetime) -> None:
+        for session in sessions:
+            self._drop(Place(partition, session))
+        if sessions:
+            self._refill(Place(partition, sessions[0]), now, is_window=False)
+
+    def clear(self, partition: Partition, session: str) -> bool:
+        place = Place(partition, session)
+        self._heard.forget(place)
+        return self._drop(place, is_urgent=True)
+
+    def forget(self, partitions: Collection[Partition]) -> bool:
+        wanted = set(partitions)
+        for place in self._heard.places():
+            if place.partition in wanted:
+                self._heard.forget(place)
+        is_done = True
+        for missed in wanted:  # noted one by one for when Redis is back; gone over together
+            is_done = is_done and self._link.ask(WRITE, self._link.client.ping, missed, is_urgent=True) is not None
+        if is_done and wanted:
+            is_done = self._link.ask(WRITE, lambda: self._delete(wanted), _EVERYTHING, is_urgent=True) is not None
+        return is_done
+
+    def diagnose(self) -> list[Finding]:
+        started = time.perf_counter()
+        try:
+            server: dict[str, Any] = self._link.client.info("server")
+        except (RedisError, OSError) as error:
+            message = f"Redis at {self._link.address} cannot be used ({error}); windows are read from the store"
+            remedy = "start it or mend memory.window.url; without a Redis: memory.window.backend = store"
+            return [Finding("window", Condition.DEGRADED, message, remedy)]
+        ms = (time.perf_counter() - started) * 1e3
+        version = server.get("redis_version", "of unknown version")
+        return [Finding("window", Condition.OK, f"Redis {version} at {self._link.address} answers in {ms:.1f} ms")]
+
+    def close(self) -> None:
+        self._link.close()
+
+    def _call(self, place: Place, name: str, *arguments: object) -> Callable[[], list[Any]]:
+        return lambda: cast("list[Any]", self._script(keys=place.keys, args=[name, *cast("list[Any]", arguments)]))
+
+    def _look(self, place: Place) -> _Look | None:
+        """What Redis holds, None when it is away."""
+        found = self._link.ask(READ, self._call(place, "look", self._ttl_ms, self._staging_ttl_ms))
+        if found is None:
+            return None
+        versions: tuple[bytes, bytes] = (found[0], found[1])
+        if len(found) == len(versions):
+            return _Look(*versions)
+        last, count, whole, entries = found[2:]
+        messages = decoded(entries, place)
+        positions = [message.position for message in messages]
+        is_sound = len(messages) == count and positions == sorted(set(positions)) and max(positions, default=0) <= last
+        return _Look(*versions, messages if is_sound else None, is_whole=bool(whole))
+
+    def _from_rows(self, place: Place, limit: int, now: datetime, look: _Look | None) -> list[Message]:
+        """The rows; a copy of them is left in Redis."""
+        with self._store.read() as work:
+            rows = work.messages.latest(Visibility((place.partition,), None), place.session, max(limit, self._most))
+            fill = None if look is None else self._window_fill(work, place, now, look)
+        if fill is not None:
+            self._link.ask(WRITE, fill)
+        self._heard.put(place, rows)
+        return within_ttl(rows, now, self._ttl_s)[-limit:]
+
+    def _refill(self, place: Place, now: datetime, *, is_window: bool = True, is_staging: bool = True) -> None:
+        """Make copies of the rows where Redis has none; without them nothing is lost but time."""
+        look = self._look(place)
+        if look is None:
+            return
+        try:
+            with self._store.read() as work:
+                fills = [self._window_fill(work, place, now, look)] if is_window else []
+                fills += [self._staging_fill(work, place, look)] if is_staging else []
+        except BackendError as error:
+            _log.warning("no copy of a session was made: %s", error)
+            return
+        for fill in fills:
+            if fill is not None:
+                self._link.ask(WRITE, fill)
+
+    def _window_fill(
+        self, work: UnitOfWork, place: Place, now: datetime, look: _Look
+    ) -> Callable[[], list[Any]] | None:
+        """The call that puts the rows of a session in place, None when it has ended or was never there.
+
+        The conversation is read first: a message that is added behind it is not counted, and is pushed later.
+        """
+        talk = work.conversations.get(place.partition, place.session)
+        if talk is None:
+            return None
+        rows = work.messages.latest(Visibility((place.partition,), None), place.session, self._most + 1)
+        rows = [message for message in rows if message.position <= talk.messages]
+        window = rows[-self._most :]
+        if not within_ttl(window, now, self._ttl_s):
+            return None
+        before = window[0].position
+        cursor = work.conversations.cursor(place.partition, place.session, SUMMARISED)
+        after = max(cursor, before - 1 - MOST_ELSEWHERE)
+        pending = work.conversations.messages(place.partition, place.session, after, max(before - 1 - after, 0))
+        pending = [message for message in pending if message.position < before]
+        left = window[-1].created_at + timedelta(seconds=self._ttl_s) - now
+        ttl_ms = min(max(int(left.total_seconds() * 1e3), 1), self._ttl_ms)
+        told = (ttl_ms, look.window_version, talk.messages, len(window), int(len(rows) <= self._most), len(pending))
+        return self._call(place, "fill_window", *told, *map(encoded, [*pending, *window]))
+
+    def _staging_fill(self, work: UnitOfWork, place: Place, look: _Look) -> Callable[[], list[Any]] | None:
+        """The call that puts in place what of the partition waits for the curator, the newest of it; None when that is
+        in too many sessions.
+        """
+        talks = work.upkeep.idle(CURATED, _EVER, MOST_ELSEWHERE + 1, place.partition)
+        if len(talks) > MOST_ELSEWHERE:
+            return None
+        staged: list[Message] = []
+        for talk in reversed(talks):
+            if len(staged) >= MOST_ELSEWHERE:
+                break
+            cursor = work.conversations.cursor(place.partition, talk.session, CURATED)
+            after = max(cursor, talk.messages - MOST_ELSEWHERE)
+            said = work.conversations.messages(place.partition, talk.session, after, MOST_ELSEWHERE)
+            staged += [message for message in said if message.position <= talk.messages]
+        staged.sort(key=lambda message: (message.created_at, message.id))
+        heads = [each for talk in talks for each in (talk.session, talk.messages)]
+        told = (self._staging_ttl_ms, look.staging_version, len(talks), *heads)
+        return self._call(place, "fill_staging", *told, *map(encoded, staged[-MOST_ELSEWHERE:]))
+
+    def _drop(self, place: Place, *, is_urgent: bool = False) -> bool:
+        call = self._call(place, "drop", self._ttl_ms, self._staging_ttl_ms)
+        return self._link.ask(WRITE, call, place, is_urgent=is_urgent) is not None
+
+    def _repair(self, missed: _Missed) -> None:
+        """Let go of what Redis still holds of something that it was not told."""
+        if isinstance(missed, Place):
+            self._call(missed, "drop", self._ttl_ms, self._staging_ttl_ms)()
+        else:
+            self._delete({missed} if isinstance(missed, Partition) else None)
+
+    def _delete(self, partitions: Collection[Partition] | None) -> int:
+        """Remove every key of some partitions, of all of them where none are named."""
+        client, deleted = self._link.client, 0
+        for pattern in PATTERNS:
+            for found in client.scan_iter(match=pattern, count=MOST_ELSEWHERE):
+                owner = partition_of_key(bytes(found).decode("utf-8", "replace"))
+                if owner is not None and (partitions is None or owner in partitions):
+                    deleted += client.delete(found)
+        return deleted
+
+
+_: type[Window] = RedisWindow
