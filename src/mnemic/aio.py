@@ -31,6 +31,7 @@ from mnemic.api import (
 )
 from mnemic.api.async_assistant import AsyncAssistantVerbs
 from mnemic.api.async_review import AsyncReviewVerbs
+from mnemic.api.async_upkeep import AsyncUpkeepVerbs
 from mnemic.api.documents import LISTED as LISTED_PASSAGES
 from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.api.keys import AUDIT_PAGE, DEFAULT_RIGHTS, OVERLAP_S, KeyVerbs
@@ -44,7 +45,7 @@ from mnemic.engine.evict import EvictReport
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.extract import ExtractReport
 from mnemic.engine.import_logs import ImportReport
-from mnemic.engine.jobs import LISTED, WorkReport
+from mnemic.engine.jobs import LISTED
 from mnemic.engine.reflect import ReflectReport
 from mnemic.engine.summarise import SummariseReport
 from mnemic.engine.why_not import WhyNot
@@ -69,7 +70,7 @@ _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
 
-class AsyncMnemic(AsyncAssistantVerbs, AsyncReviewVerbs, AbstractAsyncContextManager["AsyncMnemic"]):
+class AsyncMnemic(AsyncAssistantVerbs, AsyncReviewVerbs, AsyncUpkeepVerbs, AbstractAsyncContextManager["AsyncMnemic"]):
     """An open memory for asyncio: each verb runs on one of `threads` threads and never on the event loop."""
 
     def __init__(self, mnemic: Mnemic, *, threads: int = DEFAULT_THREADS) -> None:
@@ -272,10 +273,6 @@ class AsyncMnemic(AsyncAssistantVerbs, AsyncReviewVerbs, AbstractAsyncContextMan
     def keys(self) -> AsyncKeyVerbs:
         """As `Mnemic.keys`."""
         return AsyncKeyVerbs(self._mnemic.keys, self._run)
-
-    async def work(self, *, until_idle: bool = True) -> WorkReport:
-        """As `Mnemic.work`."""
-        return await self._run(self._mnemic.work, until_idle=until_idle)
 
     async def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
         """As `Mnemic.worker`: it has a thread of its own."""

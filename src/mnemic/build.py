@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,6 +20,7 @@ from mnemic.config import Config
 from mnemic.engine.metering import Traced
 from mnemic.engine.parts import Parts
 from mnemic.engine.readers import ReaderPool
+from mnemic.engine.retired import RetiredSpace
 from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
@@ -29,9 +31,11 @@ from mnemic.ports.reader import ClosableReader
 from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Store
 from mnemic.ports.tool import Tool
+from mnemic.ports.window import Window
 from mnemic.text.analyser import Analyser
 from mnemic.text.writing import Writing
-from mnemic.ports.window import Window
+
+_log = logging.getLogger("mnemic")
 
 
 def build(config: Config) -> Parts:
@@ -43,9 +47,10 @@ def build(config: Config) -> Parts:
     if llm is not None and config.traces != "off":
         llm = Traced(llm, observer)
     store = _store(config)
+    retired = _retired(config, store, embedders)
     return Parts(
         store=store,
-        index=_spaces(config, len(further)),
+        index=_spaces(config, len(further) + (retired is not None)),
         embedder=main,
         clock=SystemClock(),
         observer=observer,
@@ -54,6 +59,7 @@ def build(config: Config) -> Parts:
         detector=_detector(config),
         window=_window(config, store, observer),
         further_embedders=tuple(embedder for embedder in further if embedder is not None),
+        retired=retired,
         writings=_writings(config, embedders),
         files=LocalFiles(),
         readers=ReaderPool(_sandbox),
@@ -172,12 +178,6 @@ def _postgres(url: str, config: Config) -> Store:
     return PostgresStore(url, lock_wait_s=config.lock_wait_s)
 
 
-def _spaces(config: Config, further: int) -> Index:
-    """The index of the first space, and beside it one for each further space, within one budget."""
-    share = config.index_budget_bytes // (further + 1)
-    main = _index(replace(config, index_budget_bytes=share))
-    if not further:
-        return main
 def _window(config: Config, store: Store, observer: Observer) -> Window:
     life = config.settings.life
     if config.window == "store":
@@ -200,6 +200,12 @@ def _window(config: Config, store: Store, observer: Observer) -> Window:
     )
 
 
+def _spaces(config: Config, further: int) -> Index:
+    """The index of the first space, and beside it one for each further space, within one budget."""
+    share = config.index_budget_bytes // (further + 1)
+    main = _index(replace(config, index_budget_bytes=share))
+    if not further:
+        return main
     from mnemic.adapters.indexes.spaces import SpacesIndex
 
     return SpacesIndex(main, [ScanIndex(budget_bytes=share) for _ in range(further)])
@@ -241,6 +247,28 @@ def _embedders(config: Config) -> dict[str, Embedder]:
             raise ConfigError(f"two of the embedders {', '.join(names)} fill the same space; name each model once")
         opened.pop_all()
     return embedders
+
+
+def _retired(config: Config, store: Store, embedders: Mapping[str, Embedder]) -> RetiredSpace | None:
+    """The space of the embedder before, where the store has vectors of it: of the one that is named, else of minilm as
+    it comes. None other is opened, so that a store never says where questions are sent.
+    """
+    if not embedders or not store.capabilities.is_durable:
+        return None
+    with store.read() as work:
+        left = work.vectors.known().difference(embedder.space.id for embedder in embedders.values())
+    if not left:
+        return None
+    name = config.embedder_previous or "minilm"
+    try:
+        embedder = _embedder(replace(config, embedder_dims=None), name, config.embedder_previous_options)
+    except ConfigError as error:
+        _log.warning("the embedder before, %s, cannot be opened (%s); its vectors are not searched", name, error)
+        return None
+    if embedder.space.id in left:
+        return RetiredSpace(embedder)
+    embedder.close()
+    return None
 
 
 def _options(config: Config, name: str) -> Mapping[str, object]:

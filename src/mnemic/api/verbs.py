@@ -31,6 +31,7 @@ from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import Admission, KeyVerbs
 from mnemic.api.life import LifeVerbs
 from mnemic.api.profile import ProfileVerbs
+from mnemic.api.reembed import ReembedVerbs
 from mnemic.api.review import ReviewVerbs
 from mnemic.build import build
 from mnemic.config import Config, load_config
@@ -68,7 +69,7 @@ DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
 
 
-class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, AbstractContextManager["Mnemic"]):
+class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, ReembedVerbs, AbstractContextManager["Mnemic"]):
     """An open memory. Safe to use from several threads; close it, or use it in a `with` block.
 
     Errors are those of `mnemic.errors`: InvalidInputError for an argument, NotFoundError for what is not in the scope,
@@ -292,7 +293,7 @@ class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, AbstractContex
         self._parts.index.close()
         if self._parts.window is not None:
             self._parts.window.close()
-        for embedder in self._parts.embedders:
+        for embedder in self._parts.known_embedders:
             embedder.close()
         if self._parts.reranker is not None:
             self._parts.reranker.close()

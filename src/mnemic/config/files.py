@@ -120,6 +120,8 @@ _EXAMPLES = {
     "tools.storage.db_path": '"~/backend.db"',
     "embedder.options": "{ threads = 2 }",
     "embedder.writings": '{ minilm = ["latin"] }',
+    "embedder.previous": '"minilm"',
+    "embedder.previous-options": "{ max_tokens = 128 }",
     "reranker.options": "{ threads = 2 }",
     "llm.options": '{ base_url = "http://localhost:11434/v1" }',
     "memory.embedding.dimensions": "384",
@@ -129,10 +131,10 @@ _EXAMPLES = {
     "memory.embedding.model": '"bge-small-en-v1.5-q"',
     "memory.knowledge.chunk-size": "512",
     "memory.knowledge.overlap": "50",
-    "memory.storage.type": '"postgresql"',
-    "memory.storage.url": '"postgresql://localhost:5432/mnemic"',
     "memory.window.url": '"redis://localhost:6379/0"',
     "memory.window.options": "{ timeout_s = 0.5, staging_ttl_hours = 48 }",
+    "memory.storage.type": '"postgresql"',
+    "memory.storage.url": '"postgresql://localhost:5432/mnemic"',
 }
 
 

@@ -90,17 +90,19 @@ class Config:
     `embedder_options` are the keyword arguments of the embedder's class: `base_url`, `api_key`, `dims`, `folder`, …; of
     several embedders, a mapping of these for each name. `embedder_dims`, where it is said, must be the dims of the
     vectors of each. `embedder_writings`: for each name that is not given every text, "latin" or "other" letters or
-    both. `reranker` is a name, or "none": it
+    both. `embedder_previous` is the name of the embedder that filled the store before, and `embedder_previous_options`
+    are its options: its vectors are searched until `reembed` has filled the new space. minilm as it comes need not be
+    named. `reranker` is a name, or "none": it
     judges the best hits of every recall that does not say otherwise; `reranker_options` are those of its class. `llm`
     is the name of a language model, or "none": then rules write summaries and their like; `llm_options` are those of
     its class: `base_url`, `model`, `api_key`, …. `tool_modules`: modules or `.py` files whose tools a model may call,
     beside those that installed packages bring; `weather_url`: the service of the weather tool, None for no such tool.
 
-    `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
-    memory primitive beside Mnemic, which it does not use itself. `observer` says where counts and
     `window` says where the windows of sessions are read: from the store, or from the Redis at `window_url`, which holds
     a copy of them; `window_options` are the fields of its `RedisOptions`.
 
+    `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
+    memory primitive beside Mnemic, which it does not use itself. `observer` says where counts and
     durations are kept: in this process, or as metrics of Prometheus. `traces` is "off", or the address of a collector
     of OpenTelemetry, to which spans without any text are sent.
     """
@@ -110,6 +112,8 @@ class Config:
     embedder_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     embedder_dims: int | None = None
     embedder_writings: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    embedder_previous: str | None = None
+    embedder_previous_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     reranker: str = "none"
     reranker_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     detector: str = "rules"
@@ -119,13 +123,13 @@ class Config:
     weather_url: str | None = None
     index_budget_bytes: int = field(default_factory=lambda: default_budget_mib() << 20)
     lock_wait_s: float = 10.0
+    window: Literal["store", "redis"] = "store"
+    window_url: str | None = field(default=None, repr=False)  # may hold a password
+    window_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     observer: Literal["counter", "prometheus"] = "counter"
     traces: str = "off"
     settings: Settings = field(default_factory=Settings)
     injects_context: bool = True
-    window: Literal["store", "redis"] = "store"
-    window_url: str | None = field(default=None, repr=False)  # may hold a password
-    window_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     backend: BackendSettings = field(default_factory=BackendSettings)
 
     @property

@@ -63,7 +63,7 @@ def put_together(parts: Parts, scope: Scope, request: ContextRequest) -> Context
 
     def embed() -> None:
         with parts.observer.span("mnemic.context.embed"):
-            asked.append(ask(parts, question))
+            asked.append(ask(parts, scope.visibility.at(*question.levels), question))
 
     history = _Source[list[Message]](parts, "history", [], lambda: _history(parts, scope, request))
     profile = _Source[list[ProfileEntry]](parts, "profile", [], lambda: get_profile(parts, scope))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from mnemic.engine.doctor_around import clock_finding, guard_findings, index_finding
 from mnemic.engine.doctor_jobs import job_findings
 from mnemic.engine.parts import Parts
+from mnemic.engine.reembed import space_fill
 from mnemic.engine.vectors import missing_texts
 from mnemic.errors import BackendError, ConfigError, MnemicError
 from mnemic.model.health import Condition, Diagnosis, Finding
@@ -44,9 +46,9 @@ def _is_fault(finding: Finding, parts: Parts) -> bool:
 def doctor(parts: Parts) -> Diagnosis:
     """The thorough look at store, disk, models, vectors, jobs and schedules. Reads every partition; takes its time."""
     findings = [*parts.store.diagnose(), *_embedders(parts), _llm(parts.llm)]
+    findings += [] if parts.window is None else parts.window.diagnose()
     if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
         findings += [*_vectors(parts), *_index(parts), *job_findings(parts), clock_finding(parts)]
-    findings += [] if parts.window is None else parts.window.diagnose()
     findings += guard_findings(parts)
     return Diagnosis(tuple(findings))
 
@@ -91,22 +93,42 @@ def _vectors(parts: Parts) -> list[Finding]:
     """How far each space lags behind the rows, and whether vectors of others lie there."""
     if not parts.embedders:
         return []
-    spaces = {embedder.space.id for embedder in parts.embedders}
+    own = {embedder.space.id for embedder in parts.embedders}
     with parts.store.read() as work:
-        findings = [_lag(parts, work, embedder) for embedder in parts.embedders]
-        others = sum(count for name, count in work.vectors.spaces().items() if name not in spaces)
-    if others:
-        message = f"{others} vectors are of other embedding models and are not searched"
+        others = {name: count for name, count in work.vectors.spaces().items() if name not in own}
+        findings = [_lag(parts, work, embedder, is_changed=bool(others)) for embedder in parts.embedders]
+    return findings + _other_spaces(parts, others)
+
+
+def _other_spaces(parts: Parts, others: Mapping[str, int]) -> list[Finding]:
+    """Vectors that no configured embedder makes: of the one before, which are searched while they are needed, and the
+    rest.
+    """
+    retired, findings, left = parts.retired, list[Finding](), sum(others.values())
+    if retired is not None and (count := others.get(retired.embedder.space.id, 0)):
+        left -= count
+        message = (
+            f"{count} vectors are of {retired.embedder.space.model}, the embedder before; they are searched until "
+        )
+        message += "everything has its new one, and kept to go back to (`mnemic reembed --prune` removes them)"
         findings.append(Finding("spaces", Condition.OK, message))
+    if left:
+        message = f"{left} vectors are of other embedding models and are not searched"
+        remedy = "embedder.previous may name their embedder; `mnemic reembed --prune` removes them"
+        findings.append(Finding("spaces", Condition.OK, message, remedy))
     return findings
 
 
-def _lag(parts: Parts, work: UnitOfWork, embedder: Embedder) -> Finding:
+def _lag(parts: Parts, work: UnitOfWork, embedder: Embedder, *, is_changed: bool) -> Finding:
     places = work.partitions.all()
     missing = sum(len(missing_texts(parts, work, embedder, place, _MISSING_SHOWN)) for place in places)
     of_model = "" if len(parts.embedders) == 1 else f" of {embedder.space.model}"
     if not missing:
         return Finding("vectors", Condition.OK, f"everything has its vector{of_model}")
+    fill = space_fill(work, places, embedder)
     message = f"{missing} messages or memories have no vector{of_model} yet; "
-    message += "without it they are found by other ways only" if of_model else "they are found by keyword alone"
-    return Finding("vectors", Condition.DEGRADED, message, "run `mnemic work`")
+    by_other_ways = bool(of_model) or parts.retired is not None
+    message += "without it they are found by other ways only" if by_other_ways else "they are found by keyword alone"
+    message += f" ({fill.vectors} of {fill.items} have it, {fill.share:.0%})"
+    remedy = "run `mnemic reembed`" if is_changed else "run `mnemic work`"
+    return Finding("vectors", Condition.DEGRADED, message, remedy)

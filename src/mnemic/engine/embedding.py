@@ -20,7 +20,9 @@ from mnemic.ports.embedder import Embedder, Vectors
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork, VectorRow
 
 ItemVectors = tuple[NDArray[np.float32] | None, ...]
-"""The vectors of one text, one per embedder: None where it must follow by a job, all zero where the text has none."""
+"""The vectors of one text, one per embedder: None where it must follow by a job, all zero where the text has none.
+Behind them, where there is a retired space, that of its embedder; none is made of it later.
+"""
 
 SEARCH_MS = 12.0
 """Kept of a deadline for the search, when the embedder may not answer in time."""
@@ -36,6 +38,8 @@ def document_vectors(parts: Parts, texts: Sequence[str]) -> list[ItemVectors] | 
     if not parts.embedders:
         return []
     columns = [_column(parts, embedder, texts) for embedder in parts.embedders]
+    if parts.retired is not None and not parts.retired.is_removed:
+        columns.append(_column(parts, parts.retired.embedder, texts))
     if all(column is None for column in columns):
         return None
     return [tuple(None if column is None else column[row] for column in columns) for row in range(len(texts))]
@@ -57,14 +61,30 @@ def _column(parts: Parts, embedder: Embedder, texts: Sequence[str]) -> Vectors |
         return None
 
 
-def question_vectors(parts: Parts, text: str, watch: Watch) -> tuple[ItemVectors, tuple[str, ...]]:
-    """The vectors of a question, one per embedder, None where there is none to be had, and what failed or was late.
+def question_vectors(
+    parts: Parts, partitions: Sequence[Partition], text: str, watch: Watch
+) -> tuple[ItemVectors, tuple[str, ...]]:
+    """The vectors of a question to these partitions, one per embedder, None where there is none to be had, and what
+    failed or was late. One of the retired space is behind them where a partition still needs it.
 
     A blank question costs no model call. With a deadline all embedders are asked at once.
     """
-    asking = [_Asking(parts, embedder, text, watch) for embedder in parts.embedders]
+    asking = [_Asking(parts, embedder, text, watch) for embedder in _asked(parts, partitions)]
     vectors = tuple(each.answer() for each in asking)
     return vectors, tuple(each.failure for each in asking if each.failure)
+
+
+def _asked(parts: Parts, partitions: Sequence[Partition]) -> Sequence[Embedder]:
+    """Who is asked."""
+    if parts.retired is None or parts.retired.is_removed:
+        return parts.embedders
+    present = [embedder.space.id for embedder in parts.embedders]
+    try:
+        with parts.store.read() as work:
+            return parts.known_embedders if parts.retired.is_needed(work, partitions, present) else parts.embedders
+    except BackendError as error:  # the search fails too, and says it where it is expected
+        _questions.warning("which spaces are filled cannot be read (%s)", type(error).__name__)
+        return parts.embedders
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +107,7 @@ class _Asking:
 
     def answer(self) -> NDArray[np.float32] | None:
         """The vector; None, and why in `failure`, when it fails or is late."""
-        name = "the embedder" if len(self._parts.embedders) == 1 else self._embedder.space.model
+        name = "the embedder" if len(self._parts.known_embedders) == 1 else self._embedder.space.model
         try:
             return self._vector() if self._waiting is None else self._waiting.result(self._watch.left_s(SEARCH_MS))
         except (BackendError, ConfigError) as error:
@@ -97,7 +117,7 @@ class _Asking:
             self.failure = f"dense: {name} failed ({kind})"
         except TimeoutError:
             self._parts.observer.count("mnemic.recall.late", source="dense")
-            late = "" if len(self._parts.embedders) == 1 else f"{name} "
+            late = "" if len(self._parts.known_embedders) == 1 else f"{name} "
             self.failure = f"dense: {late}not within the deadline of {self._watch.deadline_ms:g} ms"
         return None
 
@@ -123,14 +143,16 @@ def put_vectors(
     if not parts.embedders:
         return
     ready = [(None,)] * len(items) if vectors is None else vectors
+    is_kept = parts.retired is not None and parts.retired.is_kept(work)
+    embedders = parts.known_embedders if is_kept else parts.embedders
     for partition in dict.fromkeys(partition for partition, _ in items):
         mine = [(i, v) for (p, i), v in zip(items, ready, strict=True) if p == partition]
-        if any(vector is None for _, of_item in mine for vector in of_item):
+        if any(vector is None for _, of_item in mine for vector in of_item[: len(parts.embedders)]):
             add_embed_job(work, partition, at)
         rows = [
             VectorRow(item_id, MAIN_VIEW, embedder.space.id, vector)
             for item_id, of_item in mine
-            for embedder, vector in zip(parts.embedders, of_item, strict=False)
+            for embedder, vector in zip(embedders, of_item, strict=False)
             if vector is not None and vector.any()
         ]
         work.vectors.put(partition, rows, at)

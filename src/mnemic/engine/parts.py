@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mnemic.engine.accesses import AccessLog
 from mnemic.engine.readers import ReaderPool
+from mnemic.engine.retired import RetiredSpace
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.scope import Partition
 from mnemic.model.settings import Settings
@@ -97,7 +98,8 @@ class Parts:
     """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone. `reranker`: used by every
     recall that does not say otherwise. `llm` None: summaries and their like are made by rules. `detector` None: secrets
     stay in what is stored. `window` None: that of the store. `further_embedders` fill spaces of their own beside that
-    of `embedder`. `writings`: to which embedder, by the id of its space, only texts of some writings are given.
+    of `embedder`. `retired`: the space of the embedder before these, searched until they have filled theirs.
+    `writings`: to which embedder, by the id of its space, only texts of some writings are given.
     `tools`: looks for the tools beside Mnemic's own.
     """
 
@@ -111,6 +113,7 @@ class Parts:
     detector: Detector | None = None
     window: Window | None = None
     further_embedders: tuple[Embedder, ...] = ()
+    retired: RetiredSpace | None = None
     writings: Mapping[str, frozenset[Writing]] = field(default_factory=dict[str, frozenset[Writing]])
     files: Files | None = None
     readers: ReaderPool = field(default_factory=ReaderPool)
@@ -125,8 +128,13 @@ class Parts:
 
     @property
     def embedders(self) -> tuple[Embedder, ...]:
-        """One per space, the main one first."""
+        """One per space that is filled, the main one first."""
         return () if self.embedder is None else (self.embedder, *self.further_embedders)
+
+    @property
+    def known_embedders(self) -> tuple[Embedder, ...]:
+        """The same, and behind them that of the retired space."""
+        return self.embedders if self.retired is None else (*self.embedders, self.retired.embedder)
 
     def reads(self, embedder: Embedder, text: str) -> bool:
         """True when a text is given to this embedder; one without letters is given to all."""
@@ -135,8 +143,8 @@ class Parts:
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """How the index wants changes read: once for each space, the main one first."""
-        spaces = [embedder.space.id for embedder in self.embedders] or [None]
+        """How the index wants changes read: once for each space, the main one first and the retired one last."""
+        spaces = [embedder.space.id for embedder in self.known_embedders] or [None]
         return tuple(Reading(space, self.analyser.name) for space in spaces)
 
     def terms(self, *texts: str | None) -> Terms:

@@ -55,7 +55,7 @@ def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None =
     """
     chosen_reranker(parts, question)  # refuses before anything is done
     visible = scope.visibility.at(*question.levels)
-    asked = asked or ask(parts, question)
+    asked = asked or ask(parts, visible, question)
     watch = Watch(question.deadline_ms, asked.start)
     vectors, degraded = asked.vectors, asked.missing
     watch.lap("embed")
@@ -72,10 +72,10 @@ def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None =
     return Recall(question.text, hits, degraded, watch.laps)
 
 
-def ask(parts: Parts, question: Question) -> Asked:
-    """The vectors of a question, for one answer or several."""
+def ask(parts: Parts, visible: Visibility, question: Question) -> Asked:
+    """The vectors of a question, for one answer or several from what is visible."""
     watch = Watch(question.deadline_ms)
-    return Asked(*question_vectors(parts, question.text, watch), watch.start)
+    return Asked(*question_vectors(parts, visible.partitions, question.text, watch), watch.start)
 
 
 def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors) -> Scored:
@@ -111,6 +111,8 @@ def _index_query(
     """What both sides of the index are asked."""
     is_similarity = question.min_similarity is not None
     terms = () if is_similarity else tuple(dict.fromkeys(parts.analyser.query_terms(question.text)))
+    if is_similarity and len(vectors) > len(parts.embedders) and vectors[-1] is not None:
+        vectors = (*(None for _ in parts.embedders), vectors[-1])  # of one scale: the space that is filled
     return IndexQuery(
         partitions=visible.partitions,
         agent=visible.agent,

@@ -144,7 +144,7 @@ def _vectors(look: _Look) -> NDArray[np.float32]:
     """
     spaces = [np.zeros((len(look.items), 1), dtype=np.float32)]
     with look.parts.store.read() as work:
-        for embedder in look.parts.embedders:
+        for embedder in look.parts.known_embedders:
             rows = np.zeros((len(look.items), embedder.space.dims), dtype=np.float32)
             for partition in dict.fromkeys(item.partition for item in look.items):
                 mine = {item.id: row for row, item in enumerate(look.items) if item.partition == partition}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mnemic.engine.embedding import add_embed_job
@@ -19,6 +19,12 @@ MOST_REFUSED = 8
 """When more texts are refused one by one and none was answered, the embedder itself is broken: its error rises."""
 
 FILL_LIMIT = 1024
+PAGE = 1024
+"""Texts that are read at once; several batches of an embedder."""
+
+Told = Callable[[int], object]
+"""Called after each batch with the number of texts that were worked on."""
+
 _JOBS_LOOKED_AT = 1000
 
 
@@ -36,18 +42,21 @@ class FillReport:
     is_complete: bool
 
 
-def fill_vectors(parts: Parts, partition: Partition | None, *, limit: int = FILL_LIMIT) -> FillReport:
+def fill_vectors(
+    parts: Parts, partition: Partition | None, *, limit: int = FILL_LIMIT, told: Told = lambda _: None
+) -> FillReport:
     """Embed at most `limit` texts that have no vector in a space, of one partition, or of all when None (for
     maintenance only).
 
-    Embedding happens outside the writing transaction; each batch is one durable commit, so that an interrupted run
-    loses at most one batch of work, and running it again repeats nothing else. Raises `BackendError` or `ConfigError`
+    A text that is changed while it is embedded gets no vector of what it was. Embedding happens outside the writing
+    transaction; each batch is one durable commit, so that an interrupted run loses at most one batch of work, and
+    running it again repeats nothing else. Raises `BackendError` or `ConfigError`
     when an embedder or the store fails, after the other embedders had their turn; what was filled until then stays.
     """
     runs: list[_Run] = []
     failures: list[MnemicError] = []
     for embedder in parts.embedders:
-        run = _Run(parts, embedder, limit - sum(run.asked for run in runs))
+        run = _Run(parts, embedder, limit - sum(run.asked for run in runs), told)
         runs.append(run)
         try:
             for place in _places(parts, partition):
@@ -122,10 +131,18 @@ def _places(parts: Parts, partition: Partition | None) -> Sequence[Partition]:
         return work.partitions.all()
 
 
+class _ChangedMeanwhileError(Exception):
+    """Some texts are no longer what was embedded: their ids."""
+
+    def __init__(self, ids: Collection[str]) -> None:
+        super().__init__(ids)
+        self.ids = frozenset(ids)
+
+
 class _Run:
     """One call of `fill_vectors`: what it did so far, and how much it may still do."""
 
-    def __init__(self, parts: Parts, embedder: Embedder, limit: int) -> None:
+    def __init__(self, parts: Parts, embedder: Embedder, limit: int, told: Told) -> None:
         self.filled = 0
         self.asked = 0
         self.refused: list[str] = []
@@ -135,20 +152,40 @@ class _Run:
         self._parts = parts
         self._embedder = embedder
         self._limit = limit
+        self._told = told
 
     def fill(self, partition: Partition) -> None:
         """All items of a partition, as far as the limit allows."""
         size = self._embedder.capabilities.batch_size
-        while batch := self._missing(partition, min(size, self._limit - self.asked + 1)):
+        while page := self._missing(partition, min(max(PAGE, size), self._limit - self.asked + 1)):
             left = self._limit - self.asked
             if left <= 0:
                 self.is_complete = False
                 return
-            batch = batch[:left]
-            self.asked += len(batch)
-            rows = list(self._rows(batch))
-            with self._parts.store.write() as work:
-                self.filled += work.vectors.put(partition, rows, self._parts.clock.now())
+            for start in range(0, min(len(page), left), size):
+                batch = page[start : min(start + size, left)]
+                self.asked += len(batch)
+                self._keep(partition, dict(batch), list(self._rows(batch)))
+                self._told(len(batch))
+
+    def _keep(self, partition: Partition, texts: Mapping[str, str], rows: list[VectorRow]) -> None:
+        """Store them without those of texts that were changed since they were read."""
+        while rows:
+            try:
+                self.filled += self._put(partition, texts, rows)
+            except _ChangedMeanwhileError as error:
+                rows = [row for row in rows if row.item_id not in error.ids]
+            else:
+                return
+
+    def _put(self, partition: Partition, texts: Mapping[str, str], rows: Sequence[VectorRow]) -> int:
+        """One durable commit. The texts are looked at when nobody else may write in the partition any more."""
+        with self._parts.store.write() as work:
+            kept = work.vectors.put(partition, rows, self._parts.clock.now())
+            present = _indexed(work, partition, [row.item_id for row in rows])
+            if changed := [i for i, text in present.items() if text != texts[i]]:
+                raise _ChangedMeanwhileError(changed)
+        return kept
 
     def _missing(self, partition: Partition, count: int) -> list[tuple[str, str]]:
         """(id, text as it is indexed) of items that have no vector and were not passed over."""

@@ -80,7 +80,7 @@ def _before_scoring(
 
 def _scored(parts: Parts, visible: Visibility, item: Item, question: Question) -> WhyNot:
     asked = visible.at(*question.levels)
-    vectors, _ = question_vectors(parts, question.text, Watch(None))
+    vectors, _ = question_vectors(parts, asked.partitions, question.text, Watch(None))
     scored, _ = refined(parts, asked, question, ranked(parts, asked, question, vectors), Watch(question.deadline_ms))
     total = len(scored.order)
     places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
@@ -99,7 +99,7 @@ def _scored(parts: Parts, visible: Visibility, item: Item, question: Question) -
 
 
 def _has_vector(parts: Parts, item: Item) -> bool:
-    spaces = [embedder.space.id for embedder in parts.embedders]
+    spaces = [embedder.space.id for embedder in parts.known_embedders]
     with parts.store.read() as work:
         return any(work.vectors.get(item.partition, [item.id], MAIN_VIEW, space) for space in spaces)
 

@@ -194,6 +194,26 @@ class Vectors(Protocol):
         """How many vectors each space has in the whole store."""
         ...
 
+    def known(self) -> set[str]:
+        """The spaces that a vector was ever kept in and that were not removed; quicker to ask for than their counts."""
+        ...
+
+    def coverage(self, partition: Partition, space: str) -> tuple[int, int]:
+        """How many items are neither erased nor blank, and how many of them have a main vector in `space`."""
+        ...
+
+    def alone(self, partition: Partition, space: str, others: Collection[str]) -> str | None:
+        """The last, by id, of the items with a main vector in `space` and in none of `others`; None when there is
+        none.
+        """
+        ...
+
+    def remove(self, partition: Partition | None, space: str) -> int:
+        """Remove all vectors of a space of one partition, or with None of all that are left, and then the space itself
+        is not known any more; returns how many. It is no change of the items and moves no version.
+        """
+        ...
+
 
 class Jobs(Protocol):
     """Work to do."""

@@ -20,6 +20,7 @@ from mnemic.api import (
     UpdateFields,
 )
 from mnemic.api.documents import Content, IngestFields
+from mnemic.api.reembed import ReembedFields
 from mnemic.api.review import REVIEW_LIMIT
 from mnemic.engine.consolidate import ConsolidateReport
 from mnemic.engine.curate import CurateReport
@@ -30,6 +31,7 @@ from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.extract import ExtractReport
 from mnemic.engine.import_logs import ImportReport
 from mnemic.engine.jobs import WorkReport
+from mnemic.engine.reembed import ReembedReport
 from mnemic.engine.reflect import ReflectReport
 from mnemic.engine.summarise import SummariseReport
 from mnemic.engine.why_not import WhyNot
@@ -283,6 +285,12 @@ class RemoteMnemic(AbstractContextManager["RemoteMnemic"]):
         """As `Mnemic.work`, on the server."""
         return self._ask("work", WorkReport, None, {"until_idle": until_idle})
 
+    def reembed(self, **fields: Unpack[ReembedFields]) -> ReembedReport:
+        """As `Mnemic.reembed`, on the server."""
+        arguments = {name: value for name, value in fields.items() if name != "progress"}
+        tell = _telling(fields.get("progress"))
+        return from_wire(ReembedReport, self._connection.send_content("reembed", None, arguments, {}, tell))
+
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
         """The server runs its own. Raises UnsupportedError."""
         del poll_s, on_run
@@ -299,7 +307,7 @@ class RemoteMnemic(AbstractContextManager["RemoteMnemic"]):
         return self._connection.ask(verb, answer, scope, arguments)
 
 
-def _telling(progress: Callable[[int, int | None], object] | None) -> Progress | None:
+def _telling(progress: Callable[[int, Any], object] | None) -> Progress | None:
     """What is told of an event, to a caller who wants to know how far the work has come."""
     if progress is None:
         return None

@@ -65,7 +65,12 @@ class Connection:
         return rest()
 
     def send_content(
-        self, verb: str, scope: Scope, arguments: Mapping[str, Any], content: Mapping[str, Any], tell: Progress | None
+        self,
+        verb: str,
+        scope: Scope | None,
+        arguments: Mapping[str, Any],
+        content: Mapping[str, Any],
+        tell: Progress | None,
     ) -> Any:
         """Call a verb whose body is a file or a text: `content` holds arguments of the HTTP client. With `tell`, events
         are told as they come; the answer is the report on the wire.

@@ -76,6 +76,7 @@ ROUTES: Mapping[str, Route] = {
     "jobs.list": Route("GET", "/jobs"),
     "jobs.retry": Route("POST", "/jobs/retry"),
     "work": Route("POST", "/work"),
+    "reembed": Route("POST", "/reembed", query=("is_dry_run", "is_pruning")),
     "health": Route("GET", "/health"),
     "doctor": Route("GET", "/doctor"),
     "keys.create": Route("POST", "/keys"),

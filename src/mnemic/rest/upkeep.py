@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from mnemic.api import Mnemic
@@ -14,6 +16,15 @@ from mnemic.model.job import JobState
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Operates, Reads, Writes
+from mnemic.rest.events import events, wants_events
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedding:
+    """How the store is embedded anew."""
+
+    is_dry_run: Annotated[bool, Query(description="say what would happen, and change nothing")] = False
+    is_pruning: Annotated[bool, Query(description="remove the vectors of other embedders when all is done")] = False
 
 
 def routes(mnemic: Mnemic) -> APIRouter:
@@ -40,6 +51,21 @@ def routes(mnemic: Mnemic) -> APIRouter:
         del asked
         return answer(mnemic.work(**body.given()))
 
+    @router.post("/reembed", operation_id="reembed")
+    def reembed(
+        asked: Operates,
+        request: Request,
+        wanted: Annotated[Reembedding, Depends()],
+    ) -> Response:
+        """Give every item of the whole store its vectors of the configured embedders, beside live traffic. With
+        `Accept: application/x-ndjson` progress is told line by line, and the report ends it.
+        """
+        del asked
+        options: Any = asdict(wanted)
+        if wants_events(request):
+            return events(lambda tell: mnemic.reembed(**options, progress=_telling(tell)))
+        return answer(mnemic.reembed(**options))
+
     @router.get("/health", operation_id="health")
     def health(asked: Reads) -> Response:
         """The quick look: does the store answer?"""
@@ -53,6 +79,10 @@ def routes(mnemic: Mnemic) -> APIRouter:
         return answer(_told(mnemic.doctor()))
 
     return router
+
+
+def _telling(tell: Callable[[object], None]) -> Callable[[int, int], None]:
+    return lambda done, total: tell({"event": "progress", "done": done, "total": total})
 
 
 def _told(diagnosis: Diagnosis) -> dict[str, object]:

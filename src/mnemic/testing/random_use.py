@@ -226,6 +226,9 @@ class RandomUse(RandomDocuments):
             work.vectors.get(partition, ids, MAIN_VIEW, space),
             work.vectors.missing(partition, space, limit),
             work.vectors.spaces(),
+            work.vectors.known(),
+            work.vectors.coverage(partition, space),
+            work.vectors.alone(partition, space, ["another"]),
         )
 
     def _jobs(self) -> Operation:

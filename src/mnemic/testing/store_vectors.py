@@ -159,3 +159,54 @@ class VectorsContract:
         add_vectors(store, a_vector(his.id), partition=BERT.partition(Level.USER))
         with store.read() as work:
             assert work.vectors.spaces() == {SPACE: 2, "space-of-2": 1}
+            assert work.vectors.known() == {SPACE, "space-of-2"}
+
+    @pytest.mark.requirement("P-14")
+    def test_coverage_counts_what_should_have_a_vector_and_what_has_one(self, store: Store):
+        embedded, bare, blank, gone = (a_memory(text) for text in ("embedded", "bare", " \n", "gone"))
+        add_memories(store, embedded, bare, blank, gone)
+        add_messages(store, a_message(1, "said"))
+        add_vectors(store, a_vector(embedded.id), a_vector(bare.id, view="window"), a_vector(gone.id))
+        with store.write() as work:
+            work.memories.erase(HERS, [gone.id], NOW)
+        with store.read() as work:
+            assert work.vectors.coverage(HERS, SPACE) == (3, 1)
+            assert work.vectors.coverage(HERS, "another") == (3, 0)
+            assert work.vectors.coverage(BERT.partition(Level.USER), SPACE) == (0, 0)
+
+    @pytest.mark.requirement("P-14")
+    def test_alone_names_the_last_item_that_only_this_space_has(self, store: Store):
+        first, second, third = sorted((a_memory(text) for text in ("one", "two", "three")), key=lambda m: m.id)
+        add_memories(store, first, second, third)
+        add_vectors(store, *(a_vector(each.id) for each in (first, second, third)))
+        add_vectors(store, a_vector(third.id, 1, 2, space="new"), a_vector(second.id, 1, 2, space="new", view="window"))
+        with store.read() as work:
+            assert work.vectors.alone(HERS, SPACE, []) == third.id
+            assert work.vectors.alone(HERS, SPACE, ["new", "newer"]) == second.id
+            assert work.vectors.alone(HERS, "new", [SPACE]) is None
+            assert work.vectors.alone(BERT.partition(Level.USER), SPACE, []) is None
+        add_vectors(store, *(a_vector(each.id, 1, 2, space="new") for each in (first, second)))
+        with store.read() as work:
+            assert work.vectors.alone(HERS, SPACE, ["new"]) is None
+
+    @pytest.mark.requirement("P-14")
+    def test_a_removed_space_is_gone_without_a_change_of_the_items(self, store: Store):
+        hers, his = a_memory(), a_memory(partition=BERT.partition(Level.USER))
+        add_memories(store, hers, his)
+        add_vectors(store, a_vector(hers.id), a_vector(hers.id, view="window"), a_vector(hers.id, 1, 2, space="new"))
+        add_vectors(store, a_vector(his.id), partition=BERT.partition(Level.USER))
+        with store.read() as work:
+            before = work.partitions.versions([HERS]), work.memories.get(ANNA.visibility, [hers.id])
+        with store.write() as work:
+            assert work.vectors.remove(HERS, SPACE) == 2
+            assert work.vectors.remove(HERS, SPACE) == 0
+        with store.read() as work:
+            assert work.vectors.spaces() == {SPACE: 1, "new": 1}
+            assert work.vectors.known() == {SPACE, "new"}
+            assert (work.partitions.versions([HERS]), work.memories.get(ANNA.visibility, [hers.id])) == before
+        with store.write() as work:
+            assert work.vectors.remove(None, SPACE) == 1
+        with store.read() as work:
+            assert (work.vectors.spaces(), work.vectors.known()) == ({"new": 1}, {"new"})
+        add_vectors(store, a_vector(hers.id, 0, 0, 0, 1))  # its dims are free again
+        assert kept(store, hers.id) == [0, 0, 0, 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -135,6 +135,31 @@ class MemoryVectors:
     def spaces(self) -> dict[str, int]:
         keys = sorted(key[3] for key in self._transaction.tables.vectors)
         return {space: keys.count(space) for space in dict.fromkeys(keys)}
+
+    def known(self) -> set[str]:
+        return set(self._transaction.tables.spaces)
+
+    def coverage(self, partition: Partition, space: str) -> tuple[int, int]:
+        tables = self._transaction.tables
+        rows: list[Row[Item]] = [*tables.messages.values(), *tables.memories.values(), *tables.chunks.values()]  # pyright: ignore[reportAssignmentType] -- a row is read-only, hence covariant
+        mine = [row.item for row in rows if row.item.partition == partition and row.item.state != State.ERASED]
+        ids = [item.id for item in mine if item.text.strip("\t\n\v\f\r ")]
+        return len(ids), sum((partition, i, MAIN_VIEW, space) in tables.vectors for i in ids)
+
+    def alone(self, partition: Partition, space: str, others: Collection[str]) -> str | None:
+        vectors = self._transaction.tables.vectors
+        held = [key[1] for key in vectors if (key[0], key[2], key[3]) == (partition, MAIN_VIEW, space)]
+        bare = [i for i in held if not any((partition, i, MAIN_VIEW, other) in vectors for other in others)]
+        return max(bare, default=None)
+
+    def remove(self, partition: Partition | None, space: str) -> int:
+        tables = self._transaction.writable
+        gone = [key for key in tables.vectors if key[3] == space and partition in (None, key[0])]
+        for key in gone:
+            del tables.vectors[key]
+        if partition is None:
+            tables.spaces.pop(space, None)
+        return len(gone)
 
     def _put(self, partition: Partition, row: VectorRow, at: datetime) -> int:
         tables, key = self._transaction.writable, (partition, row.item_id)

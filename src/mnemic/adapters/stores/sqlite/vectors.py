@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -58,6 +58,27 @@ class SqliteVectors:
 
     def spaces(self) -> dict[str, int]:
         return {row[0]: row[1] for row in self._session.run(self._sql["spaces"])}
+
+    def known(self) -> set[str]:
+        return {row[0] for row in self._session.run(self._sql["known"])}
+
+    def coverage(self, partition: Partition, space: str) -> tuple[int, int]:
+        key = {"pid": self._session.pid(partition), "space": space}
+        items, held = self._session.run(self._sql["coverage"], key).fetchone() or (0, 0)
+        return items, held
+
+    def alone(self, partition: Partition, space: str, others: Collection[str]) -> str | None:
+        key = {"pid": self._session.pid(partition), "space": space, "others": dumps(sorted(others))}
+        row = self._session.run(self._sql["alone"], key).fetchone()
+        return None if row is None else row[0]
+
+    def remove(self, partition: Partition | None, space: str) -> int:
+        if partition is not None:
+            pid = self._session.pid(partition)
+            return 0 if pid is None else self._session.write(self._sql["remove"], {"pid": pid, "space": space}).rowcount
+        removed = self._session.write(self._sql["remove_all"], {"space": space}).rowcount
+        self._session.write(self._sql["remove_space"], {"space": space})
+        return removed
 
     def _check_dims(self, space: str, dims: int) -> None:
         row = self._session.run(self._sql["dims"], {"space": space}).fetchone()

@@ -38,6 +38,33 @@ WHERE NOT EXISTS (
 )
 AND btrim(text, E'\t\n\v\f\r ') != ''
 ORDER BY id LIMIT greatest(%(limit)s, 0);
+-- name: coverage
+SELECT count(*), count(*) FILTER (WHERE EXISTS (
+    SELECT 1 FROM vectors AS v
+    WHERE v.pid = items.pid AND v.item_id = items.id AND v.view = 'item' AND v.space = %(space)s
+)) FROM (
+    SELECT pid, id, text FROM memories WHERE pid = %(pid)s AND state != 'erased'
+    UNION ALL
+    SELECT pid, id, text FROM messages WHERE pid = %(pid)s AND state != 'erased'
+    UNION ALL
+    SELECT pid, id, text FROM chunks WHERE pid = %(pid)s AND state != 'erased'
+) AS items
+WHERE btrim(text, E'\t\n\v\f\r ') != '';
+-- name: alone
+SELECT item_id FROM vectors AS v
+WHERE pid = %(pid)s AND view = 'item' AND space = %(space)s AND NOT EXISTS (
+    SELECT 1 FROM vectors AS o
+    WHERE o.pid = v.pid AND o.item_id = v.item_id AND o.view = 'item' AND o.space = ANY(%(others)s::text[])
+)
+ORDER BY item_id DESC LIMIT 1;
+-- name: known
+SELECT space FROM spaces;
+-- name: remove
+DELETE FROM vectors WHERE pid = %(pid)s AND space = %(space)s;
+-- name: remove_all
+DELETE FROM vectors WHERE space = %(space)s;
+-- name: remove_space
+DELETE FROM spaces WHERE space = %(space)s;
 -- name: erase
 DELETE FROM vectors WHERE pid = %(pid)s AND item_id = ANY(%(ids)s::text[]);
 -- name: spaces

@@ -34,6 +34,34 @@ WHERE NOT EXISTS (
 )
 AND trim(text, char(9, 10, 11, 12, 13, 32)) != ''
 ORDER BY id LIMIT :limit;
+-- name: coverage
+SELECT count(*), coalesce(sum(EXISTS (
+    SELECT 1 FROM vectors AS v
+    WHERE v.pid = items.pid AND v.item_id = items.id AND v.view = 'item' AND v.space = :space
+)), 0) FROM (
+    SELECT pid, id, text FROM memories WHERE pid = :pid AND state != 'erased'
+    UNION ALL
+    SELECT pid, id, text FROM messages WHERE pid = :pid AND state != 'erased'
+    UNION ALL
+    SELECT pid, id, text FROM chunks WHERE pid = :pid AND state != 'erased'
+) AS items
+WHERE trim(text, char(9, 10, 11, 12, 13, 32)) != '';
+-- name: alone
+SELECT item_id FROM vectors AS v
+WHERE pid = :pid AND view = 'item' AND space = :space AND NOT EXISTS (
+    SELECT 1 FROM vectors AS o
+    WHERE o.pid = v.pid AND o.item_id = v.item_id AND o.view = 'item'
+    AND o.space IN (SELECT value FROM json_each(:others))
+)
+ORDER BY item_id DESC LIMIT 1;
+-- name: known
+SELECT space FROM spaces;
+-- name: remove
+DELETE FROM vectors WHERE pid = :pid AND space = :space;
+-- name: remove_all
+DELETE FROM vectors WHERE space = :space;
+-- name: remove_space
+DELETE FROM spaces WHERE space = :space;
 -- name: erase
 DELETE FROM vectors WHERE pid = :pid AND item_id IN (SELECT value FROM json_each(:ids));
 -- name: spaces

@@ -1,0 +1,28 @@
+"""The verbs of upkeep for asyncio; a part of `AsyncMnemic`, on whose threads they run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Unpack
+
+from mnemic.api.reembed import ReembedFields
+from mnemic.engine.jobs import WorkReport
+from mnemic.engine.reembed import ReembedReport
+
+if TYPE_CHECKING:
+    from mnemic.api.verbs import Mnemic
+
+
+class AsyncUpkeepVerbs:
+    """As the verbs of `Mnemic` that look after the whole store."""
+
+    _mnemic: Mnemic
+    _run: Callable[..., Awaitable[Any]]
+
+    async def reembed(self, **fields: Unpack[ReembedFields]) -> ReembedReport:
+        """As `Mnemic.reembed`; `progress` is called from another thread."""
+        return await self._run(self._mnemic.reembed, **fields)
+
+    async def work(self, *, until_idle: bool = True) -> WorkReport:
+        """As `Mnemic.work`."""
+        return await self._run(self._mnemic.work, until_idle=until_idle)
