@@ -37,12 +37,12 @@ def eventually(holds: Callable[[], object]) -> None:
 class RedisServer:
     """One server in a folder of its own, which keeps what it saves over restarts."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, password: str = "") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="mnemic-redis-"))  # short: the path of a socket may have 100 letters
         self.url = f"unix://{self.folder}/socket"
-        self._options = options
+        self._options = ["--requirepass", password] if password else []
         self._process: subprocess.Popen[bytes] | None = None
-        self.client: Any = Redis.from_url(self.url)  # pyright: ignore[reportUnknownMemberType]
+        self.client: Any = Redis.from_url(self.url, password=password or None)  # pyright: ignore[reportUnknownMemberType]
         self.start()
 
     def start(self) -> None:
