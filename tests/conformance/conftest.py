@@ -56,6 +56,7 @@ def postgres_url(testrun_uid: str) -> Iterator[str]:
         # Tests end processes, not machines; to flush the files of all schemas took longer than the tests.
         connection.execute("ALTER SYSTEM SET fsync = off")
         connection.execute("SELECT pg_reload_conf()")
+        make_role(connection)
     yield server.get_uri()
     server.cleanup()
     shutil.rmtree(place / "run", ignore_errors=True)
@@ -63,11 +64,27 @@ def postgres_url(testrun_uid: str) -> Iterator[str]:
         place.rmdir()  # another worker may still have its server there
 
 
+def make_role(connection: psycopg.Connection) -> None:
+    """The role that stores of tests are opened by: an ordinary one, whom row security holds. Once for all workers."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(1)")
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+        if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'ordinary'").fetchone() is None:
+            connection.execute("CREATE ROLE ordinary LOGIN")
+        connection.execute("GRANT CREATE ON DATABASE postgres TO ordinary")
+
+
+@pytest.fixture(scope="session")
+def ordinary_url(postgres_url: str) -> str:
+    """The same database for a role that is no superuser."""
+    return postgres_url.replace("//postgres:@", "//ordinary@")
+
+
 class Schemas:
     """Gives out empty schemas; one whose stores are all closed is emptied and given out again."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, admin_url: str) -> None:
+        self.url, self._admin_url = url, admin_url
         self._made = 0
         self._in_use: Counter[str] = Counter()
         self._free: list[str] = []
@@ -104,7 +121,7 @@ class Schemas:
             self._made += 1
             return f"empty_{os.getpid()}_{self._made}"
         schema = self._free.pop()
-        with psycopg.connect(self.url, options=f"-c search_path={schema}") as connection:
+        with psycopg.connect(self._admin_url, options=f"-c search_path={schema}") as connection:
             for table in TABLES:
                 connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
             connection.execute("UPDATE erasing SET floor = 0, secret = ''")
@@ -112,8 +129,8 @@ class Schemas:
 
 
 @pytest.fixture(scope="session")
-def schemas(postgres_url: str) -> Schemas:
-    return Schemas(postgres_url)
+def schemas(postgres_url: str, ordinary_url: str) -> Schemas:
+    return Schemas(ordinary_url, postgres_url)
 
 
 @pytest.fixture

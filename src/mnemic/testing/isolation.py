@@ -18,7 +18,6 @@ from mnemic.model.item import Memory, Message, State
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store, UnitOfWork
-from mnemic.testing.random_nouns import every_scope
 from mnemic.testing.random_use import RandomUse
 from mnemic.testing.samples import MINUTE, a_document, a_message, passages, terms
 
@@ -91,7 +90,7 @@ class IsolationRun:
 
     def say(self, work: UnitOfWork) -> None:
         """Something is said in some session."""
-        scope = self.random.choice([scope for scope in every_scope() if scope.session is not None])
+        scope = self.random.choice([scope for scope in self.use.scopes if scope.session is not None])
         message = a_message(1, "hello", scope)
         place = work.messages.conversation(message.partition, message.session, self.use.now)
         work.messages.add([(replace(message, position=place.messages + 1), terms("hello"))])

@@ -43,10 +43,12 @@ class PostgresErasure:
     def derived(self, org: str, partitions: Sequence[Partition], ids: Collection[str]) -> list[tuple[Partition, str]]:
         pids = self._session.pids(partitions)
         asked = {"org": org, "pids": pids, "ids": self._session.listed([*ids])}
+        self._session.see(org)
         rows = self._session.run(self._sql["derived"], asked)
         return [(partition_of(org, level, owner), item_id) for org, level, owner, item_id in rows]
 
     def private(self, org: str, agent: str) -> list[tuple[Partition, str]]:
+        self._session.see(org)
         rows = self._session.run(self._sql["private"], {"org": org, "agent": agent})
         return [(partition_of(org, level, owner), item_id) for org, level, owner, item_id in rows]
 
@@ -59,8 +61,10 @@ class PostgresErasure:
         return secret
 
     def add(self, receipt: Receipt) -> None:
+        self._session.see(receipt.org)
         if self._session.write(self._sql["add"], receipt_columns(receipt)).fetchone() is None:
             raise ConflictError(f"receipt {receipt.id} is there already")
 
     def receipts(self, org: str) -> list[Receipt]:
+        self._session.see(org)
         return [to_receipt(row) for row in self._session.run(self._sql["receipts"], {"org": org})]

@@ -23,6 +23,7 @@ _MEANINGS: Mapping[type[psycopg.Error], tuple[type[MnemicError], str]] = {
     psycopg.OperationalError: (UnavailableError, "the server does not answer"),
     psycopg.InterfaceError: (UnavailableError, "the connection is lost"),
 }
+_ROW_SECURITY = "ExecWithCheckOptions"
 _SET_UP_IS_WRONG = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist")
 
 
@@ -37,6 +38,8 @@ def translated_errors(doing: str, place: str) -> Generator[None]:
 
 def _translated(error: psycopg.Error, doing: str, place: str) -> MnemicError:
     said = f"{place} ({doing}): {error.diag.message_primary or _one_line(error)}"
+    if error.diag.source_function == _ROW_SECURITY:  # the same SQLSTATE as a right that lacks
+        return BackendError(f"a row of an org that this unit of work does not name was refused: {said}")
     for cause, (kind, meaning) in _MEANINGS.items():
         if isinstance(error, cause):
             return kind(f"{meaning}: {said}")

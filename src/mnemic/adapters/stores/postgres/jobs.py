@@ -35,10 +35,11 @@ class PostgresJobs:
             "now": to_microseconds(now),
             "leased_until": to_microseconds(leased_until),
         }
-        claimed = self._session.write(self._sql["claim"], key).fetchone()
+        claimed = self._session.write_across(self._sql["claim"], key).fetchone()
         if claimed is None:
             return None
-        row = self._session.run(self._sql["select"] + "\n" + self._sql["where_seq"], {"seq": claimed[0]}).fetchone()
+        sql = self._sql["select"] + "\n" + self._sql["where_seq"]
+        row = self._session.run_across(sql, {"seq": claimed[0]}).fetchone()
         return None if row is None else to_job(row)
 
     def finish(self, job: Job) -> bool:
@@ -57,15 +58,17 @@ class PostgresJobs:
             "states": [state.value for state in states],
             "limit": limit,
         }
-        rows = self._session.run(self._sql["select"] + "\n" + self._sql["where_listed"], key)
+        run = self._session.run_across if partitions is None else self._session.run
+        rows = run(self._sql["select"] + "\n" + self._sql["where_listed"], key)
         return [to_job(row) for row in rows]
 
     def retry(self, partitions: Sequence[Partition] | None, ids: Sequence[str], now: datetime) -> int:
         self._session.check_writing()
         among = None if partitions is None else self._session.pids(partitions)
         key = {"pids": among, "ids": [*ids], "now": to_microseconds(now)}
-        locked = [row[0] for row in self._session.run(statements("partitions")["lock_of_dead_jobs"], key)]
-        return self._session.write(self._sql["retry"], {**key, "pids": locked}).rowcount
+        run = self._session.run_across if partitions is None else self._session.run
+        locked = [row[0] for row in run(statements("partitions")["lock_of_dead_jobs"], key)]
+        return run(self._sql["retry"], {**key, "pids": locked}).rowcount
 
     def _add(self, job: Job, pid: int) -> bool:
         columns = job_columns(job, pid)

@@ -25,6 +25,7 @@ def migrate(connection: Connection[Row], schema: str, place: str) -> None:
         version = _version(connection, schema)
         if version < newest:
             _prepare(connection, schema, place)
+            connection.execute(query(statements("connection")["see_every_org"]), {"is_on": "on"})
             version = _version(connection, schema)  # again, under the lock: another process may have been quicker
             for number, script in migrations():
                 if number > version:

@@ -36,4 +36,4 @@ class PostgresPartitions:
         return dict(zip(("messages", "memories", "documents", "chunks", "vectors"), row or (), strict=True))
 
     def all(self) -> list[Partition]:
-        return [partition_of(*row) for row in self._session.run(self._sql["all"])]
+        return [partition_of(*row) for row in self._session.run_across(self._sql["all"])]

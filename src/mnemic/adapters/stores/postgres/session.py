@@ -2,6 +2,9 @@
 
 A unit of work that writes locks the row of a partition when it first writes there, or first reads that partition by
 name, until its end; a call on several partitions locks them in their order. Reads of all that is visible lock nothing.
+
+Row security shows a transaction the rows of the orgs that were named in it, and no others (see the migration
+`row_security`): a statement that forgets its partition finds nothing of another org.
 """
 
 from __future__ import annotations
@@ -36,11 +39,39 @@ class Session:
         self._pids: dict[Partition, int] = {}
         self._locked: dict[int, int] = {}  # version by pid, before this transaction
         self._advanced: set[int] = set()
+        self._guard = statements("connection")
+        self._orgs: set[str] = set()
+        self._is_told = True  # the server knows of all of `_orgs`
+
+    def see(self, *orgs: str) -> None:
+        """Rows of these orgs too are shown and taken by row security from the next statement on, until the end of this
+        transaction; rows of others do not exist for it, whatever a statement says.
+        """
+        if not self._orgs.issuperset(orgs):
+            self._orgs.update(orgs)
+            self._is_told = False
 
     def run(self, sql: str, parameters: Parameters | None = None) -> Cursor[Row]:
         """Execute one statement."""
         with translated_errors(_DOING, self._place):
-            return self._connection.execute(query(sql), parameters)
+            if self._is_told:
+                return self._connection.execute(query(sql), parameters)
+            with self._connection.pipeline():  # one journey for both
+                self._tell()
+                return self._connection.execute(query(sql), parameters)
+
+    def run_across(self, sql: str, parameters: Parameters | None = None) -> Cursor[Row]:
+        """Execute one statement over the rows of every org: for maintenance, and for who presents a key."""
+        with translated_errors(_DOING, self._place), self._connection.pipeline():
+            self._connection.execute(query(self._guard["see_every_org"]), {"is_on": "on"})
+            cursor = self._connection.execute(query(sql), parameters)
+            self._connection.execute(query(self._guard["see_every_org"]), {"is_on": "off"})
+        return cursor
+
+    def write_across(self, sql: str, parameters: Parameters) -> Cursor[Row]:
+        """As `run_across`, for a statement that changes rows."""
+        self.check_writing()
+        return self.run_across(sql, parameters)
 
     def stream(self, sql: str, parameters: Parameters) -> Iterator[Row]:
         """The rows of a statement, fetched as they are used."""
@@ -48,6 +79,7 @@ class Session:
             translated_errors(_DOING, self._place),
             ServerCursor(self._connection, f"stream_{next(self._numbers)}") as cursor,
         ):
+            self._tell()
             cursor.itersize = _STREAMED_ROWS
             cursor.execute(query(sql), parameters)
             yield from cursor
@@ -63,6 +95,7 @@ class Session:
         if not rows:
             return []
         with translated_errors(_DOING, self._place), self._connection.cursor() as cursor:
+            self._tell()
             cursor.executemany(query(sql), rows, returning=True)
             return [result.fetchone() is not None for result in cursor.results()]
 
@@ -111,6 +144,7 @@ class Session:
 
     def versions(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """The versions of those that exist."""
+        self.see(*(partition.org for partition in partitions))
         asked = {
             "orgs": [partition.org for partition in partitions],
             "levels": [partition.level.value for partition in partitions],
@@ -151,9 +185,15 @@ class Session:
     def _lock(self, partition: Partition) -> int | None:
         pid = self._pids.get(partition)
         if pid is None or pid not in self._locked:
+            self.see(partition.org)
             row = self.run(self._sql["lock"], _key(partition)).fetchone()
             pid = None if row is None else self._known(partition, row)
         return pid
+
+    def _tell(self) -> None:
+        if not self._is_told:
+            self._connection.execute(query(self._guard["see_orgs"]), {"orgs": sorted(self._orgs)})
+            self._is_told = True
 
     def _known(self, partition: Partition, row: Row) -> int:
         pid, version = row

@@ -104,19 +104,21 @@ class PostgresStore:
             yield PostgresUnitOfWork(Session(connection, self.place, is_writing=True))
 
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
-        del is_quick
         try:
             with self._transaction("begin_read") as connection:
                 row = connection.execute(query(statements("connection")["diagnosis"])).fetchone()
         except (BackendError, ConfigError) as error:
             remedy = "start the server, or check its address, user and rights"
             return [Finding("store", Condition.BROKEN, str(error), remedy)]
-        server, extension, is_replica = row or ("", None, False)
+        server, extension, is_replica, may_bypass, unguarded = row or ("", None, False, False, None)
         if is_replica:
             message = f"{self.place} is a replica that cannot be written"
             return [Finding("store", Condition.DEGRADED, message, "give the address of the primary server")]
         message = f"{self.place} answers: PostgreSQL {server}, pgvector {extension}"
-        return [Finding("store", Condition.OK, message)]
+        findings = [Finding("store", Condition.OK, message)]
+        if unguarded is not None and not is_quick:
+            findings.append(_unguarded(self.place, unguarded, may_bypass=may_bypass))
+        return findings
 
     def scrub(self) -> tuple[str, ...]:
         return (f"{self.place} holds deleted rows in its files until it vacuums them, and in its backups for longer",)
@@ -149,6 +151,16 @@ class PostgresStore:
                     f"{error}; whether the last unit of work was committed is not known: look before writing it again"
                 ) from error
             raise
+
+
+def _unguarded(place: str, tables: str, *, may_bypass: bool) -> Finding:
+    """Row security does not hold: for this role, or in these tables."""
+    if may_bypass:
+        message = f"{place}: this role is a superuser or has BYPASSRLS, so row security does not keep orgs apart"
+        remedy = "connect as an ordinary role; Mnemic's own checks hold either way"
+        return Finding("store", Condition.DEGRADED, message, remedy)
+    remedy = "run SELECT keep_orgs_apart(…) for each, or ALTER TABLE … ENABLE and FORCE ROW LEVEL SECURITY"
+    return Finding("store", Condition.DEGRADED, f"{place}: row security is switched off for {tables}", remedy)
 
 
 _: type[Store] = PostgresStore

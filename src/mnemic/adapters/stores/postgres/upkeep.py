@@ -24,10 +24,12 @@ class PostgresUpkeep:
 
     def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
         key: dict[str, object] = {"cursor": cursor, "since": to_microseconds(since), "limit": limit}
-        names = ["idle", "idle_order"] if within is None else ["idle", "idle_of", "idle_order"]
-        if within is not None:
+        if within is None:
+            rows = self._session.run_across("\n".join((self._sql["idle"], self._sql["idle_order"])), key)
+        else:
             key["pids"] = self._session.pids([within])
-        return [to_conversation(row) for row in self._session.run("\n".join(self._sql[name] for name in names), key)]
+            rows = self._session.run("\n".join(self._sql[name] for name in ("idle", "idle_of", "idle_order")), key)
+        return [to_conversation(row) for row in rows]
 
     def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
         key = {"pid": self._session.pid(partition), "after": after, "limit": limit}
@@ -53,4 +55,4 @@ class PostgresUpkeep:
         return self._session.write(self._sql["first_run" if was is None else "next_run"], key).rowcount == 1
 
     def forget_jobs(self, before: datetime) -> int:
-        return self._session.write(self._sql["forget_jobs"], {"before": to_microseconds(before)}).rowcount
+        return self._session.write_across(self._sql["forget_jobs"], {"before": to_microseconds(before)}).rowcount

@@ -59,7 +59,7 @@ class PostgresVectors:
         return [(row[0], row[1]) for row in self._session.run(self._sql["missing"], key)]
 
     def spaces(self) -> dict[str, int]:
-        return {row[0]: row[1] for row in self._session.run(self._sql["spaces"])}
+        return {row[0]: row[1] for row in self._session.run_across(self._sql["spaces"])}
 
     def known(self) -> set[str]:
         return {row[0] for row in self._session.run(self._sql["known"])}

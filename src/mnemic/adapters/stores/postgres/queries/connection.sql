@@ -16,6 +16,10 @@ BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 COMMIT;
 -- name: rollback
 ROLLBACK;
+-- name: see_orgs
+SELECT set_config('mnemic.orgs', %(orgs)s::text[]::text, true);
+-- name: see_every_org
+SELECT set_config('mnemic.every_org', %(is_on)s, true);
 -- name: encoding
 SELECT current_setting('server_encoding');
 -- name: has_version
@@ -34,4 +38,7 @@ CREATE TABLE IF NOT EXISTS schema_version (version integer PRIMARY KEY, at times
 INSERT INTO schema_version (version) VALUES (%(version)s);
 -- name: diagnosis
 SELECT current_setting('server_version'), (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
-    pg_is_in_recovery();
+    pg_is_in_recovery(), (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user),
+    (SELECT string_agg(c.relname, ', ' ORDER BY c.relname) FROM pg_class AS c
+     JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'org' AND NOT a.attisdropped
+     WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND NOT row_security_active(c.oid));

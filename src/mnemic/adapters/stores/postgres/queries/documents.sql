@@ -5,7 +5,7 @@ SELECT %(pid)s, %(org)s, %(id)s, %(private_agent)s, %(source)s, %(title)s, %(tit
     %(sha256)s, %(created_at)s, %(updated_at)s, %(pages)s, %(headings)s, %(metadata)s
 WHERE NOT EXISTS (
     SELECT 1 FROM documents
-    WHERE pid = %(pid)s AND private_agent = %(private_agent)s AND text_sha256(source) = text_sha256(%(source)s)
+    WHERE pid = %(pid)s AND private_agent = %(private_agent)s AND source_sha256 = text_sha256(%(source)s)
         AND status != 'erased' AND id != %(id)s
 )
 ON CONFLICT (pid, id) DO UPDATE SET source = excluded.source, title = excluded.title,
@@ -36,7 +36,7 @@ AND d.status != 'erased'
 -- name: and_statuses
 AND d.status = ANY(%(statuses)s::text[])
 -- name: and_sources
-AND text_sha256(d.source) IN (SELECT text_sha256(asked) FROM unnest(%(sources)s::text[]) AS asked)
+AND d.source_sha256 IN (SELECT text_sha256(asked) FROM unnest(%(sources)s::text[]) AS asked)
 -- name: and_under
 AND starts_with(d.source, %(under)s)
 -- name: and_titles

@@ -6,7 +6,7 @@ VALUES (%(pid)s, %(org)s, %(id)s, %(kind)s, %(key)s, %(payload)s, %(state)s, %(a
 ON CONFLICT DO NOTHING RETURNING 1;
 -- name: is_open
 SELECT 1 FROM jobs
-WHERE pid = %(pid)s AND kind = %(kind)s AND text_sha256(key) = text_sha256(%(key)s)
+WHERE pid = %(pid)s AND kind = %(kind)s AND key_sha256 = text_sha256(%(key)s)
     AND state IN ('pending', 'running');
 -- name: claim
 UPDATE jobs SET state = 'running', worker = %(worker)s, leased_until = %(leased_until)s, attempts = attempts + 1
@@ -41,7 +41,7 @@ WHERE seq IN (
     WHERE j.state = 'dead' AND j.pid = ANY(%(pids)s::bigint[]) AND j.id = ANY(%(ids)s::text[])
         AND NOT EXISTS (
             SELECT 1 FROM jobs AS o
-            WHERE o.pid = j.pid AND o.kind = j.kind AND text_sha256(o.key) = text_sha256(j.key)
+            WHERE o.pid = j.pid AND o.kind = j.kind AND o.key_sha256 = j.key_sha256
                 AND o.state IN ('pending', 'running')
         )
     GROUP BY j.pid, j.kind, j.key

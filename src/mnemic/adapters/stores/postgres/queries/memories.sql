@@ -24,7 +24,7 @@ WHERE m.pid = ANY(%(pids)s::bigint[]) AND m.private_agent IN ('', %(agent)s)
 -- name: and_ids
 AND m.id = ANY(%(ids)s::text[]) AND m.state != 'erased'
 -- name: where_holder
-WHERE m.pid = %(pid)s AND m.private_agent = %(private_agent)s AND text_sha256(m.dedup_key) = text_sha256(%(dedup_key)s)
+WHERE m.pid = %(pid)s AND m.private_agent = %(private_agent)s AND m.dedup_sha256 = text_sha256(%(dedup_key)s)
     AND m.state IN ('active', 'quarantined')
 -- name: and_query
 AND (m.expires_at IS NULL OR m.expires_at > %(now)s)

@@ -26,7 +26,7 @@ WHERE m.pid = ANY(%(pids)s::bigint[]) AND m.turn_id = %(turn_id)s AND m.state !=
 ORDER BY m.position, m.id;
 -- name: where_external_id
 WHERE m.pid = %(pid)s AND m.session = %(session)s AND m.external_id IS NOT NULL
-    AND text_sha256(m.external_id) IN (SELECT text_sha256(asked) FROM unnest(%(external_ids)s::text[]) AS asked);
+    AND m.external_sha256 IN (SELECT text_sha256(asked) FROM unnest(%(external_ids)s::text[]) AS asked);
 -- name: where_latest
 WHERE m.pid = ANY(%(pids)s::bigint[]) AND m.session = %(session)s AND m.state != 'erased'
 ORDER BY m.position DESC, m.id DESC LIMIT greatest(%(limit)s, 0);

@@ -2,10 +2,10 @@
 SELECT p.org, p.level, p.owner, p.pid, p.version
 FROM unnest(%(orgs)s::text[], %(levels)s::text[], %(owners)s::text[]) AS asked (org, level, owner)
 JOIN partitions AS p ON p.org = asked.org AND p.level = asked.level
-    AND text_sha256(p.owner) = text_sha256(asked.owner) AND p.owner = asked.owner;
+    AND p.owner_sha256 = text_sha256(asked.owner) AND p.owner = asked.owner;
 -- name: lock
 SELECT pid, version FROM partitions
-WHERE org = %(org)s AND level = %(level)s AND text_sha256(owner) = text_sha256(%(owner)s) AND owner = %(owner)s
+WHERE org = %(org)s AND level = %(level)s AND owner_sha256 = text_sha256(%(owner)s) AND owner = %(owner)s
 FOR NO KEY UPDATE;
 -- name: lock_of_dead_jobs
 SELECT pid FROM partitions
