@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,23 +21,25 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.machine import keep, provenance, table
 from mnemic.api import Mnemic
 from mnemic.engine.parts import Parts
-from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, load_dataset
+from mnemic.evaluation.dataset import Dataset, LabelledQuestion, load_dataset
 from mnemic.evaluation.metrics import Ranking, score_run
 from mnemic.evaluation.passages import keep_passages
 from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored
-from mnemic.model.scope import Scope
+from mnemic.model.document import DocumentQuery
+from mnemic.model.scope import Level, Scope
 
-TALKS = ("locomo", "longmemeval-pool")
-DOCUMENTS = "hotpotqa-100"
+TALKS = ("locomo", "beam", "longmemeval-pool")
+DOCUMENTS = ("hotpotqa-100", "cranfield")
 LIMIT = 100
-KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (("everything", ()), ("messages", ("message",)))
 METRICS = ("R@5", "R@10", "nDCG@10")
 ABOUT = """# Documents beside conversations
 
-Recall of conversations (LoCoMo, LongMemEval pool) and of documents (HotpotQA, 994 passages) alone, and when both are in
-the same partition of one user. "everything": a recall that says nothing of kinds, where a message and a passage compete
-for a place; "messages", "documents": one that names the kind, as a context does for its two blocks. As messages are
-compared with messages and passages with passages, what is asked of one kind does not notice the other.
+Recall of conversations (LoCoMo, BEAM, LongMemEval pool) and of documents (HotpotQA, 994 passages; Cranfield, 1,400)
+alone, and when both are in the same partition of one user. "messages", "documents": a recall that names the kind, as a
+context does for its two blocks; as messages are compared with messages and passages with passages, what is asked of one
+kind does not notice the other. "everything": a recall that says nothing of kinds, where a message and a passage compete
+for a place. There the kind with nothing as near to the question as the other is put back by the difference of the best
+cosines (`elsewhere`, decision 0007); "as they stand": without that, as it was before.
 """
 
 
@@ -49,10 +51,11 @@ def main() -> int:
     if not os.environ.get("MNEMIC_DATA"):
         print("no sets: set MNEMIC_DATA to their folder")
         return 0
-    documents = _set(DOCUMENTS, chosen.questions)
     rows: list[list[str]] = []
     for name in TALKS:
-        rows += _measured(name, _set(name, chosen.questions), documents)
+        rows += _measured(
+            name, _set(name, chosen.questions), {each: _set(each, chosen.questions) for each in DOCUMENTS}
+        )
     titles = ["questions of", "asked for", "beside them", "n", *METRICS]
     command = "python benchmarks/documents_beside.py" + (f" --questions {chosen.questions}" if chosen.questions else "")
     keep("documents-beside.md", f"{ABOUT}\n{provenance(command)}\n\n{table(titles, rows)}\n")
@@ -66,25 +69,40 @@ def _set(name: str, most: int | None) -> Dataset:
     return replace(whole, questions=whole.questions[::step])
 
 
-def _measured(name: str, talks: Dataset, documents: Dataset) -> Iterator[list[str]]:
-    with opened(RetrievalOptions(store="memory")) as (mnemic, clock, parts):
+def _measured(name: str, talks: Dataset, shelves: Mapping[str, Dataset]) -> Iterator[list[str]]:
+    with opened(RetrievalOptions()) as (mnemic, clock, parts):
         ids: dict[str, str] = {}
         spaces = spaces_of(talks)
         for space in spaces:
             for batch in stored(mnemic, space, 256):
                 ids |= dict(batch)
         yield _row(name, "everything", "nothing", talks, _run(mnemic, clock, spaces, ids, ()))
-        for space in spaces:
-            ids |= _kept_beside(parts, space, documents.corpus)
-        for asked, kinds in KINDS:
-            yield _row(name, asked, "documents", talks, _run(mnemic, clock, spaces, ids, kinds))
-        first = [Space(spaces[0].user, (), documents.questions)]
-        for asked, kinds in (("everything", ()), ("documents", ("document",))):
-            yield _row(DOCUMENTS, asked, f"messages of {name}", documents, _run(mnemic, clock, first, ids, kinds))
+        weights = replace(parts.settings.weights, elsewhere=0.0)
+        plain = Mnemic(replace(parts, settings=replace(parts.settings, weights=weights)))
+        for shelf, documents in shelves.items():
+            for space in spaces:
+                ids |= dict(keep_passages(parts, Scope(user=space.user), documents.corpus))
+            first = [Space(spaces[0].user, (), documents.questions)]
+            for of, dataset, asking, beside in (
+                (name, talks, spaces, f"documents of {shelf}"),
+                (shelf, documents, first, f"messages of {name}"),
+            ):
+                kind = "document" if dataset is documents else "message"
+                for asked, by, kinds in (
+                    ("everything, as they stand", plain, ()),
+                    ("everything", mnemic, ()),
+                    (f"{kind}s", mnemic, (kind,)),
+                ):
+                    yield _row(of, asked, beside, dataset, _run(by, clock, asking, ids, kinds))
+            _clear(parts, spaces)
 
 
-def _kept_beside(parts: Parts, space: Space, rows: Sequence[CorpusRow]) -> dict[str, str]:
-    return dict(keep_passages(parts, Scope(user=space.user), rows))
+def _clear(parts: Parts, spaces: Sequence[Space]) -> None:
+    for space in spaces:
+        scope = Scope(user=space.user)
+        with parts.store.write() as work:
+            found = work.documents.list(scope.visibility, DocumentQuery())
+            work.documents.erase(scope.partition(Level.USER), [document.id for document in found], parts.clock.now())
 
 
 def _run(

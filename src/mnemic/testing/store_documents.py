@@ -213,7 +213,7 @@ class DocumentsContract:
         assert sources(store, under="a_") == ["a_1.md"]
         assert sources(store, under="a%") == ["a%2.md"]
         assert sources(store, under="A") == []
-        assert sources(store, titles=frozenset({"no such"})) == sources(store, titles=frozenset()) == []
+        assert sources(store, titles=frozenset({"no such"})) == sources(store, titles=frozenset[str]()) == []
         assert sources(store, under="a", sources=("ab.md",), statuses=(DocumentStatus.READY,)) == ["ab.md"]
 
     def test_a_document_is_listed_by_the_form_in_which_its_title_is_named(self, store: Store):
