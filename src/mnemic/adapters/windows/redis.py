@@ -80,7 +80,9 @@ class RedisWindow:
         self._staging_ttl_ms = max(int(options.staging_ttl_hours * 3_600_000), 1)
         self._heard: LastResort[Place] = LastResort(most)
         self._link: RedisLink[_Missed] = RedisLink(url, options, observer, self._repair, _EVERYTHING)
-        self._script = self._link.client.register_script(files("mnemic.adapters.windows").joinpath("redis.lua").read_text("utf-8"))
+        self._script = self._link.client.register_script(
+            files("mnemic.adapters.windows").joinpath("redis.lua").read_text("utf-8")
+        )
 
     def push(self, messages: Sequence[Message]) -> None:
         if not messages:
@@ -238,7 +240,7 @@ class RedisWindow:
             after = max(cursor, talk.messages - MOST_ELSEWHERE)
             said = work.conversations.messages(place.partition, talk.session, after, MOST_ELSEWHERE)
             staged += [message for message in said if message.position <= talk.messages]
-        staged.sort(key=lambda message: (message.created_at, message.id))
+        staged.sort(key=lambda message: (message.created_at, message.session, message.position))
         heads = [each for talk in talks for each in (talk.session, talk.messages)]
         told = (self._staging_ttl_ms, look.staging_version, len(talks), *heads)
         return self._call(place, "fill_staging", *told, *map(encoded, staged[-MOST_ELSEWHERE:]))
