@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -41,6 +41,15 @@ class TestRedisWindow(WindowContract):
             return RedisWindow(store, server.url, observer=CounterObserver(), ttl_s=ttl_s)
 
         return make
+
+
+@pytest.mark.requirement("J-55")
+class TestRedisWindowOverPostgres(TestRedisWindow):
+    @pytest.fixture
+    def store(self, make_postgres: Callable[[], Store]) -> Iterator[Store]:
+        store = make_postgres()
+        yield store
+        store.close()
 
 
 @pytest.mark.requirement("D-19", "R-22")

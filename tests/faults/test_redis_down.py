@@ -202,6 +202,20 @@ def test_a_redis_that_hangs_is_waited_for_once(server: RedisServer, open_with: O
     assert shown(mnemic) == texts[-20:]
 
 
+def test_a_redis_that_is_full_is_as_good_as_away_until_it_has_room(
+    server: RedisServer, open_with: Open, counter: CounterObserver
+):
+    mnemic = open_with()
+    say(mnemic, "one")
+    server.client.config_set("maxmemory", "1")
+    say(mnemic, "two")
+    assert shown(mnemic) == ["one", "two"]
+    assert failures(counter, "write") == 1
+    server.client.config_set("maxmemory", "0")
+    eventually(lambda: is_hit(mnemic, counter))
+    assert shown(mnemic) == ["one", "two"]
+
+
 class AwayStore(MemoryStore):
     """A store that can be away."""
 

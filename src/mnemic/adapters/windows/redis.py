@@ -78,6 +78,7 @@ class RedisWindow:
         self._store, self._observer, self._ttl_s, self._most = store, observer, ttl_s, most
         self._ttl_ms = max(int(ttl_s * 1e3), 1)
         self._staging_ttl_ms = max(int(options.staging_ttl_hours * 3_600_000), 1)
+        self._is_store_away = False
         self._heard: LastResort[Place] = LastResort(most)
         self._link: RedisLink[_Missed] = RedisLink(url, options, observer, self._repair, _EVERYTHING)
         self._script = self._link.client.register_script(
@@ -116,7 +117,9 @@ class RedisWindow:
             heard = self._heard.get(place)
             if heard is None:
                 raise
-            _log.warning("neither Redis nor the store answers; the window is what this process heard last: %s", error)
+            if not self._is_store_away:
+                _log.warning("neither Redis nor the store answers; windows are what was heard here last: %s", error)
+            self._is_store_away = True
             return within_ttl(heard[-limit:], now, self._ttl_s)
 
     def moved(self, partition: Partition, sessions: Sequence[str], now: datetime) -> None:
@@ -181,6 +184,7 @@ class RedisWindow:
             fill = None if look is None else self._window_fill(work, place, now, look)
         if fill is not None:
             self._link.ask(WRITE, fill)
+        self._is_store_away = False
         self._heard.put(place, rows)
         return within_ttl(rows, now, self._ttl_s)[-limit:]
 
