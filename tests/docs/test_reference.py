@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import typer
 
 from mnemic import errors
 from mnemic.cli.app import application
 from mnemic.cli.failures import EXIT_CODES, error_kind
-from scripts import cli_reference
+from scripts import cli_reference, verbs_reference
 
 ROW = re.compile(r"^\| `(\w+Error)` \|.*\| (\d+) \| `(\w+)` \|$", re.MULTILINE)
 
@@ -18,6 +19,12 @@ ROW = re.compile(r"^\| `(\w+Error)` \|.*\| (\d+) \| `(\w+)` \|$", re.MULTILINE)
 def test_the_reference_of_the_command_line_is_up_to_date():
     kept = cli_reference.KEPT.read_text(encoding="utf-8")
     assert kept == cli_reference.reference(), "run: python scripts/cli_reference.py --write"
+
+
+@pytest.mark.requirement("P-01")
+def test_the_reference_of_verbs_and_doors_is_up_to_date():
+    kept = verbs_reference.KEPT.read_text(encoding="utf-8")
+    assert kept == verbs_reference.reference(), "run: python scripts/verbs_reference.py --write"
 
 
 def test_every_command_and_option_has_help():

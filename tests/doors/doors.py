@@ -15,10 +15,13 @@ from mnemic import AsyncMnemic, Mnemic
 from mnemic.cli import main
 from mnemic.cli.failures import EXIT_CODES, error_kind
 from mnemic.model.scope import Scope
+from mnemic.testing.verbs import VERBS
 from mnemic.wire import to_wire
+from mnemic.wire.events import event_to_wire
 
 OPTION_NAMES = {
     "categories": "--category",
+    "tools": "--tool",
     "kinds": "--kind",
     "levels": "--level",
     "states": "--state",
@@ -30,36 +33,17 @@ OPTION_NAMES = {
     "is_again": "--again",
     "statuses": "--status",
 }
+UNASKED = {"clear", "erase"}
+"""Commands that ask before they do it, unless told."""
+
 COMMANDS = {
-    "get": ["memory", "show"],
-    "list": ["memory", "list"],
-    "delete": ["memory", "delete"],
-    "history": ["memory", "history"],
-    "update": ["memory", "edit"],
-    "pin": ["memory", "pin"],
-    "undo": ["memory", "undo"],
-    "merge": ["memory", "merge"],
-    "feedback": ["memory", "feedback"],
-    "review": ["memory", "review"],
-    "trust": ["memory", "trust"],
-    "reject": ["memory", "reject"],
-    "why_not": ["memory", "why-not"],
-    "clear": ["memory", "clear", "--yes"],
-    "erase": ["erase", "--yes"],
-    "import_": ["import"],
-    "profile.set": ["profile", "set"],
-    "profile.all": ["profile", "show"],
-    "profile.format": ["profile", "format"],
-    "documents.list": ["documents", "list"],
-    "documents.get": ["documents", "show"],
-    "documents.text": ["documents", "text"],
-    "documents.passages": ["documents", "passages"],
-    "documents.delete": ["documents", "delete"],
-    "jobs.list": ["jobs", "list"],
-    "jobs.retry": ["jobs", "retry"],
+    verb.name: [*verb.command.split(), *(["--yes"] if verb.name in UNASKED else [])] for verb in VERBS if verb.command
 }
-POSITIONAL = ("text", "id", "ids", "turn_id", "query", "verdict")
-TEXT_IS_AN_OPTION = ("update", "merge")
+POSITIONAL = ("text", "id", "ids", "turn_id", "query", "question", "name", "verdict")
+WITHOUT_SCOPE = ("health", "doctor", "work", "tools.list")
+OPTIONS = {("update", "text"), ("merge", "text"), ("complete", "name"), ("ingest", "name")}
+"""Arguments that are options of their commands, although others give them as operands."""
+
 ENDABLE = ("valid_from", "valid_to", "expires_at")
 KINDS = {error_kind(error): error for error in EXIT_CODES}
 
@@ -79,8 +63,7 @@ class LibraryDoor:
         self._mnemic = Mnemic.open(store)
 
     def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
-        answer = attrgetter(verb)(self._mnemic)(scope, **arguments)
-        return to_wire(list(answer) if verb == "export" else answer)
+        return on_wire(verb, called(self._mnemic, verb, scope, arguments))
 
     def close(self) -> None:
         self._mnemic.close()
@@ -94,11 +77,30 @@ class AsyncDoor:
         self._mnemic = self._runner.run(AsyncMnemic.open(store))
 
     def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
-        return to_wire(self._runner.run(attrgetter(verb)(self._mnemic)(scope, **arguments)))
+        return self._runner.run(awaited(self._mnemic, verb, scope, arguments))
 
     def close(self) -> None:
         self._runner.run(self._mnemic.close())
         self._runner.close()
+
+
+def called(mnemic: Any, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
+    """What a verb answers; some take no scope."""
+    given = () if verb in WITHOUT_SCOPE else (scope,)
+    return attrgetter(verb)(mnemic)(*given, **arguments)
+
+
+async def awaited(mnemic: AsyncMnemic, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
+    """The same for asyncio, on the wire."""
+    answer = await called(mnemic, verb, scope, arguments)
+    return on_wire(verb, [event async for event in answer] if verb == "chat_stream" else answer)
+
+
+def on_wire(verb: str, answer: Any) -> Any:
+    """An answer as doors tell it: a list where it comes bit by bit."""
+    if verb == "chat_stream":
+        return [event_to_wire(event) for event in answer]
+    return to_wire(list(answer) if verb == "export" else answer)
 
 
 class CommandLineDoor:
@@ -129,9 +131,9 @@ def scope_options(scope: Scope) -> list[str]:
 def command_line(verb: str, arguments: Mapping[str, Any]) -> tuple[tuple[list[str], list[str]], bytes]:
     """The command, its options and operands, and its standard input."""
     given = dict(arguments)
-    words = [name for name in POSITIONAL if name in given and (name != "text" or verb not in TEXT_IS_AN_OPTION)]
-    operands = [str(word) for name in words for word in listed(given.pop(name))]
-    stdin, command = b"", COMMANDS.get(verb, [verb])
+    words = [name for name in POSITIONAL if name in given and (verb, name) not in OPTIONS]
+    operands: list[str] = [str(word) for name in words for word in listed(given.pop(name))]
+    stdin, command = b"", COMMANDS[verb]
     if verb == "pin" and not given.pop("is_pinned", True):
         command = ["memory", "unpin"]
     if verb in {"import_", "profile.set"}:
@@ -139,6 +141,10 @@ def command_line(verb: str, arguments: Mapping[str, Any]) -> tuple[tuple[list[st
         stdin, operands = (operands[0] if facts is None else json.dumps(facts)).encode(), ["-"]
     if verb == "remember" and ("\0" in operands[0] or len(operands[0]) > 30_000):  # what no argument can hold
         stdin, operands = operands[0].encode() + b"\n", ["-"]
+    if verb == "chat":
+        stdin, command = f"{given.pop('message')}\n".encode(), ["chat", "--no-worker"]
+        if given.get("tools") is False:
+            given["no_tools"] = given.pop("tools") is False
     if verb == "capture" and "messages" in given:
         stdin, operands = json.dumps(given.pop("messages")).encode(), ["-"]
     if verb in {"capture", "complete"}:
@@ -146,7 +152,7 @@ def command_line(verb: str, arguments: Mapping[str, Any]) -> tuple[tuple[list[st
     if verb == "ingest":
         content = given.pop("content")
         stdin, operands = (content, ["-"]) if isinstance(content, bytes) else (b"", [content])
-    options = [word for name, value in given.items() for word in option(name, value)]
+    options: list[str] = [word for name, value in given.items() for word in option(name, value)]
     return (command, [*options, "--", *operands]), stdin
 
 

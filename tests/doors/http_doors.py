@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from operator import attrgetter
 from typing import Any
 
 import uvicorn
@@ -15,17 +14,20 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from mnemic import AsyncMnemic, Mnemic, errors
+from mnemic.config import Config
 from mnemic.model.access import Right
 from mnemic.model.scope import Scope
 from mnemic.remote import RemoteMnemic, connect, connect_async
 from mnemic.remote.routes import ROUTES
 from mnemic.rest.app import door as rest_door
+from mnemic.rest.description import LINES
 from mnemic.web.doors import application
 from mnemic.web.gate import Gate
 from mnemic.web.health import Health
 from mnemic.web.limits import Limits
 from mnemic.web.metrics import Metrics
 from mnemic.wire import to_wire
+from tests.doors.doors import awaited, called, on_wire
 
 LOCAL = "http://127.0.0.1"
 KINDS = {
@@ -40,7 +42,7 @@ KINDS = {
 class Served:
     """A memory and the server before it, in this process; a key for each org, made when it is asked for."""
 
-    def __init__(self, store: str, *, limits: Limits | None = None) -> None:
+    def __init__(self, store: str | Config, *, limits: Limits | None = None) -> None:
         self.mnemic = Mnemic.open(store)
         self.gate = Gate(self.mnemic, limits=limits or Limits(rate_per_s=0))
         self.app: ASGIApp = application([rest_door(self.mnemic, self.gate)], self.gate, Health(self.mnemic), Metrics())
@@ -85,7 +87,10 @@ class RestDoor:
             told = answer.json()
             assert told["status"] == answer.status_code
             raise KINDS[told["type"].removeprefix("urn:mnemic:problem:")](told["detail"])
-        return answer.text.removesuffix("\n").split("\n") if verb == "export" else answer.json()
+        if verb in LINES:
+            lines = answer.text.removesuffix("\n").split("\n")
+            return lines if verb == "export" else [json.loads(line) for line in lines]
+        return answer.json()
 
     def close(self) -> None:
         self._client.__exit__(None, None, None)
@@ -122,8 +127,7 @@ class RemoteDoor:
         remote = self._remotes.get(scope.org)
         if remote is None:
             remote = self._remotes[scope.org] = connect(self._listening.url, self._served.token(scope.org))
-        answer = attrgetter(verb)(remote)(scope, **arguments)
-        return to_wire(list(answer) if verb == "export" else answer)
+        return on_wire(verb, called(remote, verb, scope, arguments))
 
     def close(self) -> None:
         for remote in self._remotes.values():
@@ -145,7 +149,7 @@ class AsyncRemoteDoor:
         remote = self._remotes.get(scope.org)
         if remote is None:
             remote = self._remotes[scope.org] = connect_async(self._listening.url, self._served.token(scope.org))
-        return to_wire(self._runner.run(attrgetter(verb)(remote)(scope, **arguments)))
+        return self._runner.run(awaited(remote, verb, scope, arguments))
 
     def close(self) -> None:
         for remote in self._remotes.values():

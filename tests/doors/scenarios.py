@@ -60,7 +60,7 @@ def at(answer: Any, path: str) -> Any:
     first, _, rest = path.partition(".")
     if first == "#":
         return len(answer)
-    found = answer[int(first) if first.isdecimal() else first]
+    found = answer[int(first) if first.removeprefix("-").isdecimal() else first]
     return at(found, rest) if rest else found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,13 +13,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode, checks
 
 from mnemic.api.arguments import ContextFields, ImportFields, ListFields, MemoryFields, RecallFields, UpdateFields
+from mnemic.api.assistant import ChatFields
 from mnemic.api.documents import DocumentFields, IngestFields
+from mnemic.config import load_config
 from mnemic.model.scope import Scope
 from mnemic.remote.routes import PREFIX, ROUTES
 from mnemic.rest import bodies
 from mnemic.rest.documents import DocumentListing, Ingesting
 from mnemic.rest.memories import Listing
 from mnemic.rest.transfer import Importing
+from mnemic.testing.chat_server import ChatServer
 from tests.doors.http_doors import Served
 
 CHECKS: Any = vars(checks)["CHECKS"]
@@ -30,10 +34,13 @@ EXAMPLES = 8
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    opened = Served(str(tmp_path_factory.mktemp("served") / "memory.db"))
-    opened.mnemic.remember(Scope(user="ana"), "Ana likes tea")
-    yield opened
-    opened.close()
+    with ChatServer(lambda _request: "As you said.") as model:
+        config = load_config(str(tmp_path_factory.mktemp("served") / "memory.db"))
+        options = {"base_url": model.url, "model": "m", "attempts": 1}
+        opened = Served(replace(config, llm="openai", llm_options=options))
+        opened.mnemic.remember(Scope(user="ana"), "Ana likes tea")
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +100,8 @@ def test_the_table_of_the_remote_client_names_every_operation(served: Served):
         (bodies.MemoryChanges, UpdateFields, {"reason"}),
         (bodies.Question, RecallFields, {"query"}),
         (bodies.ContextRequest, ContextFields, {"query"}),
+        (bodies.AskedQuestion, ContextFields, {"question"}),
+        (bodies.ChatTurn, ChatFields, {"message"}),
         (Listing, ListFields, set[str]()),
         (Importing, ImportFields, {"progress"}),
         (Ingesting, IngestFields, {"progress", "config", "is_pruning"}),
@@ -100,4 +109,5 @@ def test_the_table_of_the_remote_client_names_every_operation(served: Served):
     ],
 )
 def test_a_request_takes_every_argument_of_its_verb(body: type, fields: type, apart: set[str]):
-    assert set(body.__annotations__) ^ set(fields.__annotations__) == apart
+    named = body.model_fields if issubclass(body, bodies.Body) else body.__annotations__
+    assert set(named) ^ set(fields.__annotations__) == apart

@@ -19,7 +19,7 @@ LOCAL = ("library-memory", "library-sqlite", "async", "command-line")
 @pytest.fixture(params=LOCAL)
 def door(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Door]:
     """Each door, on an empty store."""
-    opened = DOORS[request.param](tmp_path)
+    opened = DOORS[request.param][1](str(tmp_path / "memory.db"))
     yield opened
     opened.close()
 

@@ -66,7 +66,7 @@ def test_over_stdio_a_client_remembers_recalls_corrects_and_forgets(home: Path):
             assert "kept as turn 1" in said(
                 await client.call_tool("capture", {"user": "I moved to Lisbon", "assistant": "How is it?"})
             )
-            context = said(await client.call_tool("context", {"message": "Where did I move? And my cat?"}))
+            context = said(await client.call_tool("context", {"query": "Where did I move? And my cat?"}))
             assert "Nori" in context
             assert "user: I moved to Lisbon" in context
             assert "deleted" in said(await client.call_tool("forget", {"id": memory_id}))

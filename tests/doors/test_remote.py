@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mnemic import Mnemic, Scope
+from mnemic.api.assistant import ToolVerbs
 from mnemic.api.documents import DocumentVerbs
 from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import KeyVerbs
@@ -17,6 +18,7 @@ from mnemic.model.access import ApiKey
 from mnemic.model.draft import MemoryDraft, MessageDraft
 from mnemic.model.item import Memory, Message, Role
 from mnemic.remote import RemoteMnemic, connect
+from mnemic.remote.assistant import RemoteTools
 from mnemic.remote.connection import split
 from mnemic.remote.documents import RemoteDocuments
 from mnemic.remote.parts import RemoteJobs, RemoteKeys, RemoteProfile
@@ -25,7 +27,7 @@ from mnemic.wire.reading import from_wire
 from tests.doors.http_doors import Listening, Served
 from tests.doors.test_async import arguments, verbs
 
-HERE_ONLY = {"open", "chat", "chat_stream", "ask"}
+HERE_ONLY = {"open"}
 """Verbs that a server does not offer over REST."""
 
 PAIRS = [
@@ -33,6 +35,7 @@ PAIRS = [
     (JobVerbs, RemoteJobs),
     (KeyVerbs, RemoteKeys),
     (DocumentVerbs, RemoteDocuments),
+    (ToolVerbs, RemoteTools),
 ]
 ANA = Scope(user="ana", session="s1")
 

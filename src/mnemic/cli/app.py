@@ -33,6 +33,7 @@ from mnemic.cli import (
     review,
     serve,
     session,
+    tools,
     tour,
     transfer,
     upkeep,
@@ -110,6 +111,7 @@ def application() -> typer.Typer:
     _group(app, "documents", "What was taken in of files: list, show, delete.", documents.register)
     _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)
     _group(app, "jobs", "Work that must still be done, and work that gave up.", upkeep.register_jobs)
+    _group(app, "tools", "The tools that a model may call.", tools.register)
     _group(app, "keys", "Keys for the doors over HTTP, and what was done with them.", keys.register)
     _group(app, "config", "What is configured, and where.", configure.register_config)
     _group(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemic.cli.chat_commands import Commands
-from mnemic.cli.failures import error_kind, report
+from mnemic.cli.failures import error_kind, exit_code, report
 from mnemic.cli.options import command
 from mnemic.cli.output import is_terminal, note, one_line, printable, write
 from mnemic.cli.recall import show_recall
@@ -65,7 +65,7 @@ class ChatOptions:
 def talk(asking: ScopeOptions, wanted: ChatOptions) -> None:
     """Talk with an assistant that remembers. Each line you type is answered; /help lists what else there is. Without
     --user you are who is logged in; --session goes on with an earlier conversation. With --json, and where the input is
-    no terminal, each line of it is one message.
+    no terminal, each line of it is one message; with --json the exit code is that of what went wrong last.
     """
     scope = asking.scope
     scope = replace(scope, user=scope.user or own_name(), session=scope.session or str(uuid.uuid4()))
@@ -78,6 +78,8 @@ def talk(asking: ScopeOptions, wanted: ChatOptions) -> None:
         if asking.session is None:
             with suppress(MnemicError):  # what was said is kept; a worker ends the session when it has been idle
                 mnemic.end(scope)
+    if asking.as_json and chat.failure:
+        raise typer.Exit(chat.failure)
 
 
 def register(app: typer.Typer) -> None:
@@ -131,6 +133,8 @@ class Chat:
     def __init__(self, mnemic: Mnemic, scope: Scope, fields: ChatFields, *, is_json: bool) -> None:
         self._mnemic, self._scope, self._fields, self._is_json = mnemic, scope, fields, is_json
         self._commands = Commands(mnemic, scope)
+        self.failure = 0
+        """The exit code of what went wrong last."""
 
     def greet(self) -> None:
         """Say who talks with whom, or how to get somebody to talk with."""
@@ -154,6 +158,7 @@ class Chat:
             else:
                 self._answer(line)
         except MnemicError as error:
+            self.failure = exit_code(error)
             report(error_kind(type(error)), str(error), is_json=self._is_json)
         return True
 

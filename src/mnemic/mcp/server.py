@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,13 +23,14 @@ from mnemic import __version__
 from mnemic.api import Mnemic
 from mnemic.engine.tools import Toolbox
 from mnemic.errors import BackendError, InvalidInputError, MnemicError, NotFoundError
+from mnemic.mcp.answers import answered
 from mnemic.mcp.prompts import PROMPTS, prompt
 from mnemic.mcp.resources import RESOURCES, TEMPLATES, read
 from mnemic.mcp.verbs import verb_tools
 from mnemic.model.access import Right
 from mnemic.model.llm import ToolCall
-from mnemic.model.scope import Scope
-from mnemic.model.tool import ToolContext, ToolOutcome
+from mnemic.model.scope import Level, Scope
+from mnemic.model.tool import ToolContext
 
 ACTOR = "mcp"
 THREADS = 16
@@ -53,12 +55,14 @@ Page = types.PaginatedRequestParams | None
 @dataclass(frozen=True, slots=True)
 class Access:
     """What one request may do: its scope, and `require`, which raises `ForbiddenError` for a right it lacks. `note` is
-    told the name of a tool that writes, and how it ended.
+    told the name of a tool that writes, and how it ended. `require_level` raises it for a level whose items others
+    share, and that the caller may not change.
     """
 
     scope: Scope
     require: Callable[[Right], None]
     note: Callable[[str, bool], None]
+    require_level: Callable[[Level], None]
 
 
 Who = Callable[[Request], Access]
@@ -95,9 +99,7 @@ class _Handlers:
         return types.ListToolsResult(tools=described(self._box))
 
     async def call_tool(self, request: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
-        outcome = await self._work(lambda: _called(self._mnemic, self._box, self._who(request), params))
-        text = types.TextContent(type="text", text=outcome.text)
-        return types.CallToolResult(content=[text], is_error=outcome.is_error)
+        return await self._work(lambda: _called(self._mnemic, self._box, self._who(request), params))
 
     async def list_resources(self, _: Request, __: Page = None) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=list(RESOURCES))
@@ -148,21 +150,32 @@ def refusal(error: MnemicError) -> MCPError:
     return MCPError(next(CODES[kind] for kind in type(error).__mro__ if kind in CODES), str(error))
 
 
-def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallToolRequestParams) -> ToolOutcome:
+def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallToolRequestParams) -> types.CallToolResult:
     found = next((each for each in box if each.spec.name == params.name), None)
     if found is None:
         raise InvalidInputError(f"there is no tool {params.name[:64]!r}")
-    writes = not found.is_read_only
+    arguments = params.arguments or {}
     try:
-        access.require(Right.WRITE if writes else Right.READ)
+        access.require(Right.READ if found.is_read_only else Right.WRITE)
+        if not found.is_read_only and "id" in arguments:
+            _check_own(mnemic, access, arguments["id"])
     except MnemicError:
         access.note(params.name, False)
         raise
-    call = ToolCall("call", params.name, json.dumps(params.arguments or {}))
-    outcome = box.run(call, ToolContext(access.scope, mnemic.now, ACTOR))
-    if writes:
+    told: list[object] = []
+    call = ToolCall("call", params.name, json.dumps(arguments))
+    outcome = box.run(call, ToolContext(access.scope, mnemic.now, ACTOR, told.append))
+    if not found.is_read_only:
         access.note(params.name, not outcome.is_error)
-    return outcome
+    return answered(outcome, told[-1] if told else None)
+
+
+def _check_own(mnemic: Mnemic, access: Access, id: object) -> None:
+    """Raises `ForbiddenError` when the item is shared with others and the caller may not change such; of an item that
+    is not there the tool itself says so.
+    """
+    with suppress(NotFoundError, InvalidInputError):
+        access.require_level(mnemic.get(access.scope, str(id)).partition.level)
 
 
 def _reader(access: Access) -> Scope:

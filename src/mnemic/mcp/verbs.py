@@ -1,6 +1,7 @@
 """The verbs that people use in a chat, as tools beside those of the registry.
 
-What was stored is given as data between markers, sanitised as in a context.
+What was stored is given as data between markers, sanitised as in a context. What a client captures went through its
+model: the user's side, too, has the trust `assistant`, so that the gate judges what is made of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Literal
 from mnemic.api import Mnemic
 from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError
-from mnemic.model.item import Chunk, Item, Memory, Message
+from mnemic.model.history import HistoryEntry
+from mnemic.model.item import Chunk, Item, Memory, Message, Role, Trust
 from mnemic.model.tool import ToolContext
 from mnemic.ports.tool import Tool
 from mnemic.text.blocks import facts_block
@@ -26,33 +28,38 @@ def verb_tools(mnemic: Mnemic) -> Sequence[Tool]:
 
 def _reading(mnemic: Mnemic) -> Sequence[Tool]:
     @tool(is_read_only=True)
-    def context(context: ToolContext, message: str, budget_tokens: int = 1024) -> str:
+    def context(context: ToolContext, query: str, budget_tokens: int = 1024) -> str:
         """Gives everything remembered that helps to answer a message: the user's profile, facts, passages of documents
         and the last messages. Call it once at the start of an answer.
 
         Args:
             context: For whom and when; filled by Mnemic.
-            message: What the user says now.
+            query: What the user says now.
             budget_tokens: The most tokens it may take.
         """
-        shown = mnemic.context(context.scope, message, budget_tokens=max(budget_tokens, 0))
+        shown = mnemic.context(context.scope, query, budget_tokens=max(budget_tokens, 0))
+        context.tell(shown)
         history = [f"{m.role.value}: {m.content}" for m in shown.messages[:-1] if m.role.value in ("user", "assistant")]
         systems = [m.content for m in shown.messages if m.role.value == "system"]
         return "\n\n".join([*systems, *(["Said before in this session:", *history] if history else [])])
 
     @tool(is_read_only=True)
-    def list_memories(context: ToolContext, limit: int = 10, kind: str | None = None) -> str:
+    def list_memories(
+        context: ToolContext, limit: int = 10, kinds: Sequence[str] = (), after: str | None = None
+    ) -> str:
         """Lists what is remembered of the user, the newest first, with ids. Call it when the user asks what you know or
         remember about them.
 
         Args:
             context: For whom and when; filled by Mnemic.
             limit: The most memories, 1 to 50.
-            kind: Only of this kind, such as fact, goal, preference or event.
+            kinds: Only of these kinds, such as fact, goal, preference or event.
+            after: The id of the last one of the page before.
         """
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInputError(f"'limit' must be 1 to {MAX_LISTED}, not {limit}")
-        page = mnemic.list(context.scope, limit=limit, kinds=[kind] if kind else [])
+        page = mnemic.list(context.scope, limit=limit, kinds=kinds, after=after)
+        context.tell(page)
         return facts_block([_line(memory) for memory in page.memories]) or "nothing is remembered yet"
 
     @tool(is_read_only=True)
@@ -64,16 +71,29 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
             id: Its id.
         """
         item = mnemic.get(context.scope, id)
+        context.tell(item)
         past = mnemic.history(context.scope, id) if isinstance(item, Memory) else ()
-        told = [f"{entry.at:%Y-%m-%d %H:%M} {entry.action.value} by {entry.actor} {entry.reason}" for entry in past]
-        return facts_block([_line(item), *told])
+        return facts_block([_line(item), *map(_happened, past)])
+
+    @tool(is_read_only=True)
+    def memory_history(context: ToolContext, id: str) -> str:
+        """Tells what happened to one memory, oldest first; its deletion too.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            id: Its id.
+        """
+        past = mnemic.history(context.scope, id)
+        context.tell(past)
+        return facts_block(map(_happened, past))
 
     @tool(is_read_only=True)
     def profile(context: ToolContext) -> str:
         """Gives the hard facts of the user by key, such as name and home."""
+        context.tell(mnemic.profile.get(context.scope))
         return mnemic.profile.format(context.scope).strip() or "the profile is empty"
 
-    return context, list_memories, get_memory, profile
+    return context, list_memories, get_memory, memory_history, profile
 
 
 def _writing(mnemic: Mnemic) -> Sequence[Tool]:
@@ -87,7 +107,10 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
             user: What the user said, word for word.
             assistant: What you answered, word for word.
         """
-        turn = mnemic.capture(context.scope, user=user, assistant=assistant or None)
+        said = [{"role": Role.USER, "content": user, "trust": Trust.ASSISTANT}]
+        answered = [{"role": Role.ASSISTANT, "content": assistant}] if assistant else []
+        turn = mnemic.capture(context.scope, [*said, *answered])
+        context.tell(turn)
         return f"kept as turn {turn.number} of session {turn.session}, {len(turn.messages)} messages"
 
     @tool
@@ -101,7 +124,9 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
             text: What it should say, as one sentence.
             reason: Why it changes.
         """
-        return facts_block([_line(mnemic.update(context.scope, id, text=text, reason=reason))])
+        memory = mnemic.update(context.scope, id, text=text, reason=reason)
+        context.tell(memory)
+        return facts_block([_line(memory)])
 
     @tool
     def judge_memory(context: ToolContext, id: str, verdict: Literal["relevant", "outdated"], reason: str = "") -> str:
@@ -113,19 +138,20 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
             verdict: What it is.
             reason: Why.
         """
-        return facts_block([_line(mnemic.feedback(context.scope, id, verdict, reason=reason))])
+        memory = mnemic.feedback(context.scope, id, verdict, reason=reason)
+        context.tell(memory)
+        return facts_block([_line(memory)])
 
     @tool
-    def set_profile(context: ToolContext, key: str, value: str) -> str:
-        """Writes one hard fact of the user, which is then in front of every answer. Call it when the user tells such a
+    def set_profile(context: ToolContext, facts: dict[str, str | None]) -> str:
+        """Writes hard facts of the user, which are then in front of every answer. Call it when the user tells such a
         fact plainly: name, language, home, job.
 
         Args:
             context: For whom and when; filled by Mnemic.
-            key: What the fact is about, such as home.
-            value: The fact; empty removes it.
+            facts: The facts by what they are about, such as {"home": "Lyon"}; null or an empty text removes one.
         """
-        mnemic.profile.set(context.scope, {key: value or None})
+        context.tell(mnemic.profile.set(context.scope, {key: value or None for key, value in facts.items()}))
         return mnemic.profile.format(context.scope).strip() or "the profile is empty"
 
     return capture, update_memory, judge_memory, set_profile
@@ -136,10 +162,15 @@ def _documents(mnemic: Mnemic) -> Sequence[Tool]:
     def list_documents(context: ToolContext) -> str:
         """Lists the documents that can be searched, with ids."""
         page = mnemic.documents.list(context.scope)
+        context.tell(page)
         lines = [f"{each.title or each.source} ({each.status.value}, id {each.id})" for each in page.documents]
         return facts_block(lines) or "there are no documents"
 
     return (list_documents,)
+
+
+def _happened(entry: HistoryEntry) -> str:
+    return f"{entry.at:%Y-%m-%d %H:%M} {entry.action.value} by {entry.actor} {entry.reason}"
 
 
 def _line(item: Item) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,16 +10,22 @@ from mnemic.model.llm import ToolCall
 from mnemic.model.scope import Scope
 
 
+def _unheard(_: object) -> None:
+    """Nobody asks for more than the text."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """For whom a tool is called, and when. A tool of Python gets it in a parameter of this type, which no model sees.
 
-    `now` is aware and in UTC. `actor` is written into the history of what the tool changes.
+    `now` is aware and in UTC. `actor` is written into the history of what the tool changes. `tell` takes the noun that
+    the tool's text is about, for doors that hand it on beside the text; of a call that failed, the error.
     """
 
     scope: Scope
     now: datetime
     actor: str
+    tell: Callable[[object], None] = _unheard
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from mnemic.model.query import Page
 from mnemic.model.recall import Recall
 from mnemic.model.review import Review
 from mnemic.model.scope import Level, Scope
+from mnemic.remote.assistant import RemoteAssistant
 from mnemic.remote.connection import Connection, Progress
 from mnemic.remote.documents import RemoteDocuments, ingest
 from mnemic.remote.parts import RemoteJobs, RemoteKeys, RemoteProfile
@@ -68,7 +69,7 @@ def connect_async(
     return AsyncMnemic(remote, threads=threads)
 
 
-class RemoteMnemic(AbstractContextManager["RemoteMnemic"]):
+class RemoteMnemic(RemoteAssistant, AbstractContextManager["RemoteMnemic"]):
     """An open connection. Safe to use from several threads; close it, or use it in a `with` block.
 
     The verbs, their arguments, answers and errors are those of `Mnemic`. The org of a scope must be the key's, or

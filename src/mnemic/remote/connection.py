@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from typing import Any, cast
 
@@ -19,6 +19,9 @@ from mnemic.wire import to_wire
 from mnemic.wire.reading import from_wire
 
 NDJSON = "application/x-ndjson"
+MODEL_TIMEOUT_S = 600.0
+"""How long the answer of a model is waited for at least: it may make several, with tools between."""
+
 OWN_ORG = "default"
 Progress = Callable[[Mapping[str, Any]], None]
 
@@ -48,13 +51,15 @@ class Connection:
         response = self._send(route, path, named, json_of(body) if route.has_body else None)
         return loads(response.text)
 
-    def lines(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Iterator[str]:
+    def lines(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Generator[str]:
         """The lines of an answer that comes line by line; the first is asked for at once."""
-        path, query, _ = ROUTES[verb].divided(arguments)
-        request = self._client.build_request("GET", path, params={**_named(scope), **parameters(query)})
+        route = ROUTES[verb]
+        path, query, body = route.divided(arguments)
+        named = {**_named(scope), **parameters(query)}
+        request = self._request(route, path, named, json_of(body) if route.has_body else None)
         response = self._open(request)
 
-        def rest() -> Iterator[str]:
+        def rest() -> Generator[str]:
             try:
                 yield from split(response.iter_bytes())
             except httpx2.HTTPError as error:
@@ -96,16 +101,24 @@ class Connection:
         self._client.close()
 
     def _send(self, route: Route, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Response:
-        headers = {"Idempotency-Key": uuid.uuid4().hex} if route.method != "GET" else {}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        request = self._client.build_request(route.method, path, params=query, content=body, headers=headers)
+        request = self._request(route, path, query, body)
+        if route.method != "GET":
+            request.headers["Idempotency-Key"] = uuid.uuid4().hex
         try:
             response = self._sent(request)
         except httpx2.HTTPError as error:
             raise transport_error(error, self.url) from error
         raise_problem(response)
         return response
+
+    def _request(self, route: Route, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Request:
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        timeout = self._client.timeout
+        if route.asks_model and timeout.read is not None:
+            timeout = httpx2.Timeout(**{**timeout.as_dict(), "read": max(timeout.read, MODEL_TIMEOUT_S)})
+        return self._client.build_request(
+            route.method, path, params=query, content=body, headers=headers, timeout=timeout
+        )
 
     def _sent(self, request: httpx2.Request) -> httpx2.Response:
         """The answer; asked for once more when a connection that was kept open turns out to be closed. The key of the

@@ -13,12 +13,14 @@ PREFIX = "/v1"
 @dataclass(frozen=True, slots=True)
 class Route:
     """A method and a path. Arguments whose names are in braces in the path go there; of the rest those in `query`, or
-    all where there is no body, go into the query, and what is left makes the body.
+    all where there is no body, go into the query, and what is left makes the body. `asks_model`: a language model
+    answers, which may take minutes.
     """
 
     method: str
     path: str
     query: tuple[str, ...] = ()
+    asks_model: bool = False
 
     @property
     def has_body(self) -> bool:
@@ -84,6 +86,11 @@ ROUTES: Mapping[str, Route] = {
     "keys.revoke": Route("DELETE", "/keys/{id}"),
     "keys.rotate": Route("POST", "/keys/{id}/rotate"),
     "keys.audit": Route("GET", "/audit"),
+    "chat": Route("POST", "/chat", asks_model=True),
+    "chat_stream": Route("POST", "/chat/stream", asks_model=True),
+    "ask": Route("POST", "/ask", asks_model=True),
+    "tools.list": Route("GET", "/tools"),
+    "tools.call": Route("POST", "/tools/{name}/call", asks_model=True),
     "export": Route("GET", "/export"),
     "import_": Route("POST", "/import", query=("format", "is_dry_run", "include_tools")),
     "ingest": Route(

@@ -111,10 +111,9 @@ class Question(Body):
     diversity: Fraction = 0.0
 
 
-class ContextRequest(Body):
-    """What the model is about to answer, and what may stand before it."""
+class Around(Body):
+    """What may stand before what the model is about to answer."""
 
-    query: Annotated[str, Field(examples=["What should the editor look like?"])]
     system: str = ""
     budget_tokens: Count = 2048
     placement: Placement = Placement.LEADING
@@ -132,6 +131,37 @@ class ContextRequest(Body):
     deadline_ms: Annotated[StrictFloat | StrictInt, Field(ge=0)] | None = None
     rerank: StrictBool | None = None
     diversity: Fraction = 0.0
+
+
+class ContextRequest(Around):
+    """What the model is about to answer, and what may stand before it."""
+
+    query: Annotated[str, Field(examples=["What should the editor look like?"])]
+
+
+class AskedQuestion(Around):
+    """A question that memory and documents answer."""
+
+    question: Annotated[str, Field(min_length=1, examples=["What is the notice period?"])]
+
+
+class ChatTurn(Around):
+    """What the user says, and how the turn is to go."""
+
+    message: Annotated[str, Field(min_length=1, examples=["What did I plan for Lisbon?"])]
+    plan: Annotated[list[str], Field(description="planned steps, shown after the profile")] = []
+    rules: Annotated[list[str], Field(description="how to keep to them")] = []
+    tools: Annotated[
+        StrictBool | list[str], Field(description="names of the tools that may be called; true: all, false: none")
+    ] = True
+    max_tool_calls: Annotated[StrictInt, Field(ge=0, le=1000)] = 8
+    captures: Annotated[StrictBool, Field(description="false: nothing of this turn is kept")] = True
+
+
+class ToolArguments(Body):
+    """What a tool is called with; its schema is in the list of tools."""
+
+    arguments: Annotated[dict[str, Any], Field(examples=[{"expression": "17 * 23"}])] | None = None
 
 
 class NewMessage(Body):

@@ -13,12 +13,12 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from mnemic.api import Mnemic
-from mnemic.rest.events import NDJSON
+from mnemic.rest.events import NDJSON, SSE
 from mnemic.web.problems import MEDIA_TYPE, TYPE_PREFIX
 from mnemic.wire.schema import Schemas
 
 PLACE = "#/components/schemas/"
-LINES = ("export",)
+LINES = {"export": (NDJSON,), "chat_stream": (NDJSON, SSE)}
 EVENTS = ("import_", "ingest")
 PROBLEMS: Mapping[int, str] = {
     400: "The request cannot be read.",
@@ -80,7 +80,7 @@ def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
     status = next(code for code in operation["responses"] if code.startswith("2"))
     content = {"application/json": {"schema": schemas.of(answer_of(verb))}}
     if verb in LINES:
-        content = {NDJSON: {"schema": {"type": "string"}}}
+        content = {media: {"schema": {"type": "string"}} for media in LINES[verb]}
     if verb in EVENTS:
         content[NDJSON] = {"schema": {"type": "string"}}
     problem = {MEDIA_TYPE: {"schema": {"$ref": f"{PLACE}Problem"}}}

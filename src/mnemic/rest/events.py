@@ -14,6 +14,7 @@ from mnemic.rest.answers import line
 from mnemic.web.problems import TYPE_PREFIX, problem_of
 
 NDJSON = "application/x-ndjson"
+SSE = "text/event-stream"
 Tell = Callable[[object], None]
 
 
@@ -33,9 +34,7 @@ def events(work: Callable[[Tell], object]) -> StreamingResponse:
         try:
             told.put({"event": "done", "report": work(told.put)})
         except MnemicError as error:
-            problem = problem_of(error)
-            about = {"type": TYPE_PREFIX + problem.kind, "title": problem.title, "detail": problem.detail}
-            told.put({"event": "failed", "problem": {**about, "status": problem.status, "hint": problem.hint}})
+            told.put(failed(error))
         finally:
             told.put(None)
 
@@ -45,3 +44,10 @@ def events(work: Callable[[Tell], object]) -> StreamingResponse:
             yield line(event) + b"\n"
 
     return StreamingResponse(lines(), media_type=NDJSON)
+
+
+def failed(error: MnemicError) -> dict[str, object]:
+    """The event of a failure after the status was sent."""
+    problem = problem_of(error)
+    about = {"type": TYPE_PREFIX + problem.kind, "title": problem.title, "detail": problem.detail}
+    return {"event": "failed", "problem": {**about, "status": problem.status, "hint": problem.hint}}

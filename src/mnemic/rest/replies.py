@@ -64,7 +64,7 @@ class Replies:
         place, fingerprint = (f"{caller.org}\x1f{caller.actor}", key), _fingerprint(scope, body)
         known = self._known(place)
         if known is None:
-            await self._first(scope, body, send, (place, _Reply(fingerprint, caller.org, self._clock())))
+            await self._first(scope, (body, receive), send, (place, _Reply(fingerprint, caller.org, self._clock())))
         elif known.fingerprint != fingerprint:
             raise InvalidInputError("this Idempotency-Key came with another request before; choose a new one")
         elif not known.messages:
@@ -73,7 +73,9 @@ class Replies:
             for message in known.messages:
                 await send(message)
 
-    async def _first(self, scope: Scope, body: bytes, send: Send, kept: tuple[tuple[str, str], _Reply]) -> None:
+    async def _first(
+        self, scope: Scope, said: tuple[bytes, Receive], send: Send, kept: tuple[tuple[str, str], _Reply]
+    ) -> None:
         """Answer for the first time. What failed on the server's side, or is too large, is not kept."""
         place, reply = kept
         self._kept[place] = reply
@@ -85,7 +87,7 @@ class Replies:
             await send(message)
 
         try:
-            await self._app(scope, _replay(body), watched)
+            await self._app(scope, _replay(*said), watched)
             is_done = _is_worth_keeping(seen)
         finally:
             if is_done and place in self._kept:
@@ -128,13 +130,14 @@ def _fingerprint(scope: Scope, body: bytes) -> str:
     return hashlib.sha256("\x1f".join((asked, *named)).encode() + b"\x00" + body).hexdigest()
 
 
-def _replay(body: bytes) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body once more, and then what comes: that the caller has gone away."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def receive() -> Message:
-        return messages.pop() if messages else {"type": "http.disconnect"}
+    async def again() -> Message:
+        return messages.pop() if messages else await receive()
 
-    return receive
+    return again
 
 
 def _is_worth_keeping(seen: list[Message]) -> bool:

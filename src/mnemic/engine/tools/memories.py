@@ -47,6 +47,7 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
         """
         draft = memory_draft(text, {"kind": kind, "trust": Trust.ASSISTANT}, parts.settings)
         memory = keep(parts, context.scope, [draft], actor=context.actor)[0]
+        context.tell(memory)
         if memory.state is State.QUARANTINED:
             return f"kept aside as {memory.id}: it reads like an order to a model; a person must review it first"
         return f"kept as {memory.id}"
@@ -62,6 +63,7 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
             limit: The most results, 1 to 20.
         """
         found = find(parts, context.scope, _question(parts, query, limit, _NO_DOCUMENTS))
+        context.tell(found)
         block = facts_block([_line(hit) for hit in found], is_fallback=found.is_fallback)
         return block or "nothing is remembered about that"
 
@@ -79,7 +81,7 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
         if isinstance(item, Chunk):
             raise InvalidInputError("this is a passage of a document; documents are not deleted by tools")
         text = item.text
-        delete(parts, context.scope, item.id, actor=context.actor, reason=reason[:200])
+        context.tell(delete(parts, context.scope, item.id, actor=context.actor, reason=reason[:200]))
         return facts_block([f"deleted: {text}"])
 
     return remember, recall, forget
@@ -99,6 +101,7 @@ def document_tools(parts: Parts) -> Sequence[Tool]:
             limit: The most passages, 1 to 20.
         """
         found = find(parts, context.scope, _question(parts, query, limit, _DOCUMENTS))
+        context.tell(found)
         block = documents_block(_excerpt(hit.item) for hit in found if not hit.is_fallback)
         return block or "no document says anything about that"
 

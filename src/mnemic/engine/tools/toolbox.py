@@ -130,6 +130,7 @@ def _attempt(tool: Tool, context: ToolContext, arguments: Mapping[str, object]) 
     try:
         return tool.call(context, arguments), False
     except MnemicError as error:
+        context.tell(error)
         return str(error), True
     except Exception as error:  # noqa: BLE001 -- whatever a tool does, the chat goes on
         _log.exception("the tool %s failed", tool.spec.name)

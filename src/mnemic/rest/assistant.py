@@ -1,0 +1,195 @@
+"""The assistant: a chat with memory, whole or event by event, questions over memory and documents, and tools.
+
+A model takes seconds where memory takes milliseconds, so that this work has threads of its own: chats under way never
+hold up the other routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import aclosing, suppress
+from typing import Annotated, Any, TypeVar, cast
+
+from anyio import CancelScope, CapacityLimiter
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Send
+
+from mnemic.api import Mnemic
+from mnemic.engine.assistant import NO_MODEL
+from mnemic.errors import ForbiddenError, InvalidInputError, MnemicError, NotFoundError
+from mnemic.model.access import Right
+from mnemic.model.assistant import ChatEvent
+from mnemic.rest import bodies
+from mnemic.rest.answers import answer, line
+from mnemic.rest.asking import PREFIX, Asked, Reads, Writes
+from mnemic.rest.events import NDJSON, SSE, failed
+from mnemic.web.limits import BUSY
+from mnemic.web.problems import Problem, ProblemError
+from mnemic.wire.events import event_to_wire
+
+THREADS = 8
+WAITING = 16
+FORGET = "forget"
+"""The tool that deletes what others may share."""
+
+UNBUFFERED = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+"""So that no proxy between keeps what is said until there is more of it."""
+
+ToolName = Annotated[str, Path(min_length=1, max_length=64, examples=["calculator"])]
+_Result = TypeVar("_Result")
+
+
+class Pool:
+    """Threads for what asks a model: at most `THREADS` at work, and `WAITING` before one begins."""
+
+    def __init__(self) -> None:
+        self._limiter = CapacityLimiter(THREADS)
+
+    async def begin(self, work: Callable[[], _Result]) -> _Result:
+        """Run it. Raises `ProblemError` (503) before any work where too many wait already."""
+        if self._limiter.statistics().tasks_waiting >= WAITING:
+            raise ProblemError(BUSY)
+        return await self.go_on(work)
+
+    async def go_on(self, work: Callable[[], _Result]) -> _Result:
+        """Run a part of what has begun."""
+        return await run_sync(work, limiter=self._limiter)
+
+
+def routes(mnemic: Mnemic) -> APIRouter:
+    """The routes of the assistant."""
+    router = APIRouter(prefix=PREFIX, tags=["assistant"])
+    pool = Pool()
+    _chatting(router, mnemic, pool)
+    _calling(router, mnemic, pool)
+    return router
+
+
+def _chatting(router: APIRouter, mnemic: Mnemic, pool: Pool) -> None:
+    @router.post("/chat", operation_id="chat")
+    async def chat(asked: Writes, body: bodies.ChatTurn) -> Response:
+        """Answer what the user says: memory before, tools between, both sides kept after. A scope without a session
+        begins a conversation, named by `session`. When the caller goes away the answer is made, and kept, all the same.
+        """
+        given = _turn(asked, mnemic, body)
+        return await pool.begin(lambda: answer(mnemic.chat(asked.scope, **given)))
+
+    @router.post("/chat/stream", operation_id="chat_stream")
+    async def chat_stream(asked: Writes, request: Request, body: bodies.ChatTurn) -> Response:
+        """The same, event by event while the model writes, one JSON object a line: `recalled` (what memory put in front
+        of the model), `said` (a piece of text), `called` (a tool), and last `replied` (the whole reply) or `failed`.
+        With `Accept: text/event-stream` they come as server-sent events. Whoever goes away ends the answer, and what
+        was said until then is kept.
+        """
+        given = _turn(asked, mnemic, body)
+        is_sse = SSE in request.headers.get("accept", "")
+
+        def begun() -> tuple[ChatEvent | None, Generator[ChatEvent]]:
+            told = mnemic.chat_stream(asked.scope, **given)
+            return next(told, None), told
+
+        first, told = await pool.begin(begun)
+        return _Told(_lines(pool, first, told, _as_sse if is_sse else _as_line), SSE if is_sse else NDJSON)
+
+    @router.post("/ask", operation_id="ask")
+    async def ask(asked: Reads, body: bodies.AskedQuestion) -> Response:
+        """Answer a question from memory and documents alone, with citations; nothing is kept."""
+        _require_model(mnemic)
+        return await pool.begin(lambda: answer(mnemic.ask(asked.scope, **body.given())))
+
+
+def _calling(router: APIRouter, mnemic: Mnemic, pool: Pool) -> None:
+    @router.get("/tools", operation_id="tools.list")
+    def list_tools(asked: Reads) -> Response:
+        """Every tool as a model is told of it: name, what it does, and the JSON schema of its arguments."""
+        del asked
+        return answer(mnemic.tools.list())
+
+    @router.post("/tools/{name}/call", operation_id="tools.call")
+    async def call(asked: Reads, request: Request, name: ToolName, body: bodies.ToolArguments) -> Response:
+        """Call a tool as a model would, within time and size. What goes wrong with it is told in the outcome. A tool
+        that changes anything needs the right to write.
+        """
+        arguments = body.arguments or {}
+        if not _is_reading(mnemic, name):
+            request.state.is_audited = True
+            asked.caller.require(Right.WRITE)
+        return await pool.begin(lambda: answer(_called(asked, mnemic, name, arguments)))
+
+
+def _called(asked: Asked, mnemic: Mnemic, name: str, arguments: Mapping[str, Any]) -> object:
+    if name == FORGET:
+        with suppress(NotFoundError, InvalidInputError):  # the tool says so itself
+            asked.require_own(mnemic, str(arguments.get("id", "")))
+    return mnemic.tools.call(asked.scope, name, arguments)
+
+
+def _is_reading(mnemic: Mnemic, name: str) -> bool:
+    """True for a tool that changes nothing; one that is not there changes nothing either."""
+    return all(each.is_read_only for each in mnemic.tools.toolbox if each.spec.name == name)
+
+
+def _turn(asked: Asked, mnemic: Mnemic, body: bodies.ChatTurn) -> Any:
+    """The arguments of a turn. A key that is bound leaves out the tool that deletes: a model could be talked into
+    deleting what others share.
+    """
+    _require_model(mnemic)
+    given = body.given()
+    if asked.caller.is_bound:
+        tools: bool | list[str] = given.get("tools", True)
+        if not isinstance(tools, bool) and FORGET in tools:
+            raise ForbiddenError(f"the tool {FORGET!r} may delete what others share; it needs a key that is not bound")
+        if tools is True:
+            given["tools"] = [spec.name for spec in mnemic.tools.list() if spec.name != FORGET]
+    return given
+
+
+def _require_model(mnemic: Mnemic) -> None:
+    if mnemic.model is None:
+        raise ProblemError(
+            Problem(503, "config", "No language model is configured", NO_MODEL, "set one and start the server again")
+        )
+
+
+class _Told(StreamingResponse):
+    """An answer that ends its events when the caller goes away."""
+
+    def __init__(self, lines: AsyncGenerator[bytes], media_type: str) -> None:
+        super().__init__(lines, media_type=media_type, headers=UNBUFFERED)
+
+    async def stream_response(self, send: Send) -> None:
+        """Send it all."""
+        async with aclosing(cast("AsyncGenerator[bytes]", self.body_iterator)):
+            await super().stream_response(send)
+
+
+async def _lines(
+    pool: Pool, first: ChatEvent | None, told: Generator[ChatEvent], form: Callable[[Mapping[str, Any]], bytes]
+) -> AsyncGenerator[bytes]:
+    """The events in their form, each made on a thread. Left early, the turn is ended there, and kept."""
+
+    def following() -> bytes | None:
+        try:
+            event = next(told, None)
+        except MnemicError as error:
+            return form(failed(error))
+        return None if event is None else form(event_to_wire(event))
+
+    try:
+        if first is not None:
+            yield form(event_to_wire(first))
+        while (written := await pool.go_on(following)) is not None:
+            yield written
+    finally:
+        with CancelScope(shield=True):
+            await pool.go_on(told.close)
+
+
+def _as_line(event: Mapping[str, Any]) -> bytes:
+    return line(event) + b"\n"
+
+
+def _as_sse(event: Mapping[str, Any]) -> bytes:
+    return b"event: " + str(event["event"]).encode() + b"\ndata: " + line(event) + b"\n\n"

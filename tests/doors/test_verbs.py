@@ -1,0 +1,113 @@
+"""The table of verbs and doors says what is so: compared with the library, the commands, the routes and the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from mnemic import AsyncMnemic, Mnemic
+from mnemic.aio import AsyncDocumentVerbs, AsyncJobVerbs, AsyncKeyVerbs, AsyncProfileVerbs
+from mnemic.api.assistant import ToolVerbs
+from mnemic.api.async_assistant import AsyncToolVerbs
+from mnemic.api.documents import DocumentVerbs
+from mnemic.api.jobs import JobVerbs
+from mnemic.api.keys import KeyVerbs
+from mnemic.api.profile import ProfileVerbs
+from mnemic.cli.app import application
+from mnemic.mcp.verbs import verb_tools
+from mnemic.remote import RemoteMnemic
+from mnemic.remote.assistant import RemoteTools
+from mnemic.remote.documents import RemoteDocuments
+from mnemic.remote.parts import RemoteJobs, RemoteKeys, RemoteProfile
+from mnemic.remote.routes import ROUTES
+from mnemic.testing.verbs import CLI, DOORS, MCP, OTHER_COMMANDS, REMOTE, REST, VERBS
+from tests.doors.doors import COMMANDS
+from tests.doors.http_doors import Served
+from tests.doors.test_async import verbs
+
+NO_VERBS = {"open", "close"}
+"""How a Mnemic begins and ends."""
+
+REFUSED = {"worker", "tools.add"}
+"""Verbs that the remote client names only to say why they are not there."""
+
+LIBRARY_PARTS: dict[str, type] = {
+    "": Mnemic,
+    "profile.": ProfileVerbs,
+    "jobs.": JobVerbs,
+    "keys.": KeyVerbs,
+    "documents.": DocumentVerbs,
+    "tools.": ToolVerbs,
+}
+ASYNC_PARTS: dict[str, type] = {
+    "": AsyncMnemic,
+    "profile.": AsyncProfileVerbs,
+    "jobs.": AsyncJobVerbs,
+    "keys.": AsyncKeyVerbs,
+    "documents.": AsyncDocumentVerbs,
+    "tools.": AsyncToolVerbs,
+}
+REMOTE_PARTS: dict[str, type] = {
+    "": RemoteMnemic,
+    "profile.": RemoteProfile,
+    "jobs.": RemoteJobs,
+    "keys.": RemoteKeys,
+    "documents.": RemoteDocuments,
+    "tools.": RemoteTools,
+}
+
+
+def names(parts: dict[str, type]) -> set[str]:
+    return {f"{group}{name}" for group, kind in parts.items() for name in verbs(kind)} - NO_VERBS
+
+
+def offered(door: str) -> set[str]:
+    return {verb.name for verb in VERBS if verb.is_offered(door)}
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every command that does something by itself."""
+    below = getattr(command, "commands", {})
+    if path and (not below or getattr(command, "invoke_without_command", False)):
+        yield " ".join(path)
+    for name, each in below.items():
+        yield from commands(each, (*path, name))
+
+
+@pytest.mark.requirement("P-01")
+class TestTheTable:
+    def test_every_verb_of_the_library_is_in_it_once(self):
+        assert sorted(verb.name for verb in VERBS) == sorted(names(LIBRARY_PARTS))
+
+    def test_the_library_for_asyncio_has_the_same(self):
+        assert names(ASYNC_PARTS) == names(LIBRARY_PARTS)
+
+    def test_a_gap_names_a_door_and_a_reason(self):
+        assert all(door in DOORS and reason for verb in VERBS for door, reason in verb.gaps.items())
+        assert {verb.name for verb in VERBS if verb.command} == offered(CLI)
+        assert {verb.name for verb in VERBS if verb.tool} == offered(MCP)
+
+    def test_the_commands_are_those_of_the_command_line(self):
+        found = set(commands(typer.main.get_command(application())))
+        assert {verb.command for verb in VERBS if verb.command} | set(OTHER_COMMANDS) == found
+        assert all(" ".join(words).removesuffix(" --yes") in found for words in COMMANDS.values())
+
+    def test_the_routes_are_those_of_rest(self, tmp_path: Path):
+        served = Served(str(tmp_path / "memory.db"))
+        described = served.app_description()["paths"].values()
+        served.close()
+        assert {each["operationId"] for path in described for each in path.values()} == offered(REST) == set(ROUTES)
+
+    def test_the_remote_client_has_what_rest_has(self):
+        assert names(REMOTE_PARTS) - REFUSED == offered(REMOTE) == offered(REST)
+
+    def test_the_tools_are_those_of_mcp(self):
+        with Mnemic.open("memory://") as mnemic:
+            own = {each.spec.name for each in verb_tools(mnemic)}
+            every = own | {each.spec.name for each in mnemic.tools.toolbox}
+        tools = {verb.tool for verb in VERBS if verb.tool}
+        assert own <= tools <= every
