@@ -39,7 +39,7 @@ alone, and when both are in the same partition of one user. "messages", "documen
 context does for its two blocks; as messages are compared with messages and passages with passages, what is asked of one
 kind does not notice the other. "everything": a recall that says nothing of kinds, where a message and a passage compete
 for a place. There the kind with nothing as near to the question as the other is put back by the difference of the best
-cosines (`elsewhere`, decision 0007); "as they stand": without that, as it was before.
+cosines (`elsewhere`, decision 0018); "as they stand": without that, as it was before.
 """
 
 

@@ -43,7 +43,7 @@ FEATURES = (
     "assistant_asked",
     "dated",
 )
-"""The columns, in order: all that a weight stands for but `importance`, which no set tells anything about."""
+"""The columns, in order: all that a weight stands for but those in `beliefs.BY_HAND`."""
 
 HITS = 100
 """Recall is asked for so many, as in an evaluation; it bounds what comes in by vector alone."""
