@@ -141,7 +141,7 @@ def _of_space(
         if question.is_unanswerable or not (question.gold or question.gold_sessions):
             continue
         asked = Question(text=question.text, limit=HITS)
-        vectors, _ = question_vectors(parts, question.text, Watch(None))
+        vectors, _ = question_vectors(parts, visible.partitions, question.text, Watch(None))
         with clock.at(question.time):
             scored = ranked(parts, visible, asked, vectors)
         yield _candidates(question.id, scored, rows)
