@@ -80,6 +80,18 @@ def ordinary_url(postgres_url: str) -> str:
     return postgres_url.replace("//postgres:@", "//ordinary@")
 
 
+@pytest.fixture
+def database(postgres_url: str, ordinary_url: str) -> Iterator[str]:
+    """The URL of a new empty database, which the ordinary role owns."""
+    name = f"of_{os.getpid()}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} OWNER ordinary TEMPLATE template0".encode())
+        with psycopg.connect(postgres_url.replace("/postgres?", f"/{name}?"), autocommit=True) as inside:
+            inside.execute("CREATE EXTENSION vector WITH SCHEMA public")
+        yield ordinary_url.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
 class Schemas:
     """Gives out empty schemas; one whose stores are all closed is emptied and given out again."""
 

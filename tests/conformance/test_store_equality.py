@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
-import psycopg
 import pytest
 
 from mnemic import Mnemic, Scope
@@ -22,15 +21,6 @@ from mnemic.model.recall import Recall
 TEXTS, QUESTIONS = 90, 25
 START = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 ANNA, BERT = (Scope(user=user, agent="jarvis", session="s1") for user in ("anna", "bert"))
-
-
-@pytest.fixture
-def database(postgres_url: str) -> Iterator[str]:
-    """The URL of a new empty database."""
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE equality TEMPLATE template0")
-        yield postgres_url.replace("/postgres?", "/equality?")
-        connection.execute("DROP DATABASE equality")
 
 
 def fill(mnemic: Mnemic) -> None:

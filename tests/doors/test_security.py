@@ -20,14 +20,14 @@ MARK = "zebrafinch"
 HERS = Scope(org="acme", user="ana", agent="quill", session="s1")
 NAMES = {"user": "ana", "agent": "quill", "session": "s1"}
 READING = {"recall", "context", "why_not"}
-WHOLE_STORE = {"work", "doctor"}
+WHOLE_STORE = {"work", "reembed", "doctor"}
 
 
 class Doors:
     """A server with a store that holds a little of everything of one org."""
 
-    def __init__(self, folder: Path, limits: Limits | None = None) -> None:
-        self.served = Served(str(folder / "memory.db"), limits=limits)
+    def __init__(self, folder: Path, limits: Limits | None = None, store: str = "") -> None:
+        self.served = Served(store or str(folder / "memory.db"), limits=limits)
         self.client = TestClient(self.served.app, base_url=LOCAL, raise_server_exceptions=False)
         self.client.__enter__()
         self.mnemic = self.served.mnemic
