@@ -111,11 +111,12 @@ class TestImport:
             command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ | {"COLUMNS": "200"}
         )
         os.close(theirs)
-        err = b""
+        err, is_asked = b"", False
         for part in drawn(watched):
             err += part
-            if re.search(rb"[1-9]\d*/2000", err):  # the bar has moved: at least one batch is in
+            if not is_asked and re.search(rb"[1-9]\d*/2000", err):  # the bar has moved: at least one batch is in
                 process.send_signal(signal.SIGINT)
+                is_asked = True  # a second one would end it while it tells how to go on
         assert process.wait() == failures.INTERRUPTED, err
         assert b"run the same command again" in err
         kept = len(answer("recall", "thing", "--all", *ANA)["hits"])

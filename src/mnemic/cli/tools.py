@@ -25,7 +25,7 @@ def enumerate_tools(asking: ScopeOptions) -> None:
     if asking.as_json:
         show_json(specs)
         return
-    show_rows(("tool",), [Row((spec.name,), one_line(spec.description)) for spec in specs])
+    show_rows(("tool",), [Row((spec.name,), one_line(spec.description), ()) for spec in specs])
 
 
 def call(name: Name, asking: ScopeOptions, arguments: Arguments = "{}") -> None:

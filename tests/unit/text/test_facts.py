@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mnemic.model.fact import Fact
 from mnemic.model.item import Kind, Trust
 from mnemic.text.facts.chinese import third_person as chinese_third_person
-from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, VERSION, Reply, Said, find_facts, terms_of
+from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, VERSION, Said, find_facts, terms_of
 from mnemic.text.facts.person import third_person
 from mnemic.text.facts.when import when
 from tests.unit.text.fact_cases import CHINESE, ENGLISH, LEFT_ALONE, Case
