@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemic.cli.failures import INTERRUPTED
 from mnemic.cli.options import command
 from mnemic.cli.output import note, show_json, write
 from mnemic.cli.progress import progress_bars
@@ -33,7 +34,10 @@ class RetrievalFiles:
         Path | None, typer.Option(help="JSON: question id to the sessions that are searched.", metavar="FILE")
     ] = None
     run: Annotated[
-        Path | None, typer.Option(help="Write each question's ranking and time here (.gz packs).", metavar="FILE")
+        Path | None,
+        typer.Option(
+            help="Write each question's ranking and time here (.gz packs); an interrupted run goes on.", metavar="FILE"
+        ),
     ] = None
     by: Annotated[str, typer.Option(help="The field of a question that the table is divided by.")] = "category"
     gold: Annotated[str, typer.Option(help="The field of a question that holds what should be found.")] = "gold"
@@ -68,16 +72,26 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     """Store a test set group by group, ask its questions, and tell how much of the gold is found, and how soon."""
     from mnemic.evaluation.dataset import Fields, load_dataset
     from mnemic.evaluation.metrics import score_run
-    from mnemic.evaluation.retrieval import RetrievalOptions, run_retrieval, write_run
+    from mnemic.evaluation.retrieval import RetrievalOptions, run_retrieval
+    from mnemic.evaluation.run_file import UnfinishedRun, run_key
 
     options = RetrievalOptions(
         store=choices.store, embedder=choices.embedder, reranker=choices.rerank, limit=choices.limit
     )
     fields = Fields(gold=files.gold, category=files.by)
     dataset = load_dataset(files.corpus, files.queries, files.haystacks, fields)
-    with progress_bars() as told:
-        rankings = run_retrieval(dataset, options, told)
-        answered = list(rankings) if files.run is None else write_run(files.run, rankings)
+    run = None if files.run is None else UnfinishedRun(files.run, run_key(dataset, options))
+    known = [] if run is None else run.known
+    if known:
+        note(f"going on with an interrupted run: {len(known)} questions were asked already")
+    try:
+        with progress_bars() as told:
+            rankings = run_retrieval(dataset, options, told, {ranking.qid for ranking in known})
+            answered = list(rankings) if run is None else run.write(rankings)
+    except KeyboardInterrupt as error:
+        go_on = "nothing was kept, since no --run was named" if run is None else "the same command goes on from there"
+        note(f"interrupted; {go_on}")
+        raise typer.Exit(INTERRUPTED) from error
     report = score_run(dataset, answered)
     if choices.as_json:
         show_json(asdict(report))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -87,16 +88,20 @@ class QuestionClock:
 
 
 def run_retrieval(
-    dataset: Dataset, options: RetrievalOptions | None = None, progress: Progress | None = None
+    dataset: Dataset,
+    options: RetrievalOptions | None = None,
+    progress: Progress | None = None,
+    answered: Collection[str] = (),
 ) -> Iterator[Ranking]:
-    """The rankings of all questions, space by space, in a temporary store that is gone afterwards, or in the empty one
-    of a URL. Raises `InvalidInputError` when that holds anything: nobody's memories are searched or added to.
+    """The rankings of all questions but the `answered` ones, by id, space by space, in a temporary store that is gone
+    afterwards, or in the empty one of a URL. Raises `InvalidInputError` when that holds anything: nobody's memories are
+    searched or added to.
 
     A question that has a time is asked at that time. `Ranking.ms` is the recall call alone, embedding of the question
     included. What is answered as general background counts as not found. Rows with blank text are never stored.
     """
     options, told = options or RetrievalOptions(), progress or _silent
-    spaces = spaces_of(dataset)
+    spaces = [space for space in map(partial(_left, answered), spaces_of(dataset)) if space.questions]
     rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
     kept = asked = 0
     with opened(options) as (mnemic, clock, parts):
@@ -112,6 +117,11 @@ def run_retrieval(
                     yield _asked(mnemic, space, question, ids, options.limit)
                 asked += 1
                 told("ask", asked, questions)
+
+
+def _left(answered: Collection[str], space: Space) -> Space:
+    """The space with the questions that are still to be asked."""
+    return replace(space, questions=[question for question in space.questions if question.id not in answered])
 
 
 def write_run(path: Path, rankings: Iterable[Ranking]) -> list[Ranking]:

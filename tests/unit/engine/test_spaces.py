@@ -10,15 +10,19 @@ import pytest
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.indexes.spaces import SpacesIndex
 from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine.jobs import list_jobs
 from mnemic.engine.kinds import EMBED
 from mnemic.engine.parts import Parts
+from mnemic.engine.retired import RetiredSpace
 from mnemic.engine.vectors import fill_vectors
+from mnemic.errors import UnavailableError
 from mnemic.model.health import Condition, Finding
 from mnemic.model.scope import Partition
 from mnemic.ports.embedder import Vectors
 from mnemic.ports.store import Store
+from mnemic.testing.faults import Fault, FaultyStore
 from mnemic.text.writing import Writing
 from tests.unit.engine.kit import ANNA, Clock, WordEmbedder
 
@@ -217,3 +221,25 @@ def test_why_not_says_whether_any_space_has_a_vector(parts: Parts, embedder: Wor
     assert "no vector yet" in mnemic.why_not(ANNA, memory.id, "plate").reason
     mnemic.work()
     assert mnemic.why_not(ANNA, memory.id, "plate").stage == "found"
+
+
+@pytest.mark.requirement("P-14")
+def test_a_store_that_fails_at_any_step_of_a_fill_is_filled_by_the_next_one(embedder: WordEmbedder):
+    failed = 0
+    for nth in range(1, 40):
+        store, now = MemoryStore(), WordEmbedder(revision="new")
+        before = Parts(store, ScanIndex(), embedder, Clock(), CounterObserver())
+        Mnemic(before).remember_many(ANNA, ["a blue mug", "the cat sleeps"])
+        retired = RetiredSpace(embedder)
+        index = SpacesIndex(ScanIndex(), [ScanIndex()])
+        parts = Parts(FaultyStore(store, Fault(nth)), index, now, Clock(), CounterObserver(), retired=retired)
+        try:
+            Mnemic(parts).reembed(is_pruning=True)
+        except UnavailableError:
+            failed += 1
+        mended = Mnemic(replace(parts, store=store))
+        assert mended.recall(ANNA, "blue mug").hits[0].text == "a blue mug"
+        assert mended.reembed(is_pruning=True).spaces[0].share == 1.0
+        with store.read() as work:
+            assert work.vectors.spaces() == {now.space.id: 2}
+    assert failed > 5  # every step of every writing unit of work
