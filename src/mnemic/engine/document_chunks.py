@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemic.engine.indexed import chunk_terms, indexed_text
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.ingest_request import IngestRequest
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.secrets import Redacted, redact
@@ -67,7 +67,7 @@ def prepare(parts: Parts, request: IngestRequest, document: Document, read: Read
     drafts = _drafts(request, filled, clean.text)
     chunks = [_chunk(filled, draft, at) for draft in drafts]
     indexed = tuple(indexed_text(chunk) for chunk in chunks)
-    rows = tuple((chunk, chunk_terms(parts, chunk)) for chunk in chunks)
+    rows = tuple((chunk, parts.terms(text)) for chunk, text in zip(chunks, indexed, strict=True))
     return Prepared(filled, clean.text, rows, indexed, clean.kinds)
 
 

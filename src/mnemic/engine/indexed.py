@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from mnemic.engine import capture, remember
-from mnemic.engine.parts import Parts
 from mnemic.model.item import Chunk, Item, Message
-from mnemic.model.terms import Terms
 
 
 def indexed_text(item: Item) -> str:
@@ -15,11 +13,6 @@ def indexed_text(item: Item) -> str:
     if isinstance(item, Chunk):
         return "\n".join((*chunk_titles(item), item.text))
     return remember.indexed_text(item)
-
-
-def chunk_terms(parts: Parts, chunk: Chunk) -> Terms:
-    """The analysed form of a chunk: its titles count twice, as what it is about says more than a word in it."""
-    return parts.terms(*chunk_titles(chunk), indexed_text(chunk))
 
 
 def chunk_titles(chunk: Chunk) -> tuple[str, ...]:

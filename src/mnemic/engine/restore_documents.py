@@ -8,7 +8,7 @@ from dataclasses import replace
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.export_documents import WholeDocument
 from mnemic.engine.import_logs import ImportReport
-from mnemic.engine.indexed import chunk_terms, indexed_text
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts
 from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.document import DocumentQuery
@@ -60,7 +60,7 @@ def _is_known(work: UnitOfWork, whole: WholeDocument, scope: Scope) -> bool:
 
 def _store(parts: Parts, whole: WholeDocument, history: Sequence[HistoryEntry]) -> None:
     document, texts = whole.document, [indexed_text(chunk) for chunk in whole.chunks]
-    rows = [(chunk, chunk_terms(parts, chunk)) for chunk in whole.chunks]
+    rows = [(chunk, parts.terms(text)) for chunk, text in zip(whole.chunks, texts, strict=True)]
     vectors: list[ItemVectors] = []
     for start in range(0, len(texts), EMBEDDED):
         batch = texts[start : start + EMBEDDED]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from mnemic.engine.embedding import document_vectors, put_vectors
-from mnemic.engine.indexed import chunk_terms, indexed_text
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.evaluation.dataset import CorpusRow
 from mnemic.model.clocktime import as_utc
@@ -24,8 +24,8 @@ def keep_passages(parts: Parts, scope: Scope, rows: Sequence[CorpusRow]) -> list
     texts = [indexed_text(chunk) for chunk in chunks]
     vectors = document_vectors(parts, texts)
     with parts.store.write() as work:
-        for document, row, chunk in zip(documents, rows, chunks, strict=True):
-            work.documents.fill(document, row.text, [(chunk, chunk_terms(parts, chunk))])
+        for document, row, chunk, text in zip(documents, rows, chunks, texts, strict=True):
+            work.documents.fill(document, row.text, [(chunk, parts.terms(text))])
         put_vectors(parts, work, [(chunk.partition, chunk.id) for chunk in chunks], vectors, now)
     return [(chunk.id, row.id) for chunk, row in zip(chunks, rows, strict=True)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mnemic.engine.embedding import document_vectors, put_vectors
-from mnemic.engine.indexed import chunk_terms, indexed_text
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk
@@ -65,7 +65,7 @@ def keep(
     indexed = [indexed_text(chunk) for chunk in chunks]
     vectors = document_vectors(parts, indexed)
     with parts.store.write() as work:
-        rows = [(chunk, chunk_terms(parts, chunk)) for chunk in chunks]
+        rows = [(chunk, parts.terms(text)) for chunk, text in zip(chunks, indexed, strict=True)]
         work.documents.fill(document, gap.join(texts), rows)
         put_vectors(parts, work, [(chunk.partition, chunk.id) for chunk in chunks], vectors, now)
     return chunks

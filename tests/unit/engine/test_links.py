@@ -101,10 +101,3 @@ def test_a_search_by_similarity_alone_follows_no_names(mnemic: Mnemic, parts: Pa
     found = mnemic.recall(ANNA, QUESTION, limit=40, min_similarity=0.0).hits
     assert found
     assert not any(points(hit) for hit in found)
-
-
-def test_what_a_passage_is_about_counts_more_than_a_word_in_it(mnemic: Mnemic, parts: Parts):
-    keep(parts, ANNA, ["Ferns like shade, and shade is what it has."], title="Orchids", source="a.md")
-    keep(parts, ANNA, ["Orchids like shade, and shade is what it has."], title="Ferns", source="b.md")
-    assert [hit.text[:5] for hit in mnemic.recall(ANNA, "orchids", kinds=["document"]).hits] == ["Ferns", "Orchi"]
-    assert [hit.text[:5] for hit in mnemic.recall(ANNA, "ferns", kinds=["document"]).hits] == ["Orchi", "Ferns"]
