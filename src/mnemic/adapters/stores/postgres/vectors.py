@@ -79,7 +79,7 @@ class PostgresVectors:
         if partition is not None:
             pid = self._session.pid(partition)
             return 0 if pid is None else self._session.write(self._sql["remove"], {"pid": pid, "space": space}).rowcount
-        removed = self._session.write(self._sql["remove_all"], {"space": space}).rowcount
+        removed = self._session.write_across(self._sql["remove_all"], {"space": space}).rowcount
         self._session.write(self._sql["remove_space"], {"space": space})
         return removed
 
