@@ -23,7 +23,7 @@ MAX_LISTED = 50
 
 def verb_tools(mnemic: Mnemic) -> Sequence[Tool]:
     """The tools over an open memory, each within the scope of its call."""
-    return (*_reading(mnemic), *_writing(mnemic), *_documents(mnemic))
+    return (*_reading(mnemic), *_looking(mnemic), *_writing(mnemic), *_documents(mnemic))
 
 
 def _reading(mnemic: Mnemic) -> Sequence[Tool]:
@@ -63,6 +63,16 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
         return facts_block([_line(memory) for memory in page.memories]) or "nothing is remembered yet"
 
     @tool(is_read_only=True)
+    def profile(context: ToolContext) -> str:
+        """Gives the hard facts of the user by key, such as name and home."""
+        context.tell(mnemic.profile.get(context.scope))
+        return mnemic.profile.format(context.scope).strip() or "the profile is empty"
+
+    return context, list_memories, profile
+
+
+def _looking(mnemic: Mnemic) -> Sequence[Tool]:
+    @tool(is_read_only=True)
     def get_memory(context: ToolContext, id: str) -> str:
         """Shows one memory or message whole, with what happened to it.
 
@@ -87,13 +97,7 @@ def _reading(mnemic: Mnemic) -> Sequence[Tool]:
         context.tell(past)
         return facts_block(map(_happened, past))
 
-    @tool(is_read_only=True)
-    def profile(context: ToolContext) -> str:
-        """Gives the hard facts of the user by key, such as name and home."""
-        context.tell(mnemic.profile.get(context.scope))
-        return mnemic.profile.format(context.scope).strip() or "the profile is empty"
-
-    return context, list_memories, get_memory, memory_history, profile
+    return get_memory, memory_history
 
 
 def _writing(mnemic: Mnemic) -> Sequence[Tool]:

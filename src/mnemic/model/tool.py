@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from mnemic.model.llm import ToolCall
@@ -25,7 +25,7 @@ class ToolContext:
     scope: Scope
     now: datetime
     actor: str
-    tell: Callable[[object], None] = _unheard
+    tell: Callable[[object], None] = field(default_factory=lambda: _unheard)
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,9 @@ class _Told(StreamingResponse):
 async def _lines(
     pool: Pool, first: ChatEvent | None, told: Generator[ChatEvent], form: Callable[[Mapping[str, Any]], bytes]
 ) -> AsyncGenerator[bytes]:
-    """The events in their form, each made on a thread. Left early, the turn is ended there, and kept."""
+    """The events in their form, each made on a thread. Left early, the turn is ended there, and kept: when the model
+    says its next piece, or its time is over, since a thread that waits for it cannot be ended.
+    """
 
     def following() -> bytes | None:
         try:

@@ -21,12 +21,15 @@ EVENTS = "text/event-stream"
 
 
 class Ending(Enum):
-    """What the server does when everything is sent: end the reply, break it off, be silent, or drip for ever."""
+    """What the server does when everything is sent: end the reply, break it off, be silent, drip for ever, or say more
+    for ever.
+    """
 
     END = "end"
     BREAK = "break"
     HANG = "hang"
     DRIP = "drip"
+    TALK = "talk"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +151,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._chunk(body)
         if reply.ending is Ending.HANG:
             server.ended.wait()
-        while reply.ending is Ending.DRIP and not server.ended.wait(0.02):
+        more = {Ending.DRIP: b": still here\n", Ending.TALK: event(" and on").encode()}.get(reply.ending)
+        while more is not None and not server.ended.wait(0.02):
             try:
-                self._chunk(b": still here\n")
+                self._chunk(more)
             except OSError:
                 return  # the client has left, as it should
 
