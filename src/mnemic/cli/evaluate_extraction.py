@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemic.cli.failures import INTERRUPTED
 from mnemic.cli.options import command
 from mnemic.cli.output import note, show_json, write
 from mnemic.cli.progress import progress_bars
@@ -23,7 +24,8 @@ class ExtractionFiles:
     corpus: Annotated[Path, typer.Option(help="What was said: JSON lines, may be packed (.gz).", metavar="FILE")]
     memories: Annotated[Path, typer.Option(help="What should be kept of it.", metavar="FILE")]
     produced: Annotated[
-        Path | None, typer.Option(help="Write every memory that was made here (.gz packs).", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write every memory that was made here (.gz packs); can be continued.", metavar="FILE"),
     ] = None
 
 
@@ -39,14 +41,22 @@ class ExtractionChoices:
 def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
     """Let a test set be said, session by session, and tell how much of what should be kept is found, and what else."""
     from mnemic.evaluation.dataset import load_corpus
-    from mnemic.evaluation.extraction import ExtractionOptions, run_extraction, write_produced
+    from mnemic.evaluation.extraction import ExtractionOptions, run_extraction
+    from mnemic.evaluation.extraction_file import extract_by_group
     from mnemic.evaluation.extraction_score import load_gold, score_extraction
 
     corpus, gold = load_corpus(files.corpus), load_gold(files.memories)
-    with progress_bars() as told:
-        produced = run_extraction(corpus, ExtractionOptions(embedder=choices.embedder, llm=choices.llm), told)
-    if files.produced is not None:
-        write_produced(files.produced, produced)
+    options = ExtractionOptions(embedder=choices.embedder, llm=choices.llm)
+    try:
+        with progress_bars() as told:
+            if files.produced is None:
+                produced = run_extraction(corpus, options, told)
+            else:
+                produced = extract_by_group(corpus, options, files.produced, told)
+    except KeyboardInterrupt as error:
+        kept = "nothing was kept, since no --produced was named"
+        note(f"interrupted; {kept if files.produced is None else 'the same command goes on behind the last group'}")
+        raise typer.Exit(INTERRUPTED) from error
     report = score_extraction(gold, produced, corpus)
     if choices.as_json:
         show_json({**asdict(report), "f1": report.f1})
