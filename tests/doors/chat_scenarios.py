@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mnemic.errors import InvalidInputError
+from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.testing.chat_server import ChatReply
 from tests.doors.scenarios import ANA_TODAY, BORIS_TODAY, Ref, Scenario, Step
 from tests.doors.test_cli_chat import tool_call
@@ -66,6 +66,21 @@ CHATS = (
                     "turn.messages.1.metadata": {"tools": ["calculator"]},
                 },
             ),
+            Step(
+                "chat",
+                {
+                    "message": "How much is 2847 times 391?",
+                    "max_tool_calls": 0,
+                    "plan": ["calculate"],
+                    "rules": ["be exact"],
+                    "budget_tokens": 100,
+                    "documents": 0,
+                    "language": "en",
+                    "captures": False,
+                },
+                scope=ANA_TODAY,
+                expect={"steps": [], "turn": None, "text": "I do not know."},
+            ),
             Step("chat", {"message": "hm?", "tools": ["no-such-tool"]}, scope=ANA_TODAY, fails=InvalidInputError),
         ),
     ),
@@ -115,6 +130,14 @@ CHATS = (
     ),
 )
 TOOLS = (
+    Scenario(
+        "without a model nobody answers, and it is an error everywhere",
+        (
+            Step("chat", {"message": "Hello"}, scope=ANA_TODAY, fails=ConfigError),
+            Step("ask", {"question": "Who am I?"}, fails=ConfigError),
+            Step("recall", {"query": "Hello", "kinds": ["message"]}, expect={"hits.#": 0}),
+        ),
+    ),
     Scenario(
         "tools are listed, and called within the scope",
         (

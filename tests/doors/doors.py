@@ -22,6 +22,7 @@ from mnemic.wire.events import event_to_wire
 OPTION_NAMES = {
     "categories": "--category",
     "tools": "--tool",
+    "rules": "--rule",
     "kinds": "--kind",
     "levels": "--level",
     "states": "--state",
@@ -145,6 +146,8 @@ def command_line(verb: str, arguments: Mapping[str, Any]) -> tuple[tuple[list[st
         stdin, command = f"{given.pop('message')}\n".encode(), ["chat", "--no-worker"]
         if given.get("tools") is False:
             given["no_tools"] = given.pop("tools") is False
+        if given.get("captures") is False:
+            given["no_capture"] = given.pop("captures") is False
     if verb == "capture" and "messages" in given:
         stdin, operands = json.dumps(given.pop("messages")).encode(), ["-"]
     if verb in {"capture", "complete"}:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from mnemic.cli.context import AroundOptions
 from mnemic.cli.options import command
 from mnemic.cli.output import moment, note, one_line, printable, show_json, write
 from mnemic.cli.recall import show_recall
@@ -13,34 +14,21 @@ from mnemic.cli.scope_options import ScopeOptions
 from mnemic.model.context import Citation
 from mnemic.model.unicode import check_unicode
 
-if TYPE_CHECKING:
-    from mnemic.api import ContextFields
-
 Question = Annotated[str, typer.Argument(help="The question.")]
-Documents = Annotated[int | None, typer.Option("--documents", help="Most excerpts of documents.", min=0)]
-Budget = Annotated[int | None, typer.Option("--budget", "--budget-tokens", help="Tokens that memory may fill.", min=0)]
 
 
-def answer(question: Question, asking: ScopeOptions, documents: Documents = None, budget: Budget = None) -> None:
+def answer(question: Question, asking: ScopeOptions, wanted: AroundOptions) -> None:
     """Answer a question from what is remembered and from documents, and cite it. Nothing is captured. Without a
-    configured language model the best passages are shown instead.
+    configured language model the best passages are shown instead; with --json that is an error.
     """
-    scope, question = asking.scope, check_unicode(question, "question")
+    scope, question, arguments = asking.scope, check_unicode(question, "question"), wanted.arguments()
     with asking.open() as mnemic:
-        if mnemic.model is None:
+        if mnemic.model is None and not asking.as_json:
             found = mnemic.recall(scope, question)
-            if asking.as_json:
-                show_json(found)
-                return
             note("no language model is configured (MNEMIC_LLM, or llm.name), so these are the best passages:")
             show_recall(found, is_explained=False)
             return
-        wanted: ContextFields = {}
-        if documents is not None:
-            wanted["documents"] = documents
-        if budget is not None:
-            wanted["budget_tokens"] = budget
-        told = mnemic.ask(scope, question, **wanted)
+        told = mnemic.ask(scope, question, **arguments)
     if asking.as_json:
         show_json(told)
         return

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemic.cli.chat_commands import Commands
+from mnemic.cli.context import AroundOptions
 from mnemic.cli.failures import error_kind, exit_code, report
 from mnemic.cli.options import command
 from mnemic.cli.output import is_terminal, note, one_line, printable, write
@@ -29,7 +30,7 @@ from mnemic.model.scope import Scope
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
-    from mnemic.api import ChatFields, Mnemic
+    from mnemic.api import ChatFields, ContextFields, Mnemic
 
 NO_MODEL = """No language model is configured, so nobody answers: what you type is looked up in memory instead. To talk
 with one, set it in the environment (or llm.name in the file that `mnemic init` writes), for example:
@@ -45,32 +46,41 @@ WORKER_POLL_S = 2.0
 class ChatOptions:
     """How to talk."""
 
-    system: Annotated[str | None, typer.Option(help="Your own system prompt.")] = None
     tools: Annotated[
         list[str] | None, typer.Option("--tool", help="A tool that may be called; may be repeated; all unless said.")
     ] = None
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Call no tools.")] = False
+    max_tool_calls: Annotated[int | None, typer.Option(help="Most calls of tools in one turn.", min=0)] = None
+    plan: Annotated[list[str] | None, typer.Option(help="A planned step; may be repeated.")] = None
+    rules: Annotated[list[str] | None, typer.Option("--rule", help="How to keep to them; may be repeated.")] = None
+    captures: Annotated[bool, typer.Option("--capture/--no-capture", help="Keep what is said.")] = True
     works: Annotated[bool, typer.Option("--worker/--no-worker", help="Extract facts and do other jobs meanwhile.")] = (
         True
     )
 
-    def fields(self) -> ChatFields:
+    def fields(self, around: ContextFields) -> ChatFields:
         """The arguments of `Mnemic.chat`."""
-        fields: ChatFields = {"tools": False if self.no_tools else (self.tools or True)}
-        if self.system is not None:
-            fields["system"] = self.system
+        fields: ChatFields = {
+            **around,
+            "tools": False if self.no_tools else (self.tools or True),
+            "plan": self.plan or (),
+            "rules": self.rules or (),
+            "captures": self.captures,
+        }
+        if self.max_tool_calls is not None:
+            fields["max_tool_calls"] = self.max_tool_calls
         return fields
 
 
-def talk(asking: ScopeOptions, wanted: ChatOptions) -> None:
+def talk(asking: ScopeOptions, wanted: ChatOptions, around: AroundOptions) -> None:
     """Talk with an assistant that remembers. Each line you type is answered; /help lists what else there is. Without
     --user you are who is logged in; --session goes on with an earlier conversation. With --json, and where the input is
     no terminal, each line of it is one message; with --json the exit code is that of what went wrong last.
     """
-    scope = asking.scope
+    scope, fields = asking.scope, wanted.fields(around.arguments())
     scope = replace(scope, user=scope.user or own_name(), session=scope.session or str(uuid.uuid4()))
     with asking.open() as mnemic, working(mnemic, is_on=wanted.works):
-        chat = Chat(mnemic, scope, wanted.fields(), is_json=asking.as_json)
+        chat = Chat(mnemic, scope, fields, is_json=asking.as_json)
         chat.greet()
         for line in lines(is_quiet=asking.as_json):
             if not chat.hear(line):
@@ -151,10 +161,10 @@ class Chat:
         try:
             if line.startswith("/"):
                 return self._commands.run(line)
-            if self._mnemic.model is None:
-                self._look_up(line)
-            elif self._is_json:
+            if self._is_json:
                 write(json.dumps(to_wire(self._mnemic.chat(self._scope, line, **self._fields))))
+            elif self._mnemic.model is None:
+                self._look_up(line)
             else:
                 self._answer(line)
         except MnemicError as error:
@@ -165,10 +175,7 @@ class Chat:
     def _look_up(self, line: str) -> None:
         found = self._mnemic.recall(self._scope, line)
         self._commands.note_recall(line, found)
-        if self._is_json:
-            write(json.dumps(to_wire(found)))
-        else:
-            show_recall(found, is_explained=False)
+        show_recall(found, is_explained=False)
 
     def _answer(self, line: str) -> None:
         """Stream the answer; Ctrl-C stops it, and what was written until then is kept."""

@@ -22,8 +22,8 @@ Message = Annotated[str, typer.Argument(help="What the user says now; the memory
 
 
 @dataclass(frozen=True, slots=True)
-class ContextOptions:
-    """The arguments of `Mnemic.context`, as options; what is not given comes from the configuration."""
+class AroundOptions:
+    """What may stand before a message, as options; what is not given comes from the configuration."""
 
     system: Annotated[str | None, typer.Option(help="Your own system prompt; it stays in front.")] = None
     budget: Annotated[
@@ -53,12 +53,9 @@ class ContextOptions:
         bool | None, typer.Option("--rerank/--no-rerank", help="Let the configured reranker judge the best hits.")
     ] = None
     diversity: Annotated[float, typer.Option(help="From 0, by score alone, to 1: hits unlike each other.")] = 0.0
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Tell on the standard error what was cited, and where the time went.")
-    ] = False
 
     def arguments(self) -> ContextFields:
-        """The arguments of `Mnemic.context` that were given. Raises `InvalidInputError` for what cannot be read."""
+        """The arguments of the verb that were given. Raises `InvalidInputError` for what cannot be read."""
         given: ContextFields = {
             "role": self.role,
             "model": self.model,
@@ -71,6 +68,8 @@ class ContextOptions:
             "rerank": self.rerank,
             "diversity": self.diversity,
         }
+        for name in ("role", "model"):
+            check_unicode(given.get(name) or "", name)
         if self.system is not None:
             given["system"] = self.system
         if self.budget is not None:
@@ -88,12 +87,19 @@ class ContextOptions:
         return given
 
 
+@dataclass(frozen=True, slots=True)
+class ContextOptions(AroundOptions):
+    """The arguments of `Mnemic.context`, and whether to explain."""
+
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell on the standard error what was cited, and where the time went.")
+    ] = False
+
+
 def assemble(message: Message, asking: ScopeOptions, wanted: ContextOptions) -> None:
     """Show the messages as they would be sent: system prompt, profile, facts, documents, session, and the message."""
     scope, arguments = asking.scope, wanted.arguments()
     check_unicode(message, "query")
-    for name in ("role", "model"):
-        check_unicode(arguments.get(name) or "", name)
     with asking.open() as mnemic:
         context = mnemic.context(scope, message, **arguments)
     if asking.as_json:
