@@ -45,8 +45,9 @@ def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False)
     """Erase all that belongs to the owner of `level` in the scope, and what was derived from it, in one transaction.
 
     A session: its messages, its session-level memories and what was made of them. A user: everything of theirs, in all
-    sessions. An agent: its level, and what is private to it. An org: everything. Raises `InvalidInputError` when the
-    scope lacks that part. Of a dry run the receipt is the plan: what the same call would remove now.
+    sessions. An agent: its level, and what is private to it. An org: everything but its keys and its audit log, which
+    hold no text. Raises `InvalidInputError` when the scope lacks that part. Of a dry run the receipt is the plan: what
+    the same call would remove now.
     """
     owner = scope.partition(level)
     now = parts.clock.now()
@@ -84,8 +85,10 @@ def replay(parts: Parts) -> dict[str, int]:
     now = parts.clock.now()
     with parts.store.write() as work:
         key, plan = work.erasure.key(), _Plan()
-        for partition in work.partitions.all():
-            erased = {digest for each in work.erasure.receipts(partition.org) for digest in each.hashes}
+        everywhere = work.partitions.all()
+        by_org = {org: _erased_before(work, org) for org in {partition.org for partition in everywhere}}
+        for partition in everywhere:
+            erased = by_org[partition.org]
             if not erased:
                 continue
             if _hash(key, partition) in erased:
@@ -99,6 +102,10 @@ def replay(parts: Parts) -> dict[str, int]:
         counts = _erased(work, plan, now)
     _cleaned(parts, plan)
     return counts
+
+
+def _erased_before(work: UnitOfWork, org: str) -> set[str]:
+    return {digest for receipt in work.erasure.receipts(org) for digest in receipt.hashes}
 
 
 def _planned(work: UnitOfWork, scope: Scope, level: Level) -> _Plan:

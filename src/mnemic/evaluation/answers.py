@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, cast
 
 from mnemic.api import Mnemic
 from mnemic.build import build
@@ -338,5 +339,5 @@ def _from_row(row: Mapping[str, object]) -> Answer:
     names = set(Answer.__dataclass_fields__)
     if set(row) != names:
         raise ValueError(f"its fields are not {', '.join(sorted(names))}")
-    answer = Answer(**{**row, "way": Way(str(row["way"]))})  # type: ignore[arg-type]
+    answer = Answer(**cast("dict[str, Any]", {**row, "way": Way(str(row["way"]))}))
     return replace(answer, tokens=int(answer.tokens), seconds=float(answer.seconds))

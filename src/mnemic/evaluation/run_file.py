@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mnemic.errors import InvalidInputError
 from mnemic.evaluation.dataset import Dataset
 from mnemic.evaluation.metrics import Ranking
 from mnemic.evaluation.retrieval import RetrievalOptions, write_run
+from mnemic.evaluation.unfinished import Unfinished
 
 
 def run_key(dataset: Dataset, options: RetrievalOptions) -> str:
@@ -27,55 +25,34 @@ def run_key(dataset: Dataset, options: RetrievalOptions) -> str:
 
 
 class UnfinishedRun:
-    """The rankings of a run that is to be written to `path`, line by line in `.NAME.unfinished` beside it.
-
-    `known` holds those of a run that was broken off, when its `key` is the same. A line that was cut off is left out.
-    Raises `InvalidInputError` when the file cannot be read or written.
+    """The rankings of a run that is to be written to `path`; `known` holds those of one that was broken off, when its
+    `key` is the same. Raises `InvalidInputError` as `Unfinished`.
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        self._path, self._key = path, key
-        self._place = path.with_name(f".{path.name}.unfinished")
-        self.known = self._read()
+        self._path = path
+        self._unfinished = Unfinished(path, key)
+        try:
+            self.known = [_ranking(row) for row in self._unfinished.known()]
+        except (KeyError, TypeError) as error:
+            raise self._unfinished.foreign() from error
 
     def write(self, rankings: Iterable[Ranking]) -> list[Ranking]:
         """Keep each ranking as it comes, and write all of them when they have come; returns them, the known ones
         first.
         """
         every = list(self.known)
-        begun = self._place.with_name(f"{self._place.name}.new")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [{"key": self._key}, *map(_row, every)]
-            begun.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-            begun.replace(self._place)  # without the line that was cut off
-            with self._place.open("a", encoding="utf-8") as out:
-                for ranking in rankings:
-                    out.write(json.dumps(_row(ranking)) + "\n")
-                    out.flush()
-                    every.append(ranking)
-                os.fsync(out.fileno())
-        except OSError as error:
-            raise InvalidInputError(f"{self._path} cannot be written: {error}") from error
+        self._unfinished.begin(map(_row, every))
+        self._unfinished.add(_row(ranking) for ranking in _noted(rankings, every))
         write_run(self._path, every)
-        with suppress(OSError):  # a file too many beside a complete run
-            self._place.unlink(missing_ok=True)
+        self._unfinished.end()
         return every
 
-    def _read(self) -> list[Ranking]:
-        try:
-            lines = self._place.read_text(encoding="utf-8").split("\n")[:-1]
-        except FileNotFoundError:
-            return []
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"{self._place} cannot be read: {error}; remove it to begin anew") from error
-        try:
-            head, *rows = (json.loads(line) for line in lines)
-            if head.get("key") != self._key:
-                return []
-            return [_ranking(row) for row in rows]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidInputError(f"{self._place} is no unfinished run; remove it to begin anew") from error
+
+def _noted(rankings: Iterable[Ranking], every: list[Ranking]) -> Iterator[Ranking]:
+    for ranking in rankings:
+        yield ranking
+        every.append(ranking)
 
 
 def _row(ranking: Ranking) -> dict[str, object]:
