@@ -96,7 +96,10 @@ def test_a_chinese_message_is_asked_for_reasons_in_chinese(parts: Parts):
 
 @pytest.mark.requirement("D-35")
 @pytest.mark.parametrize("is_streaming", [False, True])
-def test_plain_and_streaming_show_the_profile_and_capture_both_sides(parts: Parts, is_streaming: bool):  # noqa: FBT001
+def test_plain_and_streaming_show_the_profile_and_capture_both_sides(
+    parts: Parts,
+    is_streaming: bool,  # noqa: FBT001 -- pytest names what it passes
+):
     mnemic, llm = chatting(parts, ["You live in Lyon, as you told me."])
     mnemic.profile.set(ANNA, {"home": "Lyon"})
     if is_streaming:

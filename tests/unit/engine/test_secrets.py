@@ -38,7 +38,7 @@ def open_at(store: str, settings: Settings | None = None) -> Mnemic:
 
 
 def parts_of(mnemic: Mnemic) -> Parts:
-    return mnemic._parts  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    return mnemic._parts  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 -- to look at the rows
 
 
 @pytest.mark.requirement("P-10")

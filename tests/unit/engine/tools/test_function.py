@@ -184,7 +184,7 @@ def undescribed(text: str) -> str:
     return text
 
 
-def untyped(text):  # pyright: ignore[reportUnknownParameterType, reportMissingParameterType] # noqa: ANN001
+def untyped(text):  # pyright: ignore[reportUnknownParameterType, reportMissingParameterType] # noqa: ANN001 -- what is tested
     """Does it.
 
     Args:
