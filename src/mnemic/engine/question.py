@@ -85,6 +85,7 @@ class Selection:
         self._question = question
         self._room = dict(question.limits)
         self._long_term = question.max_results
+        self._taken: list[str] = []  # texts whose keys nobody has needed yet
         self._told: set[str] = set()
 
     def takes(self, item: Item, now: datetime) -> bool:
@@ -103,11 +104,15 @@ class Selection:
 
     def _is_echo(self, item: Item) -> bool:
         """True for an assistant's words that say no more than what was taken already: a recalled fact, repeated."""
-        is_message = isinstance(item, Message)
-        if is_message and item.role is not Role.ASSISTANT:
+        if not isinstance(item, Message):
+            self._taken.append(item.text)
             return False
+        if item.role is not Role.ASSISTANT:
+            return False
+        self._told.update(map(dedup_key, self._taken))
+        self._taken.clear()
         key = dedup_key(item.text)
-        is_told = is_message and key in self._told
+        is_told = key in self._told
         self._told.add(key)
         return is_told
 

@@ -8,8 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-
-import numpy as np
+from math import isnan
 
 from mnemic.engine.embedding import Asked, ItemVectors, question_vectors
 from mnemic.engine.freshness import search
@@ -143,7 +142,7 @@ def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored)
     """The best candidates that the store still shows, within the limits."""
     limit = len(scored.order) if question.limit is None else question.limit
     now, chosen = parts.clock.now(), Selection(question)
-    hits: list[Hit] = []
+    similarities, hits = scored.candidates.similarities, list[Hit]()
     for start in range(0, len(scored.order), limit or 1):
         if len(hits) >= limit:
             break
@@ -152,15 +151,14 @@ def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored)
         for place in places:
             item = items.get(str(scored.candidates.ids[place]))
             if item is not None and len(hits) < limit and chosen.takes(item, now):
-                hits.append(_hit(item, scored, int(place)))
+                hits.append(_hit(item, scored, int(place), similarities.item(place)))
     return tuple(hits)
 
 
-def _hit(item: Item, scored: Scored, place: int) -> Hit:
-    cosine = float(scored.candidates.similarities[place])
+def _hit(item: Item, scored: Scored, place: int, cosine: float) -> Hit:
     contributions = scored.contributions(place)
     score = sum(contribution.points for contribution in contributions)
-    return Hit(item, score, None if np.isnan(cosine) else cosine, contributions)
+    return Hit(item, score, None if isnan(cosine) else cosine, contributions)
 
 
 def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:

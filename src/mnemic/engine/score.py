@@ -72,10 +72,10 @@ class Scored:
     weights: dict[str, float]
 
     def contributions(self, place: int) -> tuple[Contribution, ...]:
-        """What each feature added to the score at `place`; their points add up to it."""
+        """What each feature that added anything added to the score at `place`; the points add up to it."""
+        values = ((name, values.item(place)) for name, values in self.features.items())
         return tuple(
-            Contribution(name, float(values[place]), self.weights[name], float(values[place]) * self.weights[name])
-            for name, values in self.features.items()
+            Contribution(name, value, self.weights[name], value * self.weights[name]) for name, value in values if value
         )
 
     def score(self, place: int) -> float:

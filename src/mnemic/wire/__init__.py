@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
 from typing import Any, cast
 
 from mnemic.model.item import Chunk, Item, Kind, Message
@@ -18,6 +19,9 @@ from mnemic.model.scope import Partition
 
 MESSAGE = "message"
 """The kind of every message; a text of its own, because the module of the index's nouns brings numpy along."""
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+"""What JSON has itself; subclasses, such as the members of an enumeration, are not among them."""
 
 _INTERNAL = frozenset({"dedup_key", "secret_hash"})
 _OWNER_SEPARATOR = "\x1f"  # before it: the user of a session (mnemic.model.scope)
@@ -31,18 +35,14 @@ def to_wire(noun: object) -> Any:
     message has the kind "message" and a passage "document", so that `kind` tells what every item is. A recall also says
     `is_fallback`.
     """
-    if isinstance(noun, datetime):
-        return noun.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    if isinstance(noun, Enum):
-        return noun.value
+    kind = type(noun)
+    if kind in _PLAIN:
+        return noun
+    if kind is datetime:
+        return _time(cast("datetime", noun))
     if is_dataclass(noun) and not isinstance(noun, type):
         return _fields(noun)
-    if isinstance(noun, Mapping):
-        return {str(key): to_wire(value) for key, value in cast("Mapping[object, object]", noun).items()}
-    if isinstance(noun, list | tuple | set | frozenset):
-        values = [to_wire(value) for value in cast("Iterable[object]", noun)]
-        return values if isinstance(noun, list | tuple) else sorted(values)
-    return noun
+    return _other(noun)
 
 
 def kind_of(item: Item) -> str:
@@ -52,15 +52,42 @@ def kind_of(item: Item) -> str:
     return Kind.DOCUMENT.value if isinstance(item, Chunk) else item.kind.value
 
 
+def _other(noun: object) -> Any:
+    if isinstance(noun, datetime):
+        return _time(noun)
+    if isinstance(noun, Enum):
+        return noun.value
+    if isinstance(noun, Mapping):
+        return {str(key): to_wire(value) for key, value in cast("Mapping[object, object]", noun).items()}
+    if isinstance(noun, list | tuple | set | frozenset):
+        values = [to_wire(value) for value in cast("Iterable[object]", noun)]
+        return values if isinstance(noun, list | tuple) else sorted(values)
+    return noun
+
+
+def _time(moment: datetime) -> str:
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    """The fields of a noun that go over the wire."""
+    return tuple(field.name for field in fields(kind) if field.name not in _INTERNAL)
+
+
 def _fields(noun: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for field in fields(noun):
-        value = getattr(noun, field.name)
-        if isinstance(value, Partition):
+    for name in _names(cast("type[Any]", type(noun))):
+        value = getattr(noun, name)
+        if type(value) in _PLAIN:
+            found[name] = value
+        elif type(value) is Partition:
             found |= _place(value)
-        elif field.name not in _INTERNAL:
-            found[field.name] = to_wire(value)
-        if field.name == "id" and isinstance(noun, Message | Chunk):
+        else:
+            found[name] = to_wire(value)
+        if name == "id" and isinstance(noun, Message | Chunk):
             found["kind"] = kind_of(noun)
     if isinstance(noun, Recall):
         found["is_fallback"] = noun.is_fallback

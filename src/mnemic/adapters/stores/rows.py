@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from mnemic.model.clocktime import from_microseconds, to_microseconds
@@ -25,8 +26,10 @@ from mnemic.model.terms import Terms
 from mnemic.text.titles import title_key
 
 Row = tuple[Any, ...]
+_EMPTY: Mapping[str, type[dict[str, object] | list[object]]] = {"{}": dict[str, object], "[]": list[object]}
 
 
+@lru_cache(maxsize=1024)
 def partition_of(org: str, level: str, owner: str) -> Partition:
     """A partition from its columns."""
     return Partition(org, Level(level), owner)
@@ -35,6 +38,12 @@ def partition_of(org: str, level: str, owner: str) -> Partition:
 def dumps(value: object) -> str:
     """Compact JSON, for a column of text."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def loads(text: str) -> Any:
+    """The inverse of `dumps`; most columns hold nothing, which needs no parser."""
+    make = _EMPTY.get(text)
+    return json.loads(text) if make is None else make()
 
 
 def micros(value: datetime | None) -> int | None:
@@ -102,7 +111,7 @@ def to_message(row: Row) -> Message:
         external_id=row[14],
         trust=Trust(row[15]),
         state=State(row[16]),
-        metadata=json.loads(row[17]),
+        metadata=loads(row[17]),
     )
 
 
@@ -173,8 +182,8 @@ def to_memory(row: Row, categories: Sequence[str]) -> Memory:
         state=State(row[25]),
         other_id=row[26],
         trust=Trust(row[27]),
-        provenance=tuple(Provenance(**entry) for entry in json.loads(row[28])),
-        metadata=json.loads(row[29]),
+        provenance=tuple(Provenance(**entry) for entry in loads(row[28])),
+        metadata=loads(row[29]),
         faded=row[30],
     )
 
@@ -215,11 +224,11 @@ def to_document(row: Row) -> Document:
         sha256=row[10],
         created_at=from_microseconds(row[11]),
         updated_at=from_microseconds(row[12]),
-        pages=tuple(json.loads(row[13])),
-        headings=tuple(Heading(*heading) for heading in json.loads(row[14])),
+        pages=tuple(loads(row[13])),
+        headings=tuple(Heading(*heading) for heading in loads(row[14])),
         characters=row[15],
         chunks=row[16],
-        metadata=json.loads(row[17]),
+        metadata=loads(row[17]),
     )
 
 
@@ -263,7 +272,7 @@ def to_chunk(row: Row) -> Chunk:
         created_at=from_microseconds(row[12]),
         observed_at=from_microseconds(row[13]),
         page=row[14],
-        headings=tuple(json.loads(row[15])),
+        headings=tuple(loads(row[15])),
         private_agent=row[16] or None,
         state=State(row[17]),
         trust=Trust(row[18]),
@@ -296,7 +305,7 @@ def to_job(row: Row) -> Job:
         id=row[3],
         kind=row[4],
         key=row[5],
-        payload=json.loads(row[6]),
+        payload=loads(row[6]),
         state=JobState(row[7]),
         attempts=row[8],
         created_at=from_microseconds(row[9]),
@@ -304,7 +313,7 @@ def to_job(row: Row) -> Job:
         worker=row[11],
         leased_until=moment(row[12]),
         error=row[13],
-        usage=Usage(**json.loads(row[14])),
+        usage=Usage(**loads(row[14])),
     )
 
 
@@ -318,8 +327,8 @@ def to_history_entry(row: Row) -> HistoryEntry:
         actor=row[6],
         reason=row[7],
         at=from_microseconds(row[8]),
-        before=json.loads(row[9]),
-        after=json.loads(row[10]),
+        before=loads(row[9]),
+        after=loads(row[10]),
     )
 
 

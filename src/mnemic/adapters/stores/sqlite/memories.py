@@ -75,10 +75,8 @@ class SqliteMemories:
         return True
 
     def touch(self, partition: Partition, accesses: Mapping[str, int], at: datetime) -> None:
-        pid = self._session.pid(partition)
-        for item_id, count in accesses.items():
-            key = {"pid": pid, "id": item_id, "count": count, "at": to_microseconds(at)}
-            self._session.write(self._sql["touch"], key)
+        key = {"pid": self._session.pid(partition), "counts": dumps(dict(accesses)), "at": to_microseconds(at)}
+        self._session.write(self._sql["touch"], key)
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
         if self._session.pid(partition) is None:

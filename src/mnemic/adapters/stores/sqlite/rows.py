@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.adapters.stores import rows
-from mnemic.adapters.stores.rows import Row, dumps
+from mnemic.adapters.stores.rows import Row, dumps, loads
 from mnemic.model.change import Change
 from mnemic.model.item import Memory, State
 from mnemic.model.terms import Terms
@@ -24,7 +23,7 @@ def memory_columns(memory: Memory, terms: Terms, pid: int, changed: int) -> Mapp
 
 def to_memory(row: Row) -> Memory:
     """The memory of a row selected by `memories.sql`."""
-    return rows.to_memory(row, json.loads(row[12]))
+    return rows.to_memory(row, loads(row[12]))
 
 
 def to_change(row: Row, analyser: str) -> Change | StaleTerms:

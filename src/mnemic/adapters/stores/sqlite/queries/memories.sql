@@ -63,9 +63,10 @@ WHERE pid = :pid AND id = :id AND updated_at = :was_updated_at AND state != 'era
 -- name: text
 SELECT text FROM memories WHERE pid = :pid AND id = :id;
 -- name: touch
-UPDATE memories SET access_count = access_count + :count, faded = NULL,
+UPDATE memories SET access_count = access_count + accesses.value, faded = NULL,
     last_accessed_at = max(coalesce(last_accessed_at, :at), :at)
-WHERE pid = :pid AND id = :id AND state != 'erased';
+FROM json_each(:counts) AS accesses
+WHERE memories.pid = :pid AND memories.id = accesses.key AND memories.state != 'erased';
 -- name: erase
 UPDATE memories SET state = 'erased', text = '', context = '', snippet = '', source = '', categories = '[]',
     provenance = '[]', metadata = '{}', dedup_key = '', terms = '', updated_at = :at, changed = :changed
