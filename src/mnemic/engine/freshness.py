@@ -15,7 +15,7 @@ from mnemic.errors import UnavailableError
 from mnemic.model.candidates import DOCUMENT, Candidates, IndexQuery
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
-from mnemic.ports.store import StaleTerms, UnitOfWork
+from mnemic.ports.store import VERSIONS_OF_AN_AGE, StaleTerms, UnitOfWork
 
 _ATTEMPTS = 5
 _SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
@@ -70,6 +70,9 @@ def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int
         _forget(parts, partition)
         return
     beside = index.version(side) if holds or holds is None else since
+    if _is_before(since, version) or _is_before(beside, version):  # a backup was restored meanwhile
+        _forget(parts, partition)
+        since = beside = 0
     if since == beside:
         if since < version:
             passages, others = _sides(parts, work, partition, since)
@@ -85,6 +88,11 @@ def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int
         passages, _ = _sides(parts, work, partition, beside)
         if parts.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
             index.apply(side, passages, version)
+
+
+def _is_before(held: int, version: int) -> bool:
+    """True when what is held is of an age before that of the store."""
+    return 0 < held < version - version % VERSIONS_OF_AN_AGE
 
 
 def _sides(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> tuple[list[Change], list[Change]]:

@@ -42,10 +42,18 @@ class Erasure(Protocol):
         """
         ...
 
+    def adopt(self, key: bytes) -> None:
+        """Take over the secret of another store, whose receipts come with it. A secret that is there stays."""
+        ...
+
     def add(self, receipt: Receipt) -> None:
         """Keep a receipt. One whose id is taken in its org raises `ConflictError`."""
         ...
 
     def receipts(self, org: str) -> Sequence[Receipt]:
         """The receipts of an org, oldest first."""
+        ...
+
+    def orgs(self) -> Sequence[str]:
+        """The orgs that have receipts, in order. For maintenance; no verb of a scope may use it."""
         ...

@@ -189,6 +189,26 @@ class ErasureContract:
             assert work.erasure.key() == key
         assert len(key) == 32
 
+    def test_a_key_is_taken_over_where_there_is_none_and_stays_where_there_is_one(self, store: Store):
+        with store.write() as work:
+            work.erasure.adopt(b"")
+            work.erasure.adopt(b"k" * 32)
+            work.erasure.adopt(b"l" * 32)
+        with store.read() as work:
+            assert work.erasure.key() == b"k" * 32
+            with pytest.raises(UnsupportedError):
+                work.erasure.adopt(b"m" * 32)
+
+    def test_the_orgs_that_have_receipts_are_told_whatever_else_they_hold(self, store: Store):
+        with store.read() as work:
+            assert list(work.erasure.orgs()) == []
+        add_memories(store, a_memory())
+        with store.write() as work:
+            for org, number in (("zeta", "r1"), ("alpha", "r1"), ("zeta", "r2")):
+                work.erasure.add(replace(RECEIPT, org=org, id=number))
+        with store.read() as work:
+            assert list(work.erasure.orgs()) == ["alpha", "zeta"]
+
     def test_receipts_return_as_they_were_kept_by_org(self, store: Store):
         later = replace(RECEIPT, at=NOW + MINUTE, id=new_id(), hashes=())
         with store.write() as work:

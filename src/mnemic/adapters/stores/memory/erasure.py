@@ -76,6 +76,10 @@ class MemoryErasure:
             self._transaction.writable.secret = secrets.token_bytes(KEY_BYTES)
         return self._transaction.tables.secret
 
+    def adopt(self, key: bytes) -> None:
+        tables = self._transaction.writable
+        tables.secret = tables.secret or key
+
     def add(self, receipt: Receipt) -> None:
         receipts = self._transaction.writable.receipts
         if (receipt.org, receipt.id) in receipts:
@@ -84,6 +88,9 @@ class MemoryErasure:
 
     def receipts(self, org: str) -> list[Receipt]:
         return [receipt for (owner, _), receipt in self._transaction.tables.receipts.items() if owner == org]
+
+    def orgs(self) -> list[str]:
+        return sorted({org for org, _ in self._transaction.tables.receipts})
 
     def _of(self, name: str, partition: Partition) -> list[Any]:
         table: dict[Any, Any] = getattr(self._transaction.tables, name)

@@ -60,6 +60,10 @@ class PostgresErasure:
             self._session.write(self._sql["put_key"], {"secret": secret})
         return secret
 
+    def adopt(self, key: bytes) -> None:
+        if key:
+            self._session.write(self._sql["adopt_key"], {"secret": key})
+
     def add(self, receipt: Receipt) -> None:
         self._session.see(receipt.org)
         if self._session.write(self._sql["add"], receipt_columns(receipt)).fetchone() is None:
@@ -68,3 +72,6 @@ class PostgresErasure:
     def receipts(self, org: str) -> list[Receipt]:
         self._session.see(org)
         return [to_receipt(row) for row in self._session.run(self._sql["receipts"], {"org": org})]
+
+    def orgs(self) -> list[str]:
+        return [str(row[0]) for row in self._session.run_across(self._sql["orgs"])]

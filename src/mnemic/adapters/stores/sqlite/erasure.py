@@ -54,6 +54,10 @@ class SqliteErasure:
             self._session.write(self._sql["put_key"], {"secret": secret})
         return secret
 
+    def adopt(self, key: bytes) -> None:
+        if key:
+            self._session.write(self._sql["adopt_key"], {"secret": key})
+
     def add(self, receipt: Receipt) -> None:
         try:
             self._session.write(self._sql["add"], receipt_columns(receipt))
@@ -62,3 +66,6 @@ class SqliteErasure:
 
     def receipts(self, org: str) -> list[Receipt]:
         return [to_receipt(row) for row in self._session.run(self._sql["receipts"], {"org": org})]
+
+    def orgs(self) -> list[str]:
+        return [str(row[0]) for row in self._session.run(self._sql["orgs"])]
