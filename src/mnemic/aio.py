@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
+from contextvars import copy_context
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -291,7 +292,9 @@ class AsyncMnemic(AsyncAssistantVerbs, AsyncReviewVerbs, AsyncUpkeepVerbs, Abstr
     async def _run(
         self, verb: Callable[_Arguments, _Answer], *arguments: _Arguments.args, **named: _Arguments.kwargs
     ) -> _Answer:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(verb, *arguments, **named))
+        return await asyncio.get_running_loop().run_in_executor(
+            self._pool, partial(copy_context().run, verb, *arguments, **named)
+        )
 
 
 class AsyncProfileVerbs:

@@ -361,7 +361,7 @@ def test_every_write_and_every_refusal_is_in_the_audit_log_without_texts(doors: 
     doors.served.gate.audit.flush()
     page = doors.mnemic.keys.audit(Scope(org="acme"))
     told = [(entry.actor, entry.verb, entry.outcome) for entry in page.entries]
-    assert told[:2] == [(reader.key.id, "remember", "403"), (writer.key.id, "remember", "ok")]
+    assert told[:2] == [(f"key:{reader.key.id}", "remember", "403"), (f"key:{writer.key.id}", "remember", "ok")]
     assert [verb for _, verb, _ in told[2:]] == ["keys.create", "keys.create"]
     assert MARK not in repr(page)
     assert doors.mnemic.keys.audit(Scope(org="other")).entries == ()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Unpack, cast
 
+from mnemic.api.acting import acting
 from mnemic.api.arguments import ContextFields, context_request_of
 from mnemic.engine.assistant import ChatRequest, ask, chat
 from mnemic.engine.inputs import check_text
@@ -25,7 +26,7 @@ from mnemic.ports.observer import Observer
 from mnemic.ports.tool import Tool
 
 TOOL_ACTOR = "tool"
-"""Who changed what a tool changed, in its history."""
+"""Who changed what a tool changed, in its history, where nobody else is known to act."""
 
 
 class ChatFields(ContextFields, total=False):
@@ -65,7 +66,7 @@ class ToolVerbs:
     def call(self, scope: Scope, name: str, arguments: Mapping[str, object] | None = None) -> ToolOutcome:
         """Call a tool as a model would, within time and size. What goes wrong is told in the outcome, never raised."""
         call = ToolCall("call", name, json.dumps(dict(arguments or {}), default=str))
-        return self._toolbox().run(call, ToolContext(scope, self._parts.clock.now(), TOOL_ACTOR))
+        return self._toolbox().run(call, ToolContext(scope, self._parts.clock.now(), acting() or TOOL_ACTOR))
 
 
 class AssistantVerbs:
@@ -142,7 +143,7 @@ class AssistantVerbs:
             context=context_request_of(message[: settings.max_query_chars], about, settings),
             toolbox=self._chosen(fields),
             max_tool_calls=most,
-            actor=TOOL_ACTOR,
+            actor=acting() or TOOL_ACTOR,
             plan=_lines(fields.get("plan", ()), "plan"),
             rules=_lines(fields.get("rules", ()), "rules"),
             is_streaming=is_streaming,

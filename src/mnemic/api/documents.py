@@ -8,6 +8,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import TypedDict, Unpack, cast
 
+from mnemic.api.acting import Acting
 from mnemic.engine.documents import (
     DocumentPage,
     delete_document,
@@ -76,11 +77,10 @@ class DocumentFields(TypedDict, total=False):
     after: str | None
 
 
-class IngestVerbs:
+class IngestVerbs(Acting):
     """How files come in; a part of `Mnemic`."""
 
     _parts: Parts
-    _actor: str
 
     def ingest(self, scope: Scope, content: Content, **fields: Unpack[IngestFields]) -> IngestReport:
         """Take in a file, a folder with all that is in it, or bytes: read, cut into passages, and stored to be found.

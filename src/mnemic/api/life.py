@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 
+from mnemic.api.acting import Acting
 from mnemic.engine.consolidate import ConsolidateReport, consolidate
 from mnemic.engine.curate import CurateReport, curate
 from mnemic.engine.decay import DecayReport, decay
@@ -24,11 +25,10 @@ from mnemic.model.item import Message
 from mnemic.model.scope import Level, Scope
 
 
-class LifeVerbs:
+class LifeVerbs(Acting):
     """What becomes of memories and conversations in time; a part of `Mnemic`."""
 
     _parts: Parts
-    _actor: str
 
     def window(self, scope: Scope, *, limit: int | None = None) -> list[Message]:
         """The last messages of the scope's session, oldest first: at most `limit`, or the 20 that its window holds.

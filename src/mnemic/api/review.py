@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mnemic.api.acting import Acting
 from mnemic.engine.inputs import check_id
 from mnemic.engine.parts import Parts
 from mnemic.engine.review import reject, review, trust
@@ -12,11 +13,10 @@ from mnemic.model.scope import Scope
 REVIEW_LIMIT = 50
 
 
-class ReviewVerbs:
+class ReviewVerbs(Acting):
     """A part of `Mnemic`."""
 
     _parts: Parts
-    _actor: str
 
     def review(self, scope: Scope, *, limit: int = REVIEW_LIMIT, after: str | None = None) -> list[Review]:
         """The memories that are never or only doubtfully recalled until somebody judges them, each with the reason.

@@ -78,7 +78,7 @@ class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, ReembedVerbs, 
 
     def __init__(self, parts: Parts, *, actor: str = DEFAULT_ACTOR) -> None:
         self._parts = parts
-        self._actor = actor
+        self._opened_by = actor
         self._is_adopted = False
 
     @classmethod
@@ -270,7 +270,7 @@ class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, ReembedVerbs, 
         The first call also looks for items that lack vectors because an embedder was added or changed.
         """
         self._adopt()
-        return work(self._parts, HANDLERS, worker=f"{self._actor}-{uuid.uuid4()}", until_idle=until_idle)
+        return work(self._parts, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
 
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
         """A worker for a program that stays: `start()` runs jobs in a thread until `stop()`; `join()` waits for it.
@@ -281,7 +281,7 @@ class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, ReembedVerbs, 
         if not poll_s > 0:
             raise InvalidInputError(f"poll_s is a number of seconds above 0, not {poll_s!r}")
         self._adopt()
-        name = f"{self._actor}-{uuid.uuid4()}"
+        name = f"{self._opened_by}-{uuid.uuid4()}"
         return Worker(self._parts, HANDLERS, name=name, poll_s=poll_s, on_run=on_run)
 
     def close(self) -> None:

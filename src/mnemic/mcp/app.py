@@ -37,7 +37,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         def note(name: str, is_done: bool) -> None:  # noqa: FBT001 -- as `Access.note`
             gate.audit.note(caller, f"mcp {name}", "", "ok" if is_done else "refused")
 
-        return Access(scope_of(http), caller.require, note, caller.require_level)
+        return Access(scope_of(http), caller.require, note, caller.require_level, caller.actor)
 
     manager = StreamableHTTPSessionManager(
         make_server(mnemic, who), json_response=True, stateless=True, max_request_body_size=gate.limits.body_bytes

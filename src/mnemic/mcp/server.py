@@ -21,6 +21,7 @@ from mcp.server.lowlevel.server import Server
 
 from mnemic import __version__
 from mnemic.api import Mnemic
+from mnemic.api.acting import acting_as
 from mnemic.engine.tools import Toolbox
 from mnemic.errors import BackendError, InvalidInputError, MnemicError, NotFoundError
 from mnemic.mcp.answers import answered
@@ -56,13 +57,14 @@ Page = types.PaginatedRequestParams | None
 class Access:
     """What one request may do: its scope, and `require`, which raises `ForbiddenError` for a right it lacks. `note` is
     told the name of a tool that writes, and how it ended. `require_level` raises it for a level whose items others
-    share, and that the caller may not change.
+    share, and that the caller may not change. `actor` is written into the history of what is changed.
     """
 
     scope: Scope
     require: Callable[[Right], None]
     note: Callable[[str, bool], None]
     require_level: Callable[[Level], None]
+    actor: str = ACTOR
 
 
 Who = Callable[[Request], Access]
@@ -164,7 +166,8 @@ def _called(mnemic: Mnemic, box: Toolbox, access: Access, params: types.CallTool
         raise
     told: list[object] = []
     call = ToolCall("call", params.name, json.dumps(arguments))
-    outcome = box.run(call, ToolContext(access.scope, mnemic.now, ACTOR, told.append))
+    with acting_as(access.actor):
+        outcome = box.run(call, ToolContext(access.scope, mnemic.now, access.actor, told.append))
     if not found.is_read_only:
         access.note(params.name, not outcome.is_error)
     return answered(outcome, told[-1] if told else None)

@@ -52,8 +52,8 @@ class IssuedKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One thing that was done, or refused, in an org: by whom (`actor`: a key's id, or the door where there was none),
-    what (`verb`), with what (`target`: ids, never texts), and how it ended (`outcome`: "ok", or the kind of error).
+    """One thing that was done, or refused, in an org: by whom (`actor`: `key:` and a key's id, else the door), what
+    (`verb`), with what (`target`: ids, never texts), and how it ended (`outcome`: "ok", or the kind of error).
     """
 
     org: str

@@ -129,7 +129,7 @@ class Proxy:
         if scope.user is None and scope.session is None and scope.agent is None:
             return Around(chat, None, "no_user")
         may_write = caller.key is None or Right.WRITE in caller.key.rights
-        return Around(chat, in_session(scope, chat), captures=may_write)
+        return Around(chat, in_session(scope, chat), captures=may_write, actor=caller.actor)
 
     def _named(self, named: NamedScope, caller: Caller, chat: Chat) -> NamedScope:
         """What headers and query name; else the user of the body; else, where no key is needed, the configured one."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from mnemic.api import Mnemic
+from mnemic.api.acting import acting_as
 from mnemic.model.item import Role, Turn
 from mnemic.model.proxy import ProxySettings
 from mnemic.model.scope import Scope
@@ -30,7 +31,7 @@ _log = logging.getLogger("mnemic.proxy")
 @dataclass(slots=True)
 class Around:
     """Memory around one chat. `scope` None: there is none, for `reason`. `block` is put in front of the model, "" for
-    nothing. `reason` says why memory is absent: "" when it is not.
+    nothing. `reason` says why memory is absent: "" when it is not. `actor` is who asked.
     """
 
     chat: Chat
@@ -39,6 +40,7 @@ class Around:
     block: str = ""
     facts: int = 0
     captures: bool = True
+    actor: str = ""
     turn: asyncio.Task[Turn | None] | None = field(default=None, repr=False)
 
     @property
@@ -69,7 +71,7 @@ class ChatMemory:
             around.reason = "switched_off"
         else:
             found, around.reason = await self._tried(
-                lambda: self._found(scope, around.chat), self._settings.memory_timeout_s
+                around, lambda: self._found(scope, around.chat), self._settings.memory_timeout_s
             )
             if found is not None:
                 around.block, around.facts, missing = found
@@ -106,7 +108,7 @@ class ChatMemory:
             {"role": Role.USER, "content": each.text.encode(errors="replace").decode(), "external_id": each.external_id}
             for each in around.chat.new
         ]
-        turn, failure = await self._tried(lambda: self._mnemic.capture(scope, [*asked, *answer]), None)
+        turn, failure = await self._tried(around, lambda: self._mnemic.capture(scope, [*asked, *answer]), None)
         if failure:
             _log.warning("a chat was not captured (%s)", failure)
             self._mnemic.observer.count("mnemic.proxy.uncaptured", reason=failure)
@@ -130,11 +132,18 @@ class ChatMemory:
         if around.reason not in ("", "switched_off", "no_question"):
             _log.warning("a chat goes on without its memory (%s)", around.reason)
 
-    async def _tried(self, verb: Callable[[], _Answer], timeout_s: float | None) -> tuple[_Answer | None, str]:
-        """What a verb answers, on one of the threads, or None and why."""
+    async def _tried(
+        self, around: Around, verb: Callable[[], _Answer], timeout_s: float | None
+    ) -> tuple[_Answer | None, str]:
+        """What a verb answers, on one of the threads and on behalf of who asked, or None and why."""
+
+        def acted() -> _Answer:
+            with acting_as(around.actor):
+                return verb()
+
         loop = asyncio.get_running_loop()
         try:
-            return await asyncio.wait_for(loop.run_in_executor(self._pool, verb), timeout_s), ""
+            return await asyncio.wait_for(loop.run_in_executor(self._pool, acted), timeout_s), ""
         except TimeoutError:
             return None, "timeout"
         except Exception as error:  # noqa: BLE001 -- whatever is wrong with memory, the chat goes on

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
@@ -29,6 +30,7 @@ def events(work: Callable[[Tell], object]) -> StreamingResponse:
     before. When the caller goes away the work goes on to its end.
     """
     told: queue.SimpleQueue[object] = queue.SimpleQueue()
+    inside = copy_context()  # the work is the caller's
 
     def run() -> None:
         try:
@@ -39,7 +41,7 @@ def events(work: Callable[[Tell], object]) -> StreamingResponse:
             told.put(None)
 
     def lines() -> Iterator[bytes]:
-        threading.Thread(target=run, name="mnemic-events", daemon=True).start()
+        threading.Thread(target=inside.run, args=(run,), name="mnemic-events", daemon=True).start()
         while (event := told.get()) is not None:
             yield line(event) + b"\n"
 

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from mnemic.api import Mnemic
+from mnemic.api.acting import acting_as
 from mnemic.errors import ForbiddenError, UnauthorisedError
 from mnemic.model.scope import Scope
 from mnemic.web.audit import AuditLog
@@ -69,7 +70,7 @@ class Gate:
 
 
 class Guarded:
-    """An ASGI application behind the gate. `open_paths` are prefixes that need no key."""
+    """An ASGI application behind the gate, within which the caller acts. `open_paths` are prefixes that need no key."""
 
     def __init__(self, app: ASGIApp, gate: Gate, open_paths: Sequence[str] = ()) -> None:
         self._app, self._gate, self._open = app, gate, tuple(open_paths)
@@ -77,7 +78,10 @@ class Guarded:
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] in ("http", "websocket") and not str(scope["path"]).startswith(self._open):
-            scope[_CALLER] = await self._gate.admit(HTTPConnection(scope))
+            caller = scope[_CALLER] = await self._gate.admit(HTTPConnection(scope))
+            with acting_as(caller.actor):
+                await self._app(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
 

@@ -42,8 +42,8 @@ class Caller:
 
     @property
     def actor(self) -> str:
-        """How the audit log names the caller."""
-        return "local" if self.key is None else self.key.id
+        """How history and audit log name the caller: `key:` and the key's id, or `local` where no key is needed."""
+        return "local" if self.key is None else f"key:{self.key.id}"
 
     @property
     def is_bound(self) -> bool:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import copy_context
 from typing import cast
 
 from mnemic.errors import ConfigError, InvalidInputError, MnemicError
@@ -98,7 +99,8 @@ class Toolbox:
                 if is_left.is_set():
                     self._stuck[name] -= 1
 
-        threading.Thread(target=work, name=f"mnemic-tool-{name}", daemon=True).start()
+        inside = copy_context()  # the tool acts for whoever asked
+        threading.Thread(target=inside.run, args=(work,), name=f"mnemic-tool-{name}", daemon=True).start()
         try:
             return answers.get(timeout=timeout)
         except queue.Empty:
