@@ -15,7 +15,8 @@ from mnemic.errors import UnavailableError
 from mnemic.model.candidates import DOCUMENT, Candidates, IndexQuery
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
-from mnemic.ports.store import VERSIONS_OF_AN_AGE, StaleTerms, UnitOfWork
+from mnemic.ports.copying import VERSIONS_OF_AN_AGE
+from mnemic.ports.store import StaleTerms, UnitOfWork
 
 _ATTEMPTS = 5
 _SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so

@@ -1,0 +1,218 @@
+"""All rows of the store into a file of the embedded store, and back: what backup, restore and copy are made of.
+
+Tables and columns are asked of both sides, so that a migration needs no line here. What PostgreSQL keeps in ways of its
+own is told below: the org in every row, derived columns, vectors, lists and truth values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from psycopg import Connection, ServerCursor, sql
+
+from mnemic.adapters.stores.postgres.connections import Row, query
+from mnemic.adapters.stores.postgres.rows import to_literal, to_vector
+from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.postgres.texts import to_json
+from mnemic.adapters.stores.rows import dumps
+from mnemic.adapters.stores.sqlite.copying import CopyFile, new_age
+from mnemic.adapters.stores.sqlite.rows import to_blob
+from mnemic.adapters.stores.sqlite.store import SqliteStore
+from mnemic.errors import UnsupportedError
+from mnemic.ports.copying import Told
+
+_ROWS_AT_ONCE = 1000
+_OWN = {"org", "filterable"}
+"""Columns that follow from others, where the copy does not have them."""
+
+_NUMBER = "seq"  # the order of writing; each store counts by itself
+_PARTITIONS = "partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    type: str
+    is_numbered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """The tables here with their columns, those that others refer to first."""
+
+    tables: Mapping[str, Sequence[_Column]]
+
+    def shared(self, copy: CopyFile, table: str) -> list[_Column]:
+        """The columns that both sides have. Raises `UnsupportedError` where one has what the other cannot keep."""
+        here, there = {column.name for column in self.tables[table]}, {*copy.tables.get(table, ())}
+        odd = sorted((here ^ there) - _OWN - {_NUMBER})
+        if odd:
+            raise UnsupportedError(f"the stores differ in {table}: {', '.join(odd)}", capability="backup")
+        return [column for column in self.tables[table] if column.name in there]
+
+
+def write_rows(connection: Connection[Row], path: Path, told: Told) -> None:
+    """Write the rows that a transaction of one snapshot sees to a new file; it must see every org."""
+    SqliteStore(path).close()
+    schema = _schema(connection)
+    totals = {table: _count(connection, table) for table in schema.tables}
+    done, total = 0, sum(totals.values())
+    with closing(CopyFile(path)) as copy:
+        for table in schema.tables:
+            columns = schema.shared(copy, table)
+            copy.fill(table, [column.name for column in columns], _read(connection, schema, table, columns))
+            done += totals[table]
+            told(done, total)
+
+
+def lock_all(connection: Connection[Row]) -> None:
+    """Let nobody else write until the end of the transaction; readers go on."""
+    tables = sql.SQL(", ").join(sql.Identifier(table) for table in _schema(connection).tables)
+    connection.execute(_filled("lock", tables=tables))
+
+
+def replace_rows(connection: Connection[Row], path: Path, kept: Collection[str], told: Told) -> None:
+    """Put the rows of a copy in the place of all, but for tables to keep, within the open transaction, which must see
+    every org.
+    """
+    with closing(CopyFile(path)) as copy:
+        _Taking(connection, copy, _schema(connection)).run(kept, told)
+
+
+class _Taking:
+    """One copy on its way in. Partitions get numbers of this store, which their rows are given in turn."""
+
+    def __init__(self, connection: Connection[Row], copy: CopyFile, schema: _Schema) -> None:
+        self._connection, self._copy, self._schema = connection, copy, schema
+        self._pids: dict[object, int] = {}
+        self._orgs: dict[object, object] = {}
+
+    def run(self, kept: Collection[str], told: Told) -> None:
+        homeless = sorted(name for name in {*self._copy.tables} - {*self._schema.tables} if self._copy.count(name))
+        if homeless:
+            raise UnsupportedError(f"PostgreSQL has no place for {', '.join(homeless)}", capability="backup")
+        names = [name for name in self._schema.tables if name not in kept]
+        sizes = {name: self._copy.count(name) for name in names}
+        version = new_age(self._newest())
+        for name in reversed(names):
+            self._connection.execute(_filled("empty", table=sql.Identifier(name)))
+        done, total = 0, sum(sizes.values())
+        for name in names:
+            if name == _PARTITIONS:
+                self._add_partitions(version)
+            else:
+                self._fill(name)
+            done += sizes[name]
+            told(done, total)
+        self._connection.execute(query(statements("copying")["new_floor"]), {"version": version})
+
+    def _newest(self) -> int:
+        copied = [*self._copy.rows(_PARTITIONS, ["version"]), *self._copy.rows("erasing", ["floor"])]
+        asked = {"copied": max((int(str(row[0])) for row in copied), default=0)}
+        row = self._connection.execute(query(statements("copying")["newest"]), asked).fetchone()
+        return int(row[0]) if row else 0
+
+    def _add_partitions(self, version: int) -> None:
+        rows = self._copy.rows(_PARTITIONS, ["pid", "org", "level", "owner"])
+        while some := [*islice(rows, _ROWS_AT_ONCE)]:
+            asked = [{"org": org, "level": level, "owner": owner, "version": version} for _, org, level, owner in some]
+            with self._connection.cursor() as cursor:
+                cursor.executemany(query(statements("copying")["add_partition"]), asked, returning=True)
+                made = [result.fetchone() for result in cursor.results()]
+            for (pid, org, *_), row in zip(some, made, strict=True):
+                self._pids[pid], self._orgs[pid] = int(row[0]) if row else 0, org
+
+    def _fill(self, name: str) -> None:
+        shared = [column for column in self._schema.shared(self._copy, name) if not column.is_numbered]
+        here = {column.name: column for column in self._schema.tables[name]}
+        added = [here[extra] for extra in sorted(_OWN) if extra in here and extra not in self._copy.tables[name]]
+        columns = [*shared, *added]
+        statement = _filled(
+            "fill",
+            table=sql.Identifier(name),
+            columns=_listed(columns),
+            values=sql.SQL(", ").join(sql.SQL("%s::") + sql.SQL(query(column.type)) for column in columns),
+        )
+        rows = self._copy.rows(name, [column.name for column in shared])
+        while some := [*islice(rows, _ROWS_AT_ONCE)]:
+            values = [self._values(dict(zip((c.name for c in shared), row, strict=True)), columns) for row in some]
+            with self._connection.cursor() as cursor:
+                cursor.executemany(statement, values)
+
+    def _values(self, row: dict[str, object], columns: Sequence[_Column]) -> list[object]:
+        if "pid" in row:
+            row["org"], row["pid"] = self._orgs[row["pid"]], self._pids[row["pid"]]
+        if "metadata" in row:
+            row["filterable"] = to_json(json.loads(str(row["metadata"])))
+        return [_to_column(column.type, row[column.name]) for column in columns]
+
+
+def _to_column(kind: str, value: object) -> object:
+    """A value of the embedded store as PostgreSQL keeps it."""
+    if value is None:
+        return None
+    if kind == "vector" and isinstance(value, bytes):
+        return to_literal(np.frombuffer(value, dtype="<f4"))
+    if kind == "text[]":
+        return json.loads(str(value))
+    return bool(value) if kind == "boolean" else value
+
+
+def _to_copy(kind: str, value: object) -> object:
+    """The inverse of `_to_column`."""
+    if value is None:
+        return None
+    if kind == "vector":
+        return to_blob(to_vector(str(value)))
+    if kind == "text[]":
+        return dumps(value)
+    return int(bool(value)) if kind == "boolean" else value
+
+
+def _read(
+    connection: Connection[Row], schema: _Schema, table: str, columns: Sequence[_Column]
+) -> Iterator[Sequence[object]]:
+    """The rows of a table in the order of their writing, fetched as they are used."""
+    is_numbered = any(column.name == _NUMBER for column in schema.tables[table])
+    statement = _filled(
+        "read" if is_numbered else "read_unordered",
+        table=sql.Identifier(table),
+        columns=_listed(columns),
+        order=sql.Identifier(_NUMBER),
+    )
+    with ServerCursor(connection, f"copy_{table}") as cursor:
+        cursor.itersize = _ROWS_AT_ONCE
+        cursor.execute(statement)
+        for row in cursor:
+            yield [_to_copy(column.type, value) for column, value in zip(columns, row, strict=True)]
+
+
+def _schema(connection: Connection[Row]) -> _Schema:
+    named = statements("copying")
+    tables: dict[str, list[_Column]] = {}
+    for table, name, kind, is_numbered in connection.execute(query(named["columns"])):
+        tables.setdefault(table, []).append(_Column(name, kind, is_numbered))
+    order = TopologicalSorter[str](dict.fromkeys(tables, ()))
+    for table, needed in connection.execute(query(named["references"])):
+        order.add(table, needed)
+    return _Schema({table: tables[table] for table in order.static_order()})
+
+
+def _count(connection: Connection[Row], table: str) -> int:
+    row = connection.execute(_filled("count", table=sql.Identifier(table))).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _filled(statement: str, **parts: sql.Composable) -> sql.Composed:
+    return sql.SQL(query(statements("copying")[statement])).format(**parts)
+
+
+def _listed(columns: Iterable[_Column]) -> sql.Composed:
+    return sql.SQL(", ").join(sql.Identifier(column.name) for column in columns)

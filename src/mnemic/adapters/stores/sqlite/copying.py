@@ -1,0 +1,135 @@
+"""All rows of the store into a file of its own kind, and back: what backup, restore and copy are made of."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from mnemic.adapters.stores.sqlite.session import translated_errors
+from mnemic.adapters.stores.sqlite.statements import statements
+from mnemic.errors import InvalidInputError
+from mnemic.ports.copying import VERSIONS_OF_AN_AGE, Told
+
+_PAGES_AT_ONCE = 1024
+_LONGEST_LEAP = 1000  # ages; a file of an index that outlived its store is so hardly ever of the age that begins
+
+
+def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
+    """Copy the pages of a store to a new file, as they are when this begins: `connection` is in a transaction that
+    reads, so that what others write meanwhile is neither seen nor waited for.
+    """
+    connection.execute(statements("copying")["snapshot"])
+    with closing(sqlite3.connect(path)) as copy:
+
+        def reached(_status: int, left: int, total: int) -> None:
+            told(total - left, total)
+
+        connection.backup(copy, pages=_PAGES_AT_ONCE, progress=reached)
+        copy.execute(statements("copying")["settled"])
+
+
+def check_copy(path: Path) -> None:
+    """Raises `InvalidInputError` for a file whose rows refer to others that are not there, or that holds anything which
+    acts by itself: neither is of our making.
+    """
+    sql = statements("copying")
+    with translated_errors("checking a copy"), closing(sqlite3.connect(path)) as connection:
+        foreign = connection.execute(sql["foreign_objects"]).fetchone()
+        if foreign is not None:
+            raise InvalidInputError(f"the rows hold the {foreign[0]} {foreign[1]}, which is not Mnemic's")
+        broken = connection.execute(sql["broken_references"]).fetchone()
+        if broken is not None:
+            raise InvalidInputError(f"{broken[1]} rows of {broken[0]} belong to nothing")
+
+
+def attach(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the copy at `path` readable on a connection that is in no transaction yet."""
+    connection.execute(statements("copying")["references_unchecked"])  # the copy's were checked, and order would matter
+    connection.execute(statements("copying")["attach"], {"path": str(path)})
+
+
+def replace_rows(connection: sqlite3.Connection, kept: Collection[str], told: Told) -> None:
+    """Put the rows of the attached copy in the place of all, but for tables to keep, within the open transaction."""
+    sql = statements("copying")
+    tables = _tables(connection, "main")
+    if tables != _tables(connection, "taken"):
+        raise InvalidInputError("the copy has other tables than this store; it must be brought up to date first")
+    version = new_age(int(connection.execute(sql["newest"]).fetchone()[0]))
+    names = [name for name in tables if name not in kept]
+    sizes = {name: _count(connection, name) for name in names}
+    done, total = 0, sum(sizes.values())
+    for name in names:
+        connection.execute(sql["empty"].format(table=_quoted(name)))
+        connection.execute(sql["fill"].format(table=_quoted(name)))
+        done += sizes[name]
+        told(done, total)
+    connection.execute(sql["new_versions"], {"version": version})
+    connection.execute(sql["new_floor"], {"version": version})
+
+
+def new_age(newest: int) -> int:
+    """The first version of an age that begins above the version `newest`."""
+    return (newest // VERSIONS_OF_AN_AGE + 1 + secrets.randbelow(_LONGEST_LEAP)) * VERSIONS_OF_AN_AGE
+
+
+class CopyFile:
+    """The rows of a copy, table by table, for stores of another kind. The file must be a store of this version."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.executescript(statements("copying")["quick"])
+        self.tables: Mapping[str, Sequence[str]] = _tables(self._connection, "main")
+        self._ordered = {str(row[0]) for row in self._connection.execute(statements("copying")["by_key"])}
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        return int(self._connection.execute(_named("count", "main", table)).fetchone()[0])
+
+    def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[object, ...]]:
+        """The rows of a table in the order of their writing."""
+        order = "seq" if "seq" in self.tables[table] else _listed(columns[:1]) if table in self._ordered else "rowid"
+        sql = statements("copying")["read"].format(table=_quoted(table), columns=_listed(columns), order=order)
+        return iter(self._connection.execute(sql))
+
+    def fill(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Put rows in the place of those that a table has."""
+        values = ", ".join("?" for _ in columns)
+        sql = statements("copying")["add"].format(table=_quoted(table), columns=_listed(columns), values=values)
+        with translated_errors("writing a copy"):
+            self._connection.execute(statements("connection")["begin_write"])
+            self._connection.execute(statements("copying")["empty"].format(table=_quoted(table)))
+            self._connection.executemany(sql, rows)
+            self._connection.execute(statements("connection")["commit"])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+
+def _tables(connection: sqlite3.Connection, schema: str) -> dict[str, tuple[str, ...]]:
+    """The columns of every table, in order."""
+    sql = statements("copying")
+    names = [str(row[0]) for row in connection.execute(sql["tables"].format(schema=schema))]
+    return {
+        name: tuple(str(row[0]) for row in connection.execute(sql["columns"], {"table": name, "schema": schema}))
+        for name in names
+    }
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(_named("count", "taken", table)).fetchone()[0])
+
+
+def _named(statement: str, schema: str, table: str) -> str:
+    return statements("copying")[statement].format(schema=schema, table=_quoted(table))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(_quoted(name) for name in names)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,41 @@
+-- name: quick
+PRAGMA journal_mode = DELETE;
+PRAGMA synchronous = OFF;
+PRAGMA cache_size = -32000;
+-- name: settled
+PRAGMA journal_mode = DELETE;
+-- name: snapshot
+SELECT count(*) FROM sqlite_schema;
+-- name: attach
+ATTACH :path AS taken;
+-- name: references_unchecked
+PRAGMA foreign_keys = OFF;
+-- name: broken_references
+SELECT "table", count(*) FROM pragma_foreign_key_check() GROUP BY 1;
+-- name: foreign_objects
+SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%';
+-- name: tables
+SELECT name FROM {schema}.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name;
+-- name: by_key
+SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr;
+-- name: columns
+SELECT name FROM pragma_table_info(:table, :schema) ORDER BY cid;
+-- name: count
+SELECT count(*) FROM {schema}.{table};
+-- name: newest
+SELECT max(
+    coalesce((SELECT max(version) FROM main.partitions), 0), coalesce((SELECT max(floor) FROM main.erasing), 0),
+    coalesce((SELECT max(version) FROM taken.partitions), 0), coalesce((SELECT max(floor) FROM taken.erasing), 0)
+);
+-- name: empty
+DELETE FROM main.{table};
+-- name: fill
+INSERT INTO main.{table} SELECT * FROM taken.{table};
+-- name: new_versions
+UPDATE partitions SET version = :version;
+-- name: new_floor
+UPDATE erasing SET floor = :version;
+-- name: read
+SELECT {columns} FROM main.{table} ORDER BY {order};
+-- name: add
+INSERT INTO main.{table} ({columns}) VALUES ({values});

@@ -1,0 +1,57 @@
+"""The port of stores whose rows can be written to a file as a whole, and taken from one.
+
+The file is one of the embedded store, whichever store the rows are of: so a backup of one kind restores into another,
+and one of an older version is brought up to date as that store is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from mnemic.ports.store import UnitOfWork
+
+VERSIONS_OF_AN_AGE = 1 << 32
+"""Taking a copy begins a new age of a store: every partition goes on from a multiple of this number that is above all
+versions that were, so that whoever knows versions of an age before knows that none of their rows need be there any
+more.
+"""
+
+Told = Callable[[int, int], object]
+"""Called with how much is done and how much there is, in units of the store's own; what it raises ends the work."""
+
+
+@runtime_checkable
+class CopyingStore(Protocol):
+    """A `Store` that can be copied as a whole, keys, audit log and receipts included."""
+
+    @property
+    def kind(self) -> str:
+        """Its technology in one word, for people."""
+        ...
+
+    @property
+    def room(self) -> Path | None:
+        """The folder where a copy has room, beside the store; None when the store is not on this machine."""
+        ...
+
+    def write_copy(self, path: Path, told: Told) -> None:
+        """Write every row, as all of them were at one moment, to a new file at `path`; readers and writers go on
+        meanwhile. Raises `UnavailableError` when the disk is full; what is at `path` then is of no use.
+        """
+        ...
+
+    def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
+        """Put the rows of the copy at `path`, of the present version, in the place of all that there are, in one
+        transaction: a process that dies leaves the old ones, and others that have the store open go on with the new.
+
+        `ready` is called in that transaction, when nobody else can write any more: it raises to leave all as it was, or
+        answers the tables to keep as they are, of `KEPT_TABLES`.
+        """
+        ...
+
+
+KEYS, AUDIT = "api_keys", "audit"
+KEPT_TABLES = (KEYS, AUDIT)
+"""Tables that belong to who runs the store rather than to what is remembered."""
