@@ -33,6 +33,7 @@ TABLES = (
     "schedules",
     "api_keys",
     "audit",
+    "requests",
     "partitions",
 )
 MakePostgres = Callable[..., PostgresStore]

@@ -38,7 +38,7 @@ def forget(monkeypatch: pytest.MonkeyPatch, names: set[str] | None = None) -> in
     """Take partition and org out of statements that ask for one, of all or of these; returns out of how many."""
     count = 0
     topics = ("access", "conversations", "documents", "erasure", "history", "jobs", "memories", "messages")
-    for topic in (*topics, "partitions", "profiles", "upkeep", "vectors"):
+    for topic in (*topics, "dependants", "partitions", "profiles", "requests", "upkeep", "vectors"):
         named = statements(topic)
         for name, sql in list(named.items()):
             changed = FORGOTTEN.sub("true", sql)
@@ -75,6 +75,7 @@ def reads(ids: dict[str, str]) -> dict[str, Callable[[UnitOfWork], object]]:
         "keys": lambda work: work.keys.list("other"),
         "audit": lambda work: work.audit.list("other", None, 9),
         "receipts": lambda work: work.erasure.receipts("other"),
+        "request": lambda work: work.requests.get("other", "key:1", ids["requests"]),
         "erasure": lambda work: work.erasure.count(THEIRS),
     }
 
@@ -95,6 +96,7 @@ def writes(ids: dict[str, str]) -> list[Callable[[UnitOfWork], object]]:
         lambda work: work.profiles.remove(THEIRS, ["drink"]),
         lambda work: work.conversations.move(THEIRS, "s1", "summarised", 1, 2),
         lambda work: work.keys.end("other", ids["api_keys"], revoked_at=NOW),
+        lambda work: work.requests.scrub("other", Level.USER, "acme", ""),
         lambda work: work.memories.erase(THEIRS, [memory], later),
         lambda work: work.messages.erase(THEIRS, [ids["messages"]]),
         lambda work: work.documents.erase(THEIRS, [ids["documents"]], later),

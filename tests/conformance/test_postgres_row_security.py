@@ -36,6 +36,7 @@ from mnemic.testing.samples import (
     fill_document,
 )
 from mnemic.testing.store_access import a_key, a_note, add_keys
+from mnemic.testing.store_requests import a_request
 from tests.conformance.conftest import TABLES
 from tests.conformance.forgetful_kit import READS, ForgetfulRun, done, forget, reads, writes
 
@@ -78,6 +79,7 @@ def fill(store: PostgresStore, scope: Scope) -> None:
         work.conversations.move(partition, "s1", "summarised", 0, 1)
         work.audit.add([a_note(org=scope.org)])
         work.erasure.add(Receipt(NOW, {}, id="r1", org=scope.org))
+        work.requests.add(a_request(org=scope.org, key=scope.org, user=scope.org), NOW)
 
 
 class Bare:
@@ -160,7 +162,18 @@ def test_a_statement_without_a_condition_changes_and_deletes_nothing_of_another_
         assert asked.write("UPDATE memories SET text = 'gone'", {}).rowcount == 1
         assert asked.write("UPDATE api_keys SET revoked_at = 1", {}).rowcount == 1
         order = ("vectors", "chunks", "document_texts", "documents", "messages", "memories", "conversations", "jobs")
-        for table in (*order, "history", "profiles", "cursors", "api_keys", "audit", "receipts", "partitions"):
+        for table in (
+            *order,
+            "sources",
+            "history",
+            "profiles",
+            "cursors",
+            "api_keys",
+            "audit",
+            "receipts",
+            "requests",
+            "partitions",
+        ):
             assert asked.write(f"DELETE FROM {table}", {}).rowcount > 0  # noqa: S608 -- names of our own tables
     assert everything(admin, "other") == before
     assert not any(everything(admin, "acme").values())
@@ -207,7 +220,7 @@ def ids(admin: psycopg.Connection) -> dict[str, str]:
     for table in ("memories", "messages", "documents", "api_keys"):
         for row in admin.execute(f"SELECT id FROM {table} WHERE org = 'acme'".encode()):  # noqa: S608 -- our own tables
             found[table] = row[0]
-    return found
+    return found | {"requests": "acme"}
 
 
 @pytest.mark.requirement("P-17", "J-11")
@@ -242,7 +255,12 @@ def test_statements_that_forget_their_condition_change_nothing_of_another_org(
     assert everything(admin, "other")["memories"] == []
     done(unguarded, writes(ids)[:-1])
     after = everything(admin, "acme")
-    assert {table for table in OF_ORGS if after[table] != before[table]} >= {"memories", "messages", "api_keys"}
+    assert {table for table in OF_ORGS if after[table] != before[table]} >= {
+        "memories",
+        "messages",
+        "api_keys",
+        "requests",
+    }
     unguarded.close()
 
 

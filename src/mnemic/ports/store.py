@@ -29,6 +29,7 @@ from mnemic.ports.conversations import Conversations, Upkeep
 from mnemic.ports.documents import Documents
 from mnemic.ports.erasure import Erasure
 from mnemic.ports.profiles import Profiles
+from mnemic.ports.requests import Requests
 
 MAIN_VIEW = "item"
 
@@ -331,6 +332,11 @@ class UnitOfWork(Protocol):
     @property
     def audit(self) -> Audit:
         """What was done through the doors."""
+        ...
+
+    @property
+    def requests(self) -> Requests:
+        """What came with a key of its own, so that it is done once."""
         ...
 
 

@@ -33,6 +33,7 @@ from mnemic.testing.store_memories import MemoriesContract
 from mnemic.testing.store_messages import MessagesContract
 from mnemic.testing.store_partitions import PartitionsContract
 from mnemic.testing.store_profiles import ProfilesContract
+from mnemic.testing.store_requests import RequestsContract
 from mnemic.testing.store_units import DurableContract, UnitsContract
 from mnemic.testing.store_upkeep import UpkeepContract
 from mnemic.testing.store_vectors import VectorsContract
@@ -56,6 +57,7 @@ class StoreContract(
     ProfilesContract,
     KeysContract,
     AuditContract,
+    RequestsContract,
     ErasureContract,
     UnitsContract,
     FaultsContract,

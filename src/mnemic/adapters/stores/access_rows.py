@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from mnemic.adapters.stores.rows import Row, micros, moment
 from mnemic.model.access import ApiKey, AuditEntry, Right
 from mnemic.model.clocktime import from_microseconds, to_microseconds
+from mnemic.model.request import KeptRequest, Outcome
 
 
 def key_columns(key: ApiKey) -> Mapping[str, object]:
@@ -57,3 +58,38 @@ def to_numbered_entry(row: Row) -> tuple[int, AuditEntry]:
     """The number and the entry of a row selected by `access.sql`."""
     number, org, at, actor, verb, target, outcome = row
     return number, AuditEntry(org=org, at=from_microseconds(at), actor=actor, verb=verb, target=target, outcome=outcome)
+
+
+def request_columns(request: KeptRequest) -> Mapping[str, object]:
+    """The columns of a request that may be sent again."""
+    return {
+        "org": request.org,
+        "caller": request.caller,
+        "key": request.key,
+        "token": request.token,
+        "fingerprint": request.fingerprint,
+        "at": to_microseconds(request.at),
+        "for_user": request.user,
+        "for_agent": request.agent,
+        "for_session": request.session,
+        "outcome": request.outcome.value,
+        "answer": request.answer,
+    }
+
+
+def to_request(row: Row) -> KeptRequest:
+    """The request of a row selected by `requests.sql`."""
+    org, caller, key, token, fingerprint, at, user, agent, session, outcome, answer = row
+    return KeptRequest(
+        org=org,
+        caller=caller,
+        key=key,
+        token=token,
+        fingerprint=fingerprint,
+        at=from_microseconds(at),
+        user=user,
+        agent=agent,
+        session=session,
+        outcome=Outcome(outcome),
+        answer=bytes(answer),
+    )

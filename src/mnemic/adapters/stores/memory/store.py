@@ -13,6 +13,7 @@ from mnemic.adapters.stores.memory.erasure import MemoryErasure
 from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
 from mnemic.adapters.stores.memory.profiles import MemoryProfiles
 from mnemic.adapters.stores.memory.records import MemoryHistory, MemoryJobs, MemoryPartitions, MemoryVectors
+from mnemic.adapters.stores.memory.requests import MemoryRequests
 from mnemic.adapters.stores.memory.tables import Tables
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import UnavailableError
@@ -36,6 +37,7 @@ class MemoryUnitOfWork:
         self.profiles = MemoryProfiles(transaction)
         self.keys = MemoryKeys(transaction)
         self.audit = MemoryAudit(transaction)
+        self.requests = MemoryRequests(transaction)
         self.erasure = MemoryErasure(transaction)
 
 

@@ -16,6 +16,7 @@ from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Chunk, Item, Memory, Message
 from mnemic.model.job import Job
 from mnemic.model.profile import ProfileEntry
+from mnemic.model.request import KeptRequest
 from mnemic.model.scope import Partition
 from mnemic.model.terms import Terms
 
@@ -56,6 +57,7 @@ class Tables:
     keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])
     audit: dict[int, AuditEntry] = field(default_factory=dict[int, AuditEntry])
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict[tuple[str, str], Receipt])
+    requests: dict[tuple[str, str, str], KeptRequest] = field(default_factory=dict[tuple[str, str, str], KeptRequest])
     secret: bytes = b""
     floor: int = 0  # versions of new partitions begin above it
     number: int = 0  # the running number of the row written last
@@ -80,6 +82,7 @@ class Tables:
             self.keys.copy(),
             self.audit.copy(),
             self.receipts.copy(),
+            self.requests.copy(),
             self.secret,
             self.floor,
             self.number,

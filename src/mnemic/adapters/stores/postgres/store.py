@@ -27,6 +27,7 @@ from mnemic.adapters.stores.postgres.messages import PostgresMessages
 from mnemic.adapters.stores.postgres.migration import migrate
 from mnemic.adapters.stores.postgres.partitions import PostgresPartitions
 from mnemic.adapters.stores.postgres.profiles import PostgresProfiles
+from mnemic.adapters.stores.postgres.requests import PostgresRequests
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.postgres.upkeep import PostgresUpkeep
@@ -52,6 +53,7 @@ class PostgresUnitOfWork:
         self.profiles = PostgresProfiles(session)
         self.keys = PostgresKeys(session)
         self.audit = PostgresAudit(session)
+        self.requests = PostgresRequests(session)
         self.erasure = PostgresErasure(session)
 
 

@@ -21,6 +21,7 @@ from mnemic.adapters.stores.sqlite.memories import SqliteMemories
 from mnemic.adapters.stores.sqlite.messages import SqliteMessages
 from mnemic.adapters.stores.sqlite.partitions import SqlitePartitions
 from mnemic.adapters.stores.sqlite.profiles import SqliteProfiles
+from mnemic.adapters.stores.sqlite.requests import SqliteRequests
 from mnemic.adapters.stores.sqlite.session import Session, translated_errors
 from mnemic.adapters.stores.sqlite.statements import migrations, statements
 from mnemic.adapters.stores.sqlite.upkeep import SqliteUpkeep
@@ -50,6 +51,7 @@ class SqliteUnitOfWork:
         self.profiles = SqliteProfiles(session)
         self.keys = SqliteKeys(session)
         self.audit = SqliteAudit(session)
+        self.requests = SqliteRequests(session)
         self.erasure = SqliteErasure(session)
 
 

@@ -1,0 +1,42 @@
+"""Requests that may be sent again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mnemic.adapters.stores.access_rows import request_columns, to_request
+from mnemic.adapters.stores.sqlite.session import Session
+from mnemic.adapters.stores.sqlite.statements import statements
+from mnemic.model.clocktime import to_microseconds
+from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.scope import Level
+
+
+class SqliteRequests:
+    """The `Requests` port."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sql = statements("requests")
+
+    def add(self, request: KeptRequest, since: datetime) -> bool:
+        asked = {**request_columns(request), "since": to_microseconds(since)}
+        return self._session.write(self._sql["add"], asked).rowcount == 1
+
+    def get(self, org: str, caller: str, key: str) -> KeptRequest | None:
+        row = self._session.run(self._sql["get"], {"org": org, "caller": caller, "key": key}).fetchone()
+        return None if row is None else to_request(row)
+
+    def answer(self, request: KeptRequest, outcome: Outcome, answer: bytes) -> bool:
+        told = {**request_columns(request), "outcome": outcome.value, "answer": answer}
+        return self._session.write(self._sql["answer"], told).rowcount == 1
+
+    def remove(self, request: KeptRequest) -> bool:
+        return self._session.write(self._sql["remove"], request_columns(request)).rowcount == 1
+
+    def scrub(self, org: str, level: Level, owner: str, but: str) -> int:
+        asked = {"org": org, "owner": owner, "but": but}
+        return self._session.write(self._sql[f"scrub_{level.value}"], asked).rowcount
+
+    def forget(self, before: datetime) -> int:
+        return self._session.write(self._sql["forget"], {"before": to_microseconds(before)}).rowcount
