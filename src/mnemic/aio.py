@@ -191,7 +191,7 @@ class AsyncMnemic(AsyncAssistantVerbs, AsyncReviewVerbs, AsyncUpkeepVerbs, Abstr
         """As `Mnemic.export`, all lines at once."""
         return await self._run(lambda: list(self._mnemic.export(scope, levels=levels)))
 
-    async def import_(self, scope: Scope, text: str, **fields: Unpack[ImportFields]) -> ImportReport:
+    async def import_(self, scope: Scope, text: str | bytes, **fields: Unpack[ImportFields]) -> ImportReport:
         """As `Mnemic.import_`; `progress` is called from another thread."""
         return await self._run(self._mnemic.import_, scope, text, **fields)
 

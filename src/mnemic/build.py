@@ -65,7 +65,14 @@ def build(config: Config) -> Parts:
         readers=ReaderPool(_sandbox),
         settings=config.settings,
         tools=partial(_tools, config),
+        database_lines=_database_lines,
     )
+
+
+def _database_lines(content: bytes) -> str:
+    from mnemic.adapters.mem0_history import history_lines
+
+    return history_lines(content)
 
 
 def _tools(config: Config) -> tuple[Tool, ...]:

@@ -137,11 +137,13 @@ class ContextFields(TypedDict, total=False):
 class ImportFields(TypedDict, total=False):
     """The optional arguments of `import_`.
 
-    `format` None finds it out. `is_dry_run` says what would happen and changes nothing. `include_tools` keeps the
+    `format` None finds it out; `name` is that of the file, which says what `.md` is, and where memories came from.
+    `is_dry_run` says what would happen and changes nothing. `include_tools` keeps the
     results of tool calls too. `progress` is called with (records done, records in all or None) after each batch.
     """
 
     format: str | None
+    name: str
     is_dry_run: bool
     include_tools: bool
     progress: Progress | None

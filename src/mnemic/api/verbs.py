@@ -32,6 +32,7 @@ from mnemic.api.keys import Admission, KeyVerbs
 from mnemic.api.life import LifeVerbs
 from mnemic.api.profile import ProfileVerbs
 from mnemic.api.reembed import ReembedVerbs
+from mnemic.api.repeats import Repeats
 from mnemic.api.review import ReviewVerbs
 from mnemic.build import build
 from mnemic.config import Config, load_config
@@ -40,16 +41,15 @@ from mnemic.engine.capture import capture, complete
 from mnemic.engine.context import context
 from mnemic.engine.delete import clear, delete
 from mnemic.engine.doctor import doctor, health
-from mnemic.engine.export import FORMAT as EXPORT_FORMAT
 from mnemic.engine.export import OWN_LEVELS, export
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.import_logs import ImportReport, import_logs
+from mnemic.engine.import_logs import ImportReport
+from mnemic.engine.imports import ImportRequest, import_content
 from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
 from mnemic.engine.jobs import WorkReport, work
 from mnemic.engine.parts import Parts
 from mnemic.engine.recall import recall
 from mnemic.engine.remember import remember
-from mnemic.engine.restore_export import is_export, restore_export
 from mnemic.engine.vectors import adopt_spaces
 from mnemic.engine.why_not import WhyNot, why_not
 from mnemic.engine.worker import POLL_S, Told, Worker
@@ -63,7 +63,6 @@ from mnemic.model.item import Item, Memory, Role, Turn
 from mnemic.model.query import Page
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Level, Scope
-from mnemic.text.chatlogs import read_log
 
 DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
@@ -224,17 +223,13 @@ class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, ReembedVerbs, 
         """
         return export(self._parts, scope, tuple(check_choice(Level, level, "levels") for level in levels))
 
-    def import_(self, scope: Scope, text: str, **fields: Unpack[ImportFields]) -> ImportReport:
-        """Take in an export of Mnemic, or a chat log of another program; repeating it changes nothing.
+    def import_(self, scope: Scope, text: str | bytes, **fields: Unpack[ImportFields]) -> ImportReport:
+        """Take in an export of Mnemic, or chats or memories of another program; repeating it changes nothing.
 
-        `text` is the whole content of the file. Broken lines are reported, not raised. Raises InvalidInputError for a
-        format that is not known.
+        `text` is the whole content of the file: a text, UTF-8, or mem0's history database. Broken parts are reported,
+        not raised. Raises InvalidInputError for a format that is not known.
         """
-        is_dry_run, progress = fields.get("is_dry_run", False), fields.get("progress")
-        if fields.get("format") in (None, EXPORT_FORMAT) and is_export(text):
-            return restore_export(self._parts, scope, text.split("\n"), is_dry_run=is_dry_run, progress=progress)
-        reading = read_log(text, fields.get("format"), include_tools=fields.get("include_tools", False))
-        return import_logs(self._parts, scope, reading, is_dry_run=is_dry_run, progress=progress)
+        return import_content(self._parts, scope, text, ImportRequest(**fields), actor=self._actor)
 
     def health(self) -> Diagnosis:
         """The quick look: does the store answer? Never raises for a broken part."""
@@ -263,6 +258,11 @@ class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, ReembedVerbs, 
     def admission(self) -> Admission:
         """What a door over HTTP asks before it lets anybody in."""
         return Admission(self._parts)
+
+    @property
+    def repeats(self) -> Repeats:
+        """What a door asks that lets requests be sent again."""
+        return Repeats(self._parts)
 
     def work(self, *, until_idle: bool = True) -> WorkReport:
         """Run what is due, by the schedules too, such as vectors that must still be made: all of it, or one job.

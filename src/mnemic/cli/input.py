@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
+from mnemic.engine.imports import DATABASE_MARK
 from mnemic.errors import InvalidInputError
 
 STDIN = "-"
@@ -24,8 +25,9 @@ def text_or_stdin(text: str) -> str:
     return content.removesuffix("\n").removesuffix("\r") if content.endswith("\n") else content
 
 
-def file_text(name: str) -> str:
-    """The content of a text file, or, for "-", of the standard input; a byte order mark at its start is dropped.
+def file_content(name: str) -> str | bytes:
+    """The content of a text file, or, for "-", of the standard input; a byte order mark at its start is dropped. Of a
+    database of SQLite its bytes.
 
     Raises `InvalidInputError`, naming the file and what is wrong with it.
     """
@@ -33,6 +35,8 @@ def file_text(name: str) -> str:
         content = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
     except OSError as error:
         raise InvalidInputError(f"{name} cannot be read: {error.strerror}") from error
+    if content.startswith(DATABASE_MARK):
+        return content
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemic.cli.failures import INTERRUPTED
-from mnemic.cli.input import STDIN, file_text
+from mnemic.cli.input import STDIN, file_content
 from mnemic.cli.options import command
 from mnemic.cli.output import note, one_line, show_json, write
 from mnemic.cli.progress import Told, progress_bars
 from mnemic.cli.scope_options import ScopeOptions
+from mnemic.engine.imports import ALL_FORMATS
 from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
 from mnemic.model.scope import Level
 from mnemic.wire import to_wire
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
     from mnemic.engine.import_logs import ImportReport
 
 PROBLEMS_SHOWN = 20
+MAX_FILE_CHARS = 200
 Files = Annotated[list[str], typer.Argument(help="The files to read; - is the standard input.", metavar="FILE...")]
 Format = Annotated[
     str | None,
-    typer.Option(help="mnemic-export, chatgpt, claude-ai, claude-code, pi, sharegpt or jsonl; found out unless said."),
+    typer.Option(help=f"{', '.join(ALL_FORMATS[:-1])} or {ALL_FORMATS[-1]}; found out unless said."),
 ]
 
 
@@ -42,15 +44,15 @@ def take_in(
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")] = False,
     include_tools: Annotated[bool, typer.Option("--include-tools", help="Keep the results of tool calls too.")] = False,
 ) -> None:
-    """Take in exports of Mnemic and chat logs of other programs. Repeating it changes nothing, and goes on where an
-    interrupted one stopped. What cannot be read is listed and does not stop the rest.
+    """Take in exports of Mnemic, and chats and memories of other programs. Repeating it changes nothing, and goes on
+    where an interrupted one stopped. What cannot be read is listed and does not stop the rest.
     """
     for name in files:
         if name != STDIN and not Path(name).is_file():
             raise InvalidInputError(f"there is no file {name}")
     scope, place = asking.scope, _Place()
     reports: list[tuple[str, ImportReport]] = []
-    fields: ImportFields = {
+    told: ImportFields = {
         "format": format,
         "is_dry_run": is_dry_run,
         "include_tools": include_tools,
@@ -59,10 +61,11 @@ def take_in(
     try:
         with asking.open() as mnemic, progress_bars() as tell:
             for name in files:
-                text = file_text(name)
-                place.begin(name, text.count("\n") + 1, tell)
+                content = file_content(name)
+                place.begin(name, content.count("\n") + 1 if isinstance(content, str) else 1, tell)
                 with _named(name):
-                    reports.append((name, mnemic.import_(scope, text, **fields)))
+                    fields: ImportFields = {**told, "name": _file_name(name)}
+                    reports.append((name, mnemic.import_(scope, content, **fields)))
     except KeyboardInterrupt as error:
         note(f"interrupted {place}; what was done stays: run the same command again, and it goes on from there")
         raise typer.Exit(INTERRUPTED) from error
@@ -103,6 +106,7 @@ def register(app: typer.Typer) -> None:
     examples = """
         mnemic import --user ana conversations.json --dry-run
         mnemic import --user ana ~/logs/*.jsonl --include-tools
+        mnemic import --user ana MEMORY.md memory/*.md
         mnemic export --user ana | mnemic import --user ana --store other.db -
     """
     command(app, "import", examples=examples)(take_in)
@@ -142,6 +146,11 @@ def _named(name: str) -> Generator[None]:
         raise InvalidInputError(f"{name}: {error}") from error
 
 
+def _file_name(name: str) -> str:
+    """The last two parts of where a file is, so that it has one name from wherever it is imported."""
+    return "" if name == STDIN else "/".join(Path(name).resolve().parts[-2:])[-MAX_FILE_CHARS:].lstrip("/")
+
+
 def _show(reports: list[tuple[str, ImportReport]], asking: ScopeOptions) -> None:
     if asking.as_json:
         answers = [{"file": name, **to_wire(report)} for name, report in reports]
@@ -156,10 +165,17 @@ def _show(reports: list[tuple[str, ImportReport]], asking: ScopeOptions) -> None
             write(f"  left out: {_counted(report.skipped)}")
         if report.redacted:
             write(f"  secrets redacted: {_counted(report.redacted)}")
-        for problem in report.problems[:PROBLEMS_SHOWN]:
-            note(f"  {one_line(problem)}")
-        if len(report.problems) > PROBLEMS_SHOWN:
-            note(f"  and {len(report.problems) - PROBLEMS_SHOWN} more problems; --json lists all")
+        if report.quarantined:
+            write(f"  wait for a review, `mnemic memory review` lists them: {report.quarantined}")
+        _show_lines(report.changed, "changes", write)
+        _show_lines(report.problems, "problems", note)
+
+
+def _show_lines(lines: Sequence[str], what: str, show: Callable[[str], object]) -> None:
+    for line in lines[:PROBLEMS_SHOWN]:
+        show(f"  {one_line(line)}")
+    if len(lines) > PROBLEMS_SHOWN:
+        show(f"  and {len(lines) - PROBLEMS_SHOWN} more {what}; --json lists all")
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -84,6 +86,15 @@ def held_key(text: str, kind: Kind, valid_from: datetime | None) -> str:
     if kind is not Kind.EVENT or valid_from is None:
         return dedup_key(text)
     return dedup_key(f"{valid_from:%Y-%m-%d} {text}")
+
+
+def imported_id(key: str) -> str:
+    """The id of what says `key` (a dedup key) and came from elsewhere: a UUIDv7 of 1970, the same each time."""
+    digest = bytearray(hashlib.sha256(f"imported\0{key}".encode()).digest()[:16])
+    digest[:6] = bytes(6)
+    digest[6] = (digest[6] & 0x0F) | 0x70
+    digest[8] = (digest[8] & 0x3F) | 0x80
+    return str(uuid.UUID(bytes=bytes(digest)))
 
 
 def differences(before: Memory, after: Memory) -> tuple[dict[str, object], dict[str, object]]:

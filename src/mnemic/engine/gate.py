@@ -6,6 +6,7 @@ Messages and passages of documents pass: they are what was said and written, and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mnemic.engine.parts import Parts
@@ -21,10 +22,14 @@ HIGH = "high"
 
 def suspicion(parts: Parts, memory: Memory) -> str:
     """Why a memory must not be recalled before somebody trusts it; "" where nothing is against it."""
+    return suspicion_of(parts, memory.trust, (memory.text, memory.context, memory.snippet))
+
+
+def suspicion_of(parts: Parts, trust: Trust, texts: Sequence[str]) -> str:
+    """The same of texts that are no memory yet."""
     wanted = parts.settings.quarantine
-    if wanted is Quarantine.OFF or (wanted is Quarantine.UNTRUSTED and memory.trust is Trust.USER):
+    if wanted is Quarantine.OFF or (wanted is Quarantine.UNTRUSTED and trust is Trust.USER):
         return ""
-    texts = (memory.text, memory.context, memory.snippet)
     found = {one.pattern for text in texts if text for one in findings(text) if one.severity == HIGH}
     return f"{SUSPECT}: {', '.join(sorted(found))}" if found else ""
 

@@ -26,6 +26,9 @@ class ImportReport:
     """What came in (`added`), what was there already (`known`) and what was left out on purpose (`skipped`), by kind;
     what could not be read (`problems`), by line or place; and in how many exchanges of a log secrets of a kind were
     redacted (`redacted`).
+
+    Of memories too: `quarantined`, how many of those that were added wait for a review, and `changed`, what another
+    text stands in the place of now, or what is no longer in the file, by place.
     """
 
     format: str
@@ -34,6 +37,8 @@ class ImportReport:
     skipped: Counter[str] = field(default_factory=Counter[str])
     problems: list[str] = field(default_factory=list[str])
     redacted: Counter[str] = field(default_factory=Counter[str])
+    quarantined: int = 0
+    changed: list[str] = field(default_factory=list[str])
     is_dry_run: bool = False
 
 

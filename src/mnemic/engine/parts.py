@@ -100,7 +100,7 @@ class Parts:
     stay in what is stored. `window` None: that of the store. `further_embedders` fill spaces of their own beside that
     of `embedder`. `retired`: the space of the embedder before these, searched until they have filled theirs.
     `writings`: to which embedder, by the id of its space, only texts of some writings are given.
-    `tools`: looks for the tools beside Mnemic's own.
+    `tools`: looks for the tools beside Mnemic's own. `database_lines`: a database that is imported, as lines of JSON.
     """
 
     store: Store
@@ -120,6 +120,7 @@ class Parts:
     analyser: Analyser = field(default_factory=Analyser)
     settings: Settings = field(default_factory=Settings)
     tools: Callable[[], Sequence[Tool]] = tuple
+    database_lines: Callable[[bytes], str] | None = None
     queries: QueryCache = field(default_factory=QueryCache)
     accesses: AccessLog = field(default_factory=AccessLog)
     catching_up: PartitionLocks = field(default_factory=PartitionLocks)

@@ -5,6 +5,7 @@ plainly contradicts ends with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from mnemic.engine.archive import EXPIRED, archive, is_lasting
@@ -28,22 +29,29 @@ from mnemic.ports.store import UnitOfWork
 _TICK = timedelta(microseconds=1)
 
 
-def remember(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor: str) -> list[Memory]:
+def remember(
+    parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor: str, ids: Sequence[str] = ()
+) -> list[Memory]:
     """Store each draft in one durable transaction; the answer holds, in order, the new memory or the one that already
     says the same in the same place, which then notes that it was said again. A plain sentence about the user that
     contradicts a known one supersedes it. `actor` is written into the history. Each is created a microsecond after the
     one before, so that their order stays known. A session that then has more live memories than it may keep archives
     the least important of them, the new ones included. Secrets are redacted; the history names their kinds. What gives
     orders to the model, and the user did not say, is quarantined and contradicts nothing.
+
+    `ids`: those of the new memories where they are not to be chance; raises `ConflictError` where one is taken.
     """
     with parts.observer.span("mnemic.remember", memories=len(drafts)):
-        return _remembered(parts, scope, drafts, actor)
+        return _remembered(parts, scope, drafts, actor, ids)
 
 
-def _remembered(parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], actor: str) -> list[Memory]:
+def _remembered(
+    parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], actor: str, ids: Sequence[str]
+) -> list[Memory]:
     now = parts.clock.now()
     clean = [without_secrets(parts, draft) for draft in drafts]
     memories = [_memory(parts, scope, draft, now + place * _TICK) for place, (draft, _) in enumerate(clean)]
+    memories = [replace(memory, id=id_) for memory, id_ in zip(memories, ids, strict=True)] if ids else memories
     judged = [gated(parts, memory) for memory in memories]
     memories = [memory for memory, _ in judged]
     redacted = {memory.id: kinds for memory, (_, kinds) in zip(memories, clean, strict=True)}

@@ -192,11 +192,12 @@ class RemoteMnemic(RemoteAssistant, AbstractContextManager["RemoteMnemic"]):
         """As `Mnemic.export`; the lines come while the server makes them."""
         return self._connection.lines("export", scope, {"levels": builtins.list(levels)})
 
-    def import_(self, scope: Scope, text: str, **fields: Unpack[ImportFields]) -> ImportReport:
+    def import_(self, scope: Scope, text: str | bytes, **fields: Unpack[ImportFields]) -> ImportReport:
         """As `Mnemic.import_`."""
         arguments = {name: value for name, value in fields.items() if name != "progress"}
         tell = _telling(fields.get("progress"))
-        content = {"content": text.encode(), "headers": {"Content-Type": "text/plain; charset=utf-8"}}
+        sent = text.encode() if isinstance(text, str) else text
+        content = {"content": sent, "headers": {"Content-Type": "text/plain; charset=utf-8"}}
         return from_wire(ImportReport, self._connection.send_content("import_", scope, arguments, content, tell))
 
     def health(self) -> Diagnosis:

@@ -92,7 +92,7 @@ ROUTES: Mapping[str, Route] = {
     "tools.list": Route("GET", "/tools"),
     "tools.call": Route("POST", "/tools/{name}/call", asks_model=True),
     "export": Route("GET", "/export"),
-    "import_": Route("POST", "/import", query=("format", "is_dry_run", "include_tools")),
+    "import_": Route("POST", "/import", query=("format", "name", "is_dry_run", "include_tools")),
     "ingest": Route(
         "POST",
         "/documents",

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from mnemic.api import Mnemic
 from mnemic.engine.export import OWN_LEVELS
-from mnemic.errors import ForbiddenError, InvalidInputError
+from mnemic.errors import ForbiddenError
 from mnemic.model.scope import Level
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes
@@ -25,6 +25,7 @@ class Importing:
     """How content is taken in."""
 
     format: Annotated[str | None, Query(description="found out unless told")] = None
+    name: Annotated[str, Query(description="that of the file; what is called .md is Markdown", max_length=255)] = ""
     is_dry_run: Annotated[bool, Query(description="say what would happen, and change nothing")] = False
     include_tools: Annotated[bool, Query(description="keep the results of tool calls too")] = False
 
@@ -48,16 +49,16 @@ def routes(mnemic: Mnemic) -> APIRouter:
         content: Annotated[bytes, Body(media_type="text/plain", examples=[LOG_EXAMPLE])],
         wanted: Annotated[Importing, Depends()],
     ) -> Response:
-        """Take in an export of Mnemic, or a chat log of another program; repeating it changes nothing. With
+        """Take in an export of Mnemic, or chats or memories of another program; repeating it changes nothing. With
         `Accept: application/x-ndjson` progress is told line by line, and the report ends it.
         """
         if asked.caller.is_bound:
             raise ForbiddenError("what is brought in may belong to others too; it needs a key that is not bound")
-        text, scope = _text(content), asked.scope
+        scope = asked.scope
         options: Any = asdict(wanted)
         if wants_events(request):
-            return events(lambda tell: mnemic.import_(scope, text, **options, progress=_telling(tell)))
-        return answer(mnemic.import_(scope, text, **options))
+            return events(lambda tell: mnemic.import_(scope, content, **options, progress=_telling(tell)))
+        return answer(mnemic.import_(scope, content, **options))
 
     return router
 
@@ -75,10 +76,3 @@ def _begun(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 def _telling(tell: Callable[[object], None]) -> Callable[[int, int | None], None]:
     return lambda done, total: tell({"event": "progress", "done": done, "total": total})
-
-
-def _text(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInputError("the content is not UTF-8 text; save it as UTF-8 and try again") from error

@@ -79,7 +79,7 @@ def _format_of_lines(text: str) -> str:
             return "jsonl"
     raise InvalidInputError(
         f"this is no log of a known format ({', '.join(FORMATS)}): name it, or give one JSON object with "
-        '"role" and "content" per line'
+        '"role" and "content" per line; notes are "markdown", and found out by a name that ends in .md'
     )
 
 

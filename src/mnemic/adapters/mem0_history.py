@@ -1,0 +1,68 @@
+"""Reads the database in which mem0 keeps the history of its memories, as the lines of JSON that `text.memoryfiles`
+knows. The database comes from elsewhere: it is opened in memory, nothing in its schema is run, and its work is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+from mnemic.adapters.sql_files import named_statements
+from mnemic.errors import InvalidInputError
+
+MAX_ROWS = 1_000_000
+MAX_STEPS = 2_000
+"""How often a million steps of the database are granted; a query of that many rows takes a tenth."""
+
+TABLES = ("history", "messages")
+_STEPS = 1_000_000
+_FORMAT_VERSIONS = slice(18, 20)
+_NO_WAL = b"\x01\x01"
+"""In memory there is no log beside the file; what a log held that is not in the file was never handed in."""
+
+
+def history_lines(content: bytes) -> str:
+    """One line of JSON for each row of the tables `history` and `messages`, with the names of their columns.
+
+    Raises `InvalidInputError` for a database that is broken, has no table `history`, or takes too long to read.
+    """
+    statements = named_statements("mnemic.adapters", "mem0_history.sql")
+    steps = 0
+
+    def is_over() -> bool:
+        nonlocal steps
+        steps += 1
+        return steps > MAX_STEPS
+
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.deserialize(content[: _FORMAT_VERSIONS.start] + _NO_WAL + content[_FORMAT_VERSIONS.stop :])
+            connection.set_progress_handler(is_over, _STEPS)
+            connection.row_factory = sqlite3.Row
+            for name in ("untrusted", "checked"):
+                connection.execute(statements[name])
+            there = [
+                name for name in TABLES if connection.execute(statements["is_table"], {"name": name}).fetchone()[0]
+            ]
+            if "history" not in there:
+                raise InvalidInputError(
+                    "this database has no table `history`, so it is not the history of mem0; of another store of mem0, "
+                    "write what `get_all` answers into a file, and import that"
+                )
+            return "\n".join(line for name in there for line in _rows(connection, statements[name]))
+    except sqlite3.Error as error:
+        raise InvalidInputError(f"this database cannot be read: {error}") from error
+
+
+def _rows(connection: sqlite3.Connection, statement: str) -> Iterator[str]:
+    for number, row in enumerate(connection.execute(statement)):
+        if number == MAX_ROWS:
+            raise InvalidInputError(f"this database holds more than {MAX_ROWS:,} rows")
+        fields = {key: _plain(row[key]) for key in row.keys()}  # noqa: SIM118 -- a Row iterates over its values
+        yield json.dumps(fields, ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

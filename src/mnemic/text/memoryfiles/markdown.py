@@ -1,0 +1,243 @@
+"""Notes in Markdown: MEMORY.md, CLAUDE.md, AGENTS.md, USER.md, SOUL.md, `memory/2026-01-02.md` and their like.
+
+Each item of a list and each paragraph is one entry, verbatim, with the titles it stands under and its line. An item
+below another stands under that one too. Code belongs to what it follows.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import PurePosixPath, PureWindowsPath
+
+from mnemic.model.item import Kind
+from mnemic.model.scope import Level
+from mnemic.text.memoryfiles.dates import date_before, date_of_name, time_before
+from mnemic.text.memoryfiles.entry import Entry, MemoryReading
+from mnemic.text.memoryfiles.front_matter import FrontMatter, front_matter
+from mnemic.text.memoryfiles.items import Item, items
+from mnemic.text.outline import Block, BlockKind, blocks
+
+MAX_TITLE_CHARS = 120
+"""A longer text above an item stands in its trail cut off."""
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FENCE = re.compile(r"(?m)^[ \t>]*(`{3,}|~{3,})")
+_REFERENCE = re.compile(r"@[^\s@]*[/.~][^\s@]*")
+_PARTED = re.compile(r"[ \t]*\u00a7[ \t]*")
+_TASK = re.compile(r"\[(?P<mark>[ xX])\][ \t]+")
+_KIND_WORDS = (
+    (Kind.PREFERENCE, r"\bpreferences?\b|\bprefers\b|\blikes\b|\bdislikes\b|偏好|喜好|喜欢"),
+    (Kind.GOAL, r"\bgoals?\b|\bplans?\b|\bto[- ]?dos?\b|\btasks\b|\bnext steps\b|目标|计划|待办"),
+    (Kind.PERSONA, r"\bpersona(?:lity)?\b|\bidentity\b|\bsoul\b|人格|身份|灵魂"),
+    (Kind.LEARNING, r"\blessons?\b|\blearnings?\b|\blearned\b|教训|经验"),
+    (Kind.FACT, r"\bfacts?\b|\babout (?:me|the user)\b|\bprofile\b|事实"),
+)
+_KINDS = tuple((kind, re.compile(words, re.IGNORECASE)) for kind, words in _KIND_WORDS)
+_PERSONA_FILES = ("soul", "identity", "persona")
+
+
+def read_markdown(text: str, name: str = "") -> MemoryReading:
+    """The entries of a file of notes. No text raises; `name` is the file's, for sources, days and kinds."""
+    reading = MemoryReading("markdown", name)
+    return _File(text, name, reading).read()
+
+
+@dataclass(slots=True)
+class _Stand:
+    """Where reading stands: the titles and the label above, and whether code may still belong to the entry before."""
+
+    titles: tuple[str, ...] = ()
+    label: str = ""
+    follows: bool = False
+
+
+class _File:
+    """One file of notes being read."""
+
+    def __init__(self, text: str, name: str, reading: MemoryReading) -> None:
+        self._reading, self._name = reading, name
+        self._text = self._without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
+        self._breaks = [match.start() for match in re.finditer("\n", self._text)]
+        stem = PurePosixPath(PureWindowsPath(name).as_posix()).stem if name else ""
+        self._day = date_of_name(stem)
+        self._is_daily = self._day is not None
+        self._is_persona = any(word in stem.lower() for word in _PERSONA_FILES)
+        self._front = FrontMatter()
+        self._stand = _Stand()
+
+    def read(self) -> MemoryReading:
+        """Go over the blocks in order."""
+        found = blocks(self._text)
+        for number, block in enumerate(found):
+            following = found[number + 1] if number + 1 < len(found) else None
+            self._block(block, following, is_first=number == 0)
+        return self._reading
+
+    def _block(self, block: Block, following: Block | None, *, is_first: bool) -> None:
+        text, stand = self._text[block.start : block.end], self._stand
+        if block.headings != stand.titles:
+            stand.titles, stand.label = block.headings, ""
+        if block.kind is BlockKind.HEADING:
+            stand.follows, stand.label = False, ""
+        elif block.kind is BlockKind.CODE:
+            self._code(block, text, is_first=is_first)
+        elif block.kind is BlockKind.LIST:
+            self._list(block, text)
+        else:
+            is_label = following is not None and following.kind is BlockKind.LIST and text.rstrip().endswith(":")
+            if is_label and "\n" not in text.strip():
+                stand.label = _title(text)
+                return
+            stand.label = ""
+            self._paragraphs(block, text)
+
+    def _code(self, block: Block, text: str, *, is_first: bool) -> None:
+        if is_first and text.lstrip().startswith("---"):
+            self._front = front_matter(text)
+            self._reading.skipped.update({"lines of front matter": self._front.lines})
+            if self._front.day is not None and self._day is None:
+                self._day = self._front.day
+            return
+        opening = text.lstrip()[:3]
+        lines = text.strip().splitlines()
+        if len(lines) < 2 or not lines[-1].strip().startswith(opening):  # noqa: PLR2004 -- a fence has two ends
+            self._reading.problems.append(
+                f"{self._place(block.start)}: the code that begins here has no end; it was taken up to the file's"
+            )
+        entries = self._reading.entries
+        if self._stand.follows and entries:
+            entries[-1] = replace(entries[-1], text=f"{entries[-1].text}\n\n{text.strip(chr(10))}")
+        elif any(character.isalnum() for character in text):
+            self._add(text.strip("\n"), block.start, ())
+
+    def _paragraphs(self, block: Block, text: str) -> None:
+        """A paragraph is one entry; lines that hold nothing but a section sign part entries (Hermes)."""
+        begin = position = 0
+        for line in [*text.splitlines(keepends=True), "\u00a7"]:
+            if _PARTED.fullmatch(line.rstrip("\n")):
+                self._add(_unquoted(text[begin:position]), block.start + begin, ())
+                begin = position + len(line)
+            position += len(line)
+
+    def _list(self, block: Block, text: str) -> None:
+        label = (self._stand.label,) if self._stand.label else ()
+        for item in items(text):
+            self._item(item, block.start + item.start, label)
+        self._stand.label = ""
+
+    def _item(self, item: Item, start: int, label: tuple[str, ...]) -> None:
+        text, metadata = item.text, dict[str, object]()
+        if task := _TASK.match(text):
+            metadata["is_done"] = task["mark"] != " "
+            text = text[task.end() :]
+        if text.rstrip(" *_").endswith(":") and "\n" not in text:
+            if not item.has_children:
+                self._leave("labels without a text")
+            return
+        above = tuple(_title(each) for each in item.above)
+        self._add(text, start, (*label, *above), metadata)
+
+    def _add(self, text: str, start: int, below: Sequence[str], metadata: Mapping[str, object] | None = None) -> None:
+        text = text.strip("\n").strip()
+        self._stand.follows = False
+        if not any(character.isalnum() for character in text):
+            if text:
+                self._leave("lines without a word")
+            return
+        if all(_REFERENCE.fullmatch(word) for word in text.split()):
+            self._leave("lines that only name another file")
+            return
+        trail = tuple(title for title in (*self._front.titles, *self._stand.titles, *below) if title)
+        day, is_dated = self._day_of(text, below)
+        self._reading.entries.append(
+            Entry(
+                text=text,
+                place=self._place(start),
+                line=self._line(start),
+                trail=trail,
+                kind=self._kind(trail, metadata or {}, is_dated=is_dated),
+                level=Level.AGENT if self._is_persona else None,
+                observed_at=day,
+                is_dated=is_dated,
+                categories=self._front.categories,
+                metadata=metadata or {},
+            )
+        )
+        self._stand.follows = True
+
+    def _day_of(self, text: str, below: Sequence[str]) -> tuple[datetime | None, bool]:
+        """When it was, by the date before its text, else before what it stands under, else of the file."""
+        own = date_before(text)
+        if own is not None:
+            return own, True
+        for title in reversed((*self._stand.titles, *below)):
+            if (day := date_before(title)) is not None:
+                return time_before(text, day), True
+        if self._is_daily and self._day is not None:
+            day = self._day
+            for title in (*self._stand.titles, *below, text):
+                day = time_before(title, day)
+            return day, True
+        return self._day, False
+
+    def _kind(self, trail: Sequence[str], metadata: Mapping[str, object], *, is_dated: bool) -> Kind:
+        if "is_done" in metadata:
+            done = Kind.EVENT if is_dated else Kind.FACT
+            return done if metadata["is_done"] else Kind.GOAL
+        if self._is_persona:
+            return Kind.PERSONA
+        for title in reversed(trail):
+            for kind, pattern in _KINDS:
+                if pattern.search(title):
+                    return kind
+        return Kind.EVENT if is_dated else Kind.FACT
+
+    def _without_comments(self, text: str) -> str:
+        """The text with blanks where comments were, outside of code, so that every line keeps its number."""
+        if "<!--" not in text:
+            return text
+        pieces: list[str] = []
+        position, fence = 0, ""
+        for match in [*_FENCE.finditer(text), None]:
+            end = len(text) if match is None else match.start()
+            piece = text[position:end]
+            pieces.append(piece if fence else self._blanked(piece))
+            if match is not None:
+                pieces.append(match[0])
+                position = match.end()
+                fence = match[1] if not fence else "" if match[1].startswith(fence) else fence
+        return "".join(pieces)
+
+    def _blanked(self, text: str) -> str:
+        def blank(match: re.Match[str]) -> str:
+            self._leave("comments")
+            return "\n" * match[0].count("\n")
+
+        return _COMMENT.sub(blank, text)
+
+    def _leave(self, what: str) -> None:
+        self._reading.skipped[what] += 1
+
+    def _line(self, start: int) -> int:
+        return bisect_right(self._breaks, start - 1) + 1
+
+    def _place(self, start: int) -> str:
+        return f"{self._name or 'line '}{':' if self._name else ''}{self._line(start)}"
+
+
+def _title(text: str) -> str:
+    """A text as a title: its first line without marks, cut off when it is long."""
+    line = text.strip().split("\n", 1)[0].strip().strip("*_ ").removesuffix(":").strip("*_ ")
+    return line if len(line) <= MAX_TITLE_CHARS else line[: MAX_TITLE_CHARS - 1].rstrip() + "\u2026"
+
+
+def _unquoted(text: str) -> str:
+    """Without the marks of a quotation, when every line has one."""
+    lines = text.split("\n")
+    if any(line.strip() and not line.lstrip().startswith(">") for line in lines):
+        return text
+    return "\n".join(line.lstrip().removeprefix(">").removeprefix(" ") for line in lines)
