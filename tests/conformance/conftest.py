@@ -24,6 +24,7 @@ TABLES = (
     "vectors",
     "spaces",
     "messages",
+    "sources",
     "memories",
     "conversations",
     "jobs",

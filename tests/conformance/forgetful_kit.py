@@ -77,6 +77,7 @@ def reads(ids: dict[str, str]) -> dict[str, Callable[[UnitOfWork], object]]:
         "receipts": lambda work: work.erasure.receipts("other"),
         "request": lambda work: work.requests.get("other", "key:1", ids["requests"]),
         "erasure": lambda work: work.erasure.count(THEIRS),
+        "made of": lambda work: [each.text for each in work.dependants.of(THEIRS, ["said in acme"])],
     }
 
 

@@ -144,3 +144,21 @@ def test_migrations_of_several_versions_run_together_or_not_at_all(path: Path, m
     SqliteStore(path).close()
     assert version(path) == NEWEST + 1
     assert "one" in tables(path)
+
+
+def test_a_store_of_the_first_version_learns_what_its_memories_were_made_of(path: Path):
+    make_first(path)
+    made = (
+        '[{"source_id": "x", "start": 0, "end": 1, "extractor": "e", "version": "1", "support": 1.0}]',
+        '{"merged_ids": ["m1", "m2"], "chosen_ids": "none"}',
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE memories SET provenance = ?, metadata = ?", made)
+        connection.commit()
+    store = SqliteStore(path)
+    with store.read() as work:
+        found = {source: [m.id for m in work.dependants.of(HERS, [source])] for source in ("x", "m2", "m1", "none")}
+        (memory,) = work.memories.list(ANNA.visibility, a_query())
+    store.close()
+    assert found == {"x": ["m1"], "m2": ["m1"], "m1": [], "none": []}
+    assert memory.flags == ()

@@ -22,7 +22,7 @@ from mnemic.engine.support import MIN_SUPPORT, carried
 from mnemic.engine.sweep import Reach, sweep
 from mnemic.errors import ConflictError, MnemicError, NotFoundError
 from mnemic.model.history import Action
-from mnemic.model.item import TRUST_ORDER, Kind, Memory, State
+from mnemic.model.item import CHOSEN_IDS, TRUST_ORDER, Kind, Memory, State
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.choices import GENERAL_VERSION, Choice, choice_of, general_preference, general_prompt, read_general
@@ -41,8 +41,8 @@ TOLD_CHOICES = 12
 GROUPS_AT_ONCE = 20
 """One job makes so many preferences; the next job makes the next ones."""
 
-CHOSEN, CHOSEN_IDS = "chosen", "chosen_ids"
-"""In the metadata of a preference: the key of its choice, and the ids of the memories that it was made of."""
+CHOSEN = "chosen"
+"""In the metadata of a preference: the key of its choice; the ids of the choices are under `CHOSEN_IDS`."""
 
 _KINDS = (Kind.GEM, Kind.FACT, Kind.EVENT, Kind.PREFERENCE)
 _CONFIDENCE = 0.8

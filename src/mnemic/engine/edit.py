@@ -16,7 +16,7 @@ from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.secrets import fields_without_secrets, noted, redact, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Memory, State
+from mnemic.model.item import MERGED_IDS, Memory, State
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
@@ -31,7 +31,6 @@ UNDOABLE = (
     Action.ARCHIVED,
     Action.FEEDBACK,
 )
-MERGED_IDS = "merged_ids"
 _TICK = timedelta(microseconds=1)
 
 

@@ -16,7 +16,7 @@ class Change:
     microseconds since 1970-01-01 UTC. `vector` is `(dims,) float32`, L2-normalised, of the space asked for, or None;
     `further`: those of further spaces, in their order.
     `session`, `position`, `author` (the name, "" for none) and `role` are set for messages; `is_question` says that the
-    text of a message ends with a question mark.
+    text of a message ends with a question mark. `is_flagged`: a memory that has flags.
     """
 
     item_id: str
@@ -35,3 +35,4 @@ class Change:
     role: str = ""
     is_question: bool = False
     further: tuple[NDArray[np.float32] | None, ...] = ()
+    is_flagged: bool = False

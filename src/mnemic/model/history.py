@@ -25,6 +25,9 @@ class Action(StrEnum):
     ARCHIVED = "archived"
     FEEDBACK = "feedback"
     RESTORED = "restored"
+    FLAGGED = "flagged"
+    CLEARED = "cleared"
+    REMADE = "remade"
     DELETED = "deleted"
 
 

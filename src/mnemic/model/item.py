@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import cast
 
-from mnemic.model.scope import Level, Partition
+from mnemic.model.scope import MAX_ID_CHARS, Level, Partition
 
 
 class Role(StrEnum):
@@ -44,6 +45,18 @@ class State(StrEnum):
     ERASED = "erased"
 
 
+class Cause(StrEnum):
+    """What became of something that a memory was made of, so that the memory may be wrong too."""
+
+    ERASED = "erased"
+    CORRECTED = "corrected"
+    SUPERSEDED = "superseded"
+    OUTDATED = "outdated"
+    DISPUTED = "disputed"
+    QUARANTINED = "quarantined"
+    REJECTED = "rejected"
+
+
 class Kind(StrEnum):
     """What sort of memory it is; exactly one per memory (categories are tags beside it)."""
 
@@ -75,6 +88,24 @@ class Provenance:
     extractor: str
     version: str
     support: float
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Says that a memory was made, directly or by way of others, of something that is no longer believed as it was.
+
+    `source_id` names that, `cause` what became of it, `entry_id` the entry in its history that says so: whoever takes
+    that back takes the flag away.
+    """
+
+    source_id: str
+    cause: Cause
+    at: datetime
+    entry_id: str
+
+
+MERGED_IDS, CHOSEN_IDS = "merged_ids", "chosen_ids"
+"""In the metadata of a memory: the ids of those that were merged into it, and of the choices that it sums up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +152,7 @@ class Memory:
     It is true in the world from `valid_from` until before `valid_to` (None: open), was known to us from `created_at`
     until before `retired_at`, and is gone at `expires_at`. `other_id` names what superseded or disputes it.
     `dedup_key` is unique per partition and private agent among active and quarantined memories. `faded` is what upkeep
-    last found its importance to have faded to; None since it was accessed.
+    last found its importance to have faded to; None since it was accessed. One with `flags` waits for a review.
     """
 
     id: str
@@ -153,6 +184,15 @@ class Memory:
     trust: Trust = Trust.USER
     provenance: tuple[Provenance, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    flags: tuple[Flag, ...] = ()
+
+    @property
+    def source_ids(self) -> frozenset[str]:
+        """The ids of all that it was made of: what its provenance names, and memories that it took in."""
+        named = [self.metadata.get(key) for key in (MERGED_IDS, CHOSEN_IDS)]
+        taken_in = [i for ids in named if isinstance(ids, list) for i in cast("list[object]", ids)]
+        texts = [i for i in taken_in if isinstance(i, str)] + [entry.source_id for entry in self.provenance]
+        return frozenset(i for i in texts if 0 < len(i) <= MAX_ID_CHARS and "\0" not in i and i != self.id)
 
     @property
     def present_importance(self) -> float:

@@ -24,6 +24,7 @@ class MemoryQuery:
 
     `states` and `kinds`: any of these (empty: every one, but erased tombstones only when named). `as_of`: true in the
     world at that time; `known_at`: known to us then. `after` is the id of the last memory of the page before.
+    `or_flagged`: active memories that have flags too, whatever `states` says.
     IMPORTANCE orders by importance as it has faded, then access count, then newest.
     """
 
@@ -36,6 +37,7 @@ class MemoryQuery:
     order: Order = Order.NEWEST
     limit: int | None = None
     after: str | None = None
+    or_flagged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from mnemic.model.scope import Partition, Visibility
 from mnemic.model.terms import Terms
 from mnemic.ports.access import Audit, Keys
 from mnemic.ports.conversations import Conversations, Upkeep
+from mnemic.ports.dependants import Dependants
 from mnemic.ports.documents import Documents
 from mnemic.ports.erasure import Erasure
 from mnemic.ports.profiles import Profiles
@@ -327,6 +328,11 @@ class UnitOfWork(Protocol):
     @property
     def erasure(self) -> Erasure:
         """What is removed for good."""
+        ...
+
+    @property
+    def dependants(self) -> Dependants:
+        """What was made of what."""
         ...
 
     @property

@@ -24,6 +24,7 @@ from mnemic.testing.machine import MachineContract
 from mnemic.testing.store_access import AuditContract, KeysContract
 from mnemic.testing.store_chunks import ChunksContract
 from mnemic.testing.store_conversations import ConversationsContract
+from mnemic.testing.store_dependants import DependantsContract
 from mnemic.testing.store_documents import DocumentsContract
 from mnemic.testing.store_erasure import ErasureContract
 from mnemic.testing.store_history import HistoryContract
@@ -59,6 +60,7 @@ class StoreContract(
     AuditContract,
     RequestsContract,
     ErasureContract,
+    DependantsContract,
     UnitsContract,
     FaultsContract,
     MachineContract,

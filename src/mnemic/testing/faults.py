@@ -36,6 +36,7 @@ PORTS = (
     "memories",
     "documents",
     "erasure",
+    "dependants",
     "vectors",
     "jobs",
     "history",

@@ -18,7 +18,7 @@ from mnemic.model.conversation import Conversation
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.document_text import Heading
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Chunk, Kind, Memory, Message, Provenance, Role, State, Trust
+from mnemic.model.item import Cause, Chunk, Flag, Kind, Memory, Message, Provenance, Role, State, Trust
 from mnemic.model.job import Job, JobState
 from mnemic.model.llm import Usage
 from mnemic.model.scope import Level, Partition
@@ -148,6 +148,7 @@ def memory_columns(memory: Memory, terms: Terms, pid: int, changed: int) -> Mapp
         "provenance": dumps([asdict(entry) for entry in memory.provenance]),
         "metadata": dumps(dict(memory.metadata)),
         "faded": memory.faded,
+        "flags": dumps([_flag_columns(flag) for flag in memory.flags]),
         "analyser": terms.analyser,
         "terms": terms.terms,
     }
@@ -185,7 +186,21 @@ def to_memory(row: Row, categories: Sequence[str]) -> Memory:
         provenance=tuple(Provenance(**entry) for entry in loads(row[28])),
         metadata=loads(row[29]),
         faded=row[30],
+        flags=tuple(_to_flag(entry) for entry in loads(row[31])),
     )
+
+
+def _flag_columns(flag: Flag) -> Mapping[str, object]:
+    return {
+        "source_id": flag.source_id,
+        "cause": flag.cause.value,
+        "at": to_microseconds(flag.at),
+        "entry_id": flag.entry_id,
+    }
+
+
+def _to_flag(entry: Mapping[str, Any]) -> Flag:
+    return Flag(entry["source_id"], Cause(entry["cause"]), from_microseconds(entry["at"]), entry["entry_id"])
 
 
 def document_columns(document: Document, pid: int) -> Mapping[str, object]:

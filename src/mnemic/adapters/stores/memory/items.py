@@ -181,6 +181,7 @@ class MemoryMemories:
                 categories=(),
                 provenance=(),
                 metadata={},
+                flags=(),
                 dedup_key="",
                 updated_at=at,
             )
@@ -217,12 +218,20 @@ def _meets(memory: Memory, query: MemoryQuery) -> bool:
     as_of, known_at = query.as_of, query.known_at
     return (
         (memory.expires_at is None or memory.expires_at > query.now)
-        and (memory.state in query.states if query.states else memory.state != State.ERASED)
+        and (_is_in_state(memory, query) or (query.or_flagged and _waits_flagged(memory)))
         and (not query.kinds or memory.kind in query.kinds)
         and (as_of is None or _holds_at(memory.valid_from or memory.observed_at, memory.valid_to, as_of))
         and (known_at is None or _holds_at(memory.created_at, memory.retired_at, known_at))
         and matches(memory, query.filter)
     )
+
+
+def _is_in_state(memory: Memory, query: MemoryQuery) -> bool:
+    return memory.state in query.states if query.states else memory.state != State.ERASED
+
+
+def _waits_flagged(memory: Memory) -> bool:
+    return bool(memory.flags) and memory.state == State.ACTIVE
 
 
 def _holds_at(start: datetime, end: datetime | None, at: datetime) -> bool:

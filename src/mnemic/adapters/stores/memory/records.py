@@ -94,6 +94,7 @@ class MemoryPartitions:
             author=(item.name or "") if is_message else "",
             role=item.role.value if is_message else "",
             is_question=is_message and item.text.rstrip("\t\n\r ").endswith(("?", "？", "؟")),
+            is_flagged=not is_message and bool(item.flags),
         )
 
 

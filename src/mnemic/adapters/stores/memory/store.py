@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from mnemic.adapters.stores.memory.access import MemoryAudit, MemoryKeys
 from mnemic.adapters.stores.memory.conversations import MemoryConversations, MemoryUpkeep
+from mnemic.adapters.stores.memory.dependants import MemoryDependants
 from mnemic.adapters.stores.memory.documents import MemoryDocuments
 from mnemic.adapters.stores.memory.erasure import MemoryErasure
 from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
@@ -39,6 +40,7 @@ class MemoryUnitOfWork:
         self.audit = MemoryAudit(transaction)
         self.requests = MemoryRequests(transaction)
         self.erasure = MemoryErasure(transaction)
+        self.dependants = MemoryDependants(transaction)
 
 
 class MemoryStore:

@@ -6,7 +6,9 @@ import builtins
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from mnemic.adapters.stores.dependants import link, relink
 from mnemic.adapters.stores.postgres.filters import FilterCompiler
+from mnemic.adapters.stores.postgres.graph import graph_links
 from mnemic.adapters.stores.postgres.rows import memory_columns, to_memory
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
@@ -27,6 +29,7 @@ class PostgresMemories:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._sql = statements("memories")
+        self._links = statements("dependants")
 
     def add(self, rows: Sequence[tuple[Memory, Terms]]) -> list[bool]:
         self._session.lock(memory.partition for memory, _ in rows)
@@ -37,6 +40,8 @@ class PostgresMemories:
         for (pid, _), new in zip(places, is_new, strict=True):
             if new:
                 self._session.advance(pid)
+        added = [(pid, memory) for (pid, _), (memory, _), new in zip(places, rows, is_new, strict=True) if new]
+        link(self._session, self._links, added)
         return is_new
 
     def get(self, visible: Visibility, ids: Sequence[str]) -> builtins.list[Memory]:
@@ -80,6 +85,8 @@ class PostgresMemories:
             raise ConflictError("another memory in the same place already says that")
         self._session.write(self._sql["replace"], memory_columns(memory, terms, pid, changed))
         self._session.advance(pid)
+        relink(self._session, self._links, pid, memory)
+        graph_links(self._session).follow(pid, memory, is_same_text=old[0] == memory.text)
         if old[0] != memory.text:
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": [memory.id]})
         return True
@@ -98,7 +105,9 @@ class PostgresMemories:
         key = {"pid": pid, "changed": changed, "ids": [*ids], "at": to_microseconds(at)}
         erased = [row[0] for row in self._session.write(self._sql["erase"], key)]
         if erased:
+            graph_links(self._session).cut(pid, erased)
             self._session.advance(pid)
+            self._session.write(self._links["unlink"], {"pid": pid, "ids": erased})
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": erased})
         return len(erased)
 
@@ -131,4 +140,5 @@ class PostgresMemories:
             "kinds": [kind.value for kind in query.kinds],
             "as_of": micros(query.as_of),
             "known_at": micros(query.known_at),
+            "or_flagged": query.or_flagged,
         }

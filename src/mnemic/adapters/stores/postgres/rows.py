@@ -66,6 +66,7 @@ def to_change(row: Row, analyser: str) -> Change | StaleTerms:
         author=row[13],
         role=row[14],
         is_question=row[15],
+        is_flagged=row[16],
     )
     return change if made_by == analyser else StaleTerms(change, text)
 

@@ -17,6 +17,7 @@ from psycopg.pq import TransactionStatus
 from mnemic.adapters.stores.postgres.access import PostgresAudit, PostgresKeys
 from mnemic.adapters.stores.postgres.connections import Connections, Row, Target, query
 from mnemic.adapters.stores.postgres.conversations import PostgresConversations
+from mnemic.adapters.stores.postgres.dependants import PostgresDependants
 from mnemic.adapters.stores.postgres.documents import PostgresDocuments
 from mnemic.adapters.stores.postgres.erasure import PostgresErasure
 from mnemic.adapters.stores.postgres.failures import translated_errors
@@ -55,6 +56,7 @@ class PostgresUnitOfWork:
         self.audit = PostgresAudit(session)
         self.requests = PostgresRequests(session)
         self.erasure = PostgresErasure(session)
+        self.dependants = PostgresDependants(session)
 
 
 class PostgresStore:

@@ -32,6 +32,7 @@ class SqliteErasure:
         key = {"pid": self._session.pid(partition)}
         counts = {name: self._session.write(self._sql[f"wipe_{name}"], key).rowcount for name in TABLES}
         if key["pid"] is not None:
+            self._session.write(self._sql["wipe_sources"], key)
             self._session.write(self._sql["raise_floor"], key)
             self._session.write(self._sql["wipe_partition"], key)
             self._session.forget(partition)

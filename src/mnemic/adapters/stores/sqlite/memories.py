@@ -7,8 +7,10 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from mnemic.adapters.stores.dependants import link, relink
 from mnemic.adapters.stores.rows import dumps, micros
 from mnemic.adapters.stores.sqlite.filters import FilterCompiler
+from mnemic.adapters.stores.sqlite.graph import graph_links
 from mnemic.adapters.stores.sqlite.rows import memory_columns, to_memory
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
@@ -26,6 +28,7 @@ class SqliteMemories:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._sql = statements("memories")
+        self._links = statements("dependants")
 
     def add(self, rows: Sequence[tuple[Memory, Terms]]) -> list[bool]:
         return [self._add(memory, terms) for memory, terms in rows]
@@ -70,6 +73,8 @@ class SqliteMemories:
         except sqlite3.IntegrityError as error:
             raise ConflictError("another memory in the same place already says that") from error
         self._session.advance(pid)
+        relink(self._session, self._links, pid, memory)
+        graph_links(self._session).follow(pid, memory, is_same_text=old[0] == memory.text)
         if old[0] != memory.text:
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": dumps([memory.id])})
         return True
@@ -85,7 +90,9 @@ class SqliteMemories:
         key = {"pid": pid, "changed": changed, "ids": dumps([*ids]), "at": to_microseconds(at)}
         erased = [row[0] for row in self._session.write(self._sql["erase"], key).fetchall()]
         if erased:
+            graph_links(self._session).cut(pid, erased)
             self._session.advance(pid)
+            self._session.write(self._links["unlink"], {"pid": pid, "ids": dumps(erased)})
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": dumps(erased)})
         return len(erased)
 
@@ -98,6 +105,7 @@ class SqliteMemories:
         except sqlite3.IntegrityError as error:
             raise ConflictError(f"memory {memory.id} cannot be stored: {error}") from error
         self._session.advance(pid)
+        link(self._session, self._links, [(pid, memory)])
         return True
 
     def _visible(self, visible: Visibility) -> dict[str, object]:
@@ -115,4 +123,5 @@ class SqliteMemories:
             "kinds": dumps([kind.value for kind in query.kinds]),
             "as_of": micros(query.as_of),
             "known_at": micros(query.known_at),
+            "or_flagged": query.or_flagged,
         }

@@ -45,7 +45,8 @@ def to_change(row: Row, analyser: str) -> Change | StaleTerms:
         author,
         role,
         is_question,
-    ) = row[:16]
+        is_flagged,
+    ) = row[:17]
     if state == State.ERASED:
         return Change(item_id=item_id, is_gone=True)
     change = Change(
@@ -63,6 +64,7 @@ def to_change(row: Row, analyser: str) -> Change | StaleTerms:
         author=author,
         role=role,
         is_question=bool(is_question),
+        is_flagged=bool(is_flagged),
     )
     return change if made_by == analyser else StaleTerms(change, text)
 

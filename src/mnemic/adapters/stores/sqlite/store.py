@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mnemic.adapters.stores.sqlite.access import SqliteAudit, SqliteKeys
 from mnemic.adapters.stores.sqlite.conversations import SqliteConversations
+from mnemic.adapters.stores.sqlite.dependants import SqliteDependants
 from mnemic.adapters.stores.sqlite.documents import SqliteDocuments
 from mnemic.adapters.stores.sqlite.erasure import SqliteErasure
 from mnemic.adapters.stores.sqlite.history import SqliteHistory
@@ -53,6 +54,7 @@ class SqliteUnitOfWork:
         self.audit = SqliteAudit(session)
         self.requests = SqliteRequests(session)
         self.erasure = SqliteErasure(session)
+        self.dependants = SqliteDependants(session)
 
 
 class SqliteStore:

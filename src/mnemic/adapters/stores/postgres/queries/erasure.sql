@@ -42,6 +42,8 @@ DELETE FROM history WHERE pid = %(pid)s;
 DELETE FROM profiles WHERE pid = %(pid)s;
 -- name: wipe_cursors
 DELETE FROM cursors WHERE pid = %(pid)s;
+-- name: wipe_sources
+DELETE FROM sources WHERE pid = %(pid)s;
 -- name: raise_floor
 UPDATE erasing SET floor = greatest(floor, (SELECT version FROM partitions WHERE pid = %(pid)s));
 -- name: wipe_partition

@@ -24,7 +24,8 @@ SELECT org, level, owner FROM partitions ORDER BY org, level, owner;
 SELECT m.id, m.state, 'message', m.analyser, m.terms,
     CASE WHEN m.analyser = %(analyser)s THEN '' ELSE m.text END,
     v.vector::text, '', 0.5::double precision, m.observed_at, NULL::bigint, m.session, m.position,
-    coalesce(m.name, ''), m.role, right(rtrim(m.text, E'\t\n\r '), 1) IN ('?', '？', '؟'), m.changed AS changed, 0 AS class, m.seq AS seq
+    coalesce(m.name, ''), m.role, right(rtrim(m.text, E'\t\n\r '), 1) IN ('?', '？', '؟'), false,
+    m.changed AS changed, 0 AS class, m.seq AS seq
 FROM messages AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = %(space)s
 WHERE m.pid = %(pid)s AND m.changed > %(since)s
@@ -32,7 +33,7 @@ UNION ALL
 SELECT m.id, m.state, m.kind, m.analyser, m.terms,
     CASE WHEN m.analyser = %(analyser)s THEN '' ELSE m.text END,
     v.vector::text, m.private_agent, m.importance, m.observed_at, m.expires_at, NULL, 0,
-    '', '', false, m.changed, 1, m.seq
+    '', '', false, m.flags != '[]', m.changed, 1, m.seq
 FROM memories AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = %(space)s
 WHERE m.pid = %(pid)s AND m.changed > %(since)s
@@ -40,7 +41,7 @@ UNION ALL
 SELECT c.id, c.state, 'document', c.analyser, c.terms,
     CASE WHEN c.analyser = %(analyser)s THEN '' ELSE c.text END,
     v.vector::text, d.private_agent, 0.5, c.observed_at, NULL, c.document_id, c.chunk_index + 1,
-    '', 'document', false, c.changed, 2, c.seq
+    '', 'document', false, false, c.changed, 2, c.seq
 FROM chunks AS c JOIN documents AS d ON d.pid = c.pid AND d.id = c.document_id
 LEFT JOIN vectors AS v ON v.pid = c.pid AND v.item_id = c.id AND v.view = 'item' AND v.space = %(space)s
 WHERE c.pid = %(pid)s AND c.changed > %(since)s

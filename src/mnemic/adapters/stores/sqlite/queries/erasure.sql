@@ -42,6 +42,8 @@ DELETE FROM history WHERE pid = :pid;
 DELETE FROM profiles WHERE pid = :pid;
 -- name: wipe_cursors
 DELETE FROM cursors WHERE pid = :pid;
+-- name: wipe_sources
+DELETE FROM sources WHERE pid = :pid;
 -- name: raise_floor
 UPDATE erasing SET floor = max(floor, (SELECT version FROM partitions WHERE pid = :pid));
 -- name: wipe_partition

@@ -13,21 +13,23 @@ SELECT org, level, owner FROM partitions ORDER BY org, level, owner;
 -- name: changed_messages
 SELECT m.id, m.state, 'message', m.analyser, m.terms, CASE WHEN m.analyser = :analyser THEN '' ELSE m.text END,
     v.vector, '', 0.5, m.observed_at, NULL, m.session, m.position, coalesce(m.name, ''), m.role,
-    substr(rtrim(m.text, char(9, 10, 13, 32)), -1) IN ('?', '？', '؟'), m.changed
+    substr(rtrim(m.text, char(9, 10, 13, 32)), -1) IN ('?', '？', '؟'), 0, m.changed
 FROM messages AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = :space
 WHERE m.pid = :pid AND m.changed > :since
 ORDER BY m.changed, m.seq;
 -- name: changed_memories
 SELECT m.id, m.state, m.kind, m.analyser, m.terms, CASE WHEN m.analyser = :analyser THEN '' ELSE m.text END,
-    v.vector, m.private_agent, m.importance, m.observed_at, m.expires_at, NULL, 0, '', '', 0, m.changed
+    v.vector, m.private_agent, m.importance, m.observed_at, m.expires_at, NULL, 0, '', '', 0,
+    m.flags != '[]', m.changed
 FROM memories AS m
 LEFT JOIN vectors AS v ON v.pid = m.pid AND v.item_id = m.id AND v.view = 'item' AND v.space = :space
 WHERE m.pid = :pid AND m.changed > :since
 ORDER BY m.changed, m.seq;
 -- name: changed_chunks
 SELECT c.id, c.state, 'document', c.analyser, c.terms, CASE WHEN c.analyser = :analyser THEN '' ELSE c.text END,
-    v.vector, d.private_agent, 0.5, c.observed_at, NULL, c.document_id, c.chunk_index + 1, '', 'document', 0, c.changed
+    v.vector, d.private_agent, 0.5, c.observed_at, NULL, c.document_id, c.chunk_index + 1, '', 'document', 0, 0,
+    c.changed
 FROM chunks AS c JOIN documents AS d ON d.pid = c.pid AND d.id = c.document_id
 LEFT JOIN vectors AS v ON v.pid = c.pid AND v.item_id = c.id AND v.view = 'item' AND v.space = :space
 WHERE c.pid = :pid AND c.changed > :since
