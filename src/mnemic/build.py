@@ -22,6 +22,7 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.readers import ReaderPool
 from mnemic.engine.retired import RetiredSpace
 from mnemic.errors import BackendError, ConfigError
+from mnemic.ports.archive import Archive
 from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
@@ -46,7 +47,6 @@ def build(config: Config) -> Parts:
     llm = _llm(config)
     if llm is not None and config.traces != "off":
         llm = Traced(llm, observer)
-    store = _store(config)
     retired = _retired(config, store, embedders)
     return Parts(
         store=store,
@@ -73,6 +73,13 @@ def _database_lines(content: bytes) -> str:
     from mnemic.adapters.mem0_history import history_lines
 
     return history_lines(content)
+
+
+def archive() -> Archive:
+    """What makes and opens backup files."""
+    from mnemic.adapters.archives.zipped import ZipArchive
+
+    return ZipArchive()
 
 
 def _tools(config: Config) -> tuple[Tool, ...]:

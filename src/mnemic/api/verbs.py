@@ -26,6 +26,7 @@ from mnemic.api.arguments import (
     question_of,
 )
 from mnemic.api.assistant import AssistantVerbs
+from mnemic.api.backup import BackupVerbs
 from mnemic.api.documents import IngestVerbs
 from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import Admission, KeyVerbs
@@ -68,7 +69,15 @@ DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
 
 
-class Mnemic(LifeVerbs, ReviewVerbs, AssistantVerbs, IngestVerbs, ReembedVerbs, AbstractContextManager["Mnemic"]):
+class Mnemic(
+    LifeVerbs,
+    ReviewVerbs,
+    AssistantVerbs,
+    IngestVerbs,
+    ReembedVerbs,
+    BackupVerbs,
+    AbstractContextManager["Mnemic"],
+):
     """An open memory. Safe to use from several threads; close it, or use it in a `with` block.
 
     Errors are those of `mnemic.errors`: InvalidInputError for an argument, NotFoundError for what is not in the scope,

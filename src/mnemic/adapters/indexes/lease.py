@@ -33,6 +33,21 @@ def lease(path: Path, stop: threading.Event) -> Generator[bool]:
         os.close(descriptor)  # gives the lease up
 
 
+@contextmanager
+def lease_at_once(path: Path) -> Generator[bool]:
+    """The lease of a lock file without waiting: yields False when another process, or thread, has it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            _take(descriptor)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
 def _waited(descriptor: int, stop: threading.Event) -> bool:
     while not stop.is_set():
         try:

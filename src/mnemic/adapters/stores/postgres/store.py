@@ -7,8 +7,9 @@ apart by the server: one of them ends with a retryable `UnavailableError` and wi
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import psycopg
 from psycopg import Connection
@@ -17,6 +18,7 @@ from psycopg.pq import TransactionStatus
 from mnemic.adapters.stores.postgres.access import PostgresAudit, PostgresKeys
 from mnemic.adapters.stores.postgres.connections import Connections, Row, Target, query
 from mnemic.adapters.stores.postgres.conversations import PostgresConversations
+from mnemic.adapters.stores.postgres.copying import lock_all, replace_rows, write_rows
 from mnemic.adapters.stores.postgres.dependants import PostgresDependants
 from mnemic.adapters.stores.postgres.documents import PostgresDocuments
 from mnemic.adapters.stores.postgres.erasure import PostgresErasure
@@ -35,6 +37,7 @@ from mnemic.adapters.stores.postgres.upkeep import PostgresUpkeep
 from mnemic.adapters.stores.postgres.vectors import PostgresVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.health import Condition, Finding
+from mnemic.ports.copying import CopyingStore, Told
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
 
@@ -70,6 +73,7 @@ class PostgresStore:
     """
 
     capabilities = StoreCapabilities(is_durable=True, is_shared=True, is_blocking=True)
+    kind = "postgresql"
 
     def __init__(
         self,
@@ -127,8 +131,28 @@ class PostgresStore:
     def scrub(self) -> tuple[str, ...]:
         return (f"{self.place} holds deleted rows in its files until it vacuums them, and in its backups for longer",)
 
+    @property
+    def room(self) -> None:
+        return None
+
+    def write_copy(self, path: Path, told: Told) -> None:
+        with self._transaction("begin_read") as connection:
+            self._see_every_org(connection)
+            write_rows(connection, path, told)
+
+    def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
+        with self._transaction("begin_write") as connection:
+            lock_all(connection)
+            kept = ready(PostgresUnitOfWork(Session(connection, self.place, is_writing=True)))
+            self._see_every_org(connection)
+            replace_rows(connection, path, kept, told)
+
     def close(self) -> None:
         self._connections.close()
+
+    @staticmethod
+    def _see_every_org(connection: Connection[Row]) -> None:
+        connection.execute(query(statements("connection")["see_every_org"]), {"is_on": "on"})
 
     @contextmanager
     def _transaction(self, begin: str) -> Generator[Connection[Row]]:
@@ -168,3 +192,4 @@ def _unguarded(place: str, tables: str, *, may_bypass: bool) -> Finding:
 
 
 _: type[Store] = PostgresStore
+__: type[CopyingStore] = PostgresStore

@@ -7,12 +7,13 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from mnemic.adapters.stores.sqlite.access import SqliteAudit, SqliteKeys
 from mnemic.adapters.stores.sqlite.conversations import SqliteConversations
+from mnemic.adapters.stores.sqlite.copying import attach, replace_rows, write_pages
 from mnemic.adapters.stores.sqlite.dependants import SqliteDependants
 from mnemic.adapters.stores.sqlite.documents import SqliteDocuments
 from mnemic.adapters.stores.sqlite.erasure import SqliteErasure
@@ -29,6 +30,7 @@ from mnemic.adapters.stores.sqlite.upkeep import SqliteUpkeep
 from mnemic.adapters.stores.sqlite.vectors import SqliteVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
+from mnemic.ports.copying import CopyingStore, Told
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000
@@ -65,6 +67,7 @@ class SqliteStore:
     """
 
     capabilities = StoreCapabilities(is_durable=True, is_shared=True)
+    kind = "sqlite"
 
     def __init__(self, path: str | Path, *, lock_wait_s: float = 10.0) -> None:
         self.path = Path(path)
@@ -146,6 +149,29 @@ class SqliteStore:
         if not is_busy:
             return ()
         return (f"{self.path}-wal is in use and holds what was deleted until its readers are done and it is closed",)
+
+    @property
+    def room(self) -> Path:
+        return self.path.parent
+
+    def write_copy(self, path: Path, told: Told) -> None:
+        connection = self._borrow()
+        try:
+            with translated_errors(f"copying {self.path}"):
+                connection.execute(statements("connection")["begin_read"])
+                write_pages(connection, path, told)
+        finally:
+            with suppress(sqlite3.Error):
+                connection.rollback()
+            self._give_back(connection)
+
+    def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
+        with closing(self._connect()) as connection, translated_errors(f"restoring {self.path}"):
+            attach(connection, path)
+            connection.execute(statements("connection")["begin_write"])
+            kept = ready(SqliteUnitOfWork(Session(connection, is_writing=True)))
+            replace_rows(connection, kept, told)
+            connection.execute(statements("connection")["commit"])
 
     def close(self) -> None:
         with self._guard:
@@ -288,3 +314,4 @@ def _split(script: str) -> Iterator[str]:
 
 
 _: type[Store] = SqliteStore
+__: type[CopyingStore] = SqliteStore

@@ -1,0 +1,75 @@
+"""The port of backup files: one file with a manifest, whole or not there at all, and checked before it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from mnemic.model.backup import Manifest
+from mnemic.ports.store import Store
+
+Told = Callable[[str, int, int], object]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+class Draft(Protocol):
+    """A backup that is being made."""
+
+    @property
+    def rows(self) -> Path:
+        """Where the rows go: a file that is not there yet, and that nobody else can read."""
+        ...
+
+    def open_rows(self) -> Store:
+        """The rows as a store, made if missing; to be closed before `seal`."""
+        ...
+
+    def seal(self, manifest: Manifest, told: Told) -> Manifest:
+        """Pack the rows, read all of it again, and put the file in its place: durable, and readable by its owner alone.
+        The manifest comes back with version, schema, size and checksum. Raises `ConflictError` when a file came there
+        meanwhile and is not to be replaced.
+        """
+        ...
+
+
+class Opened(Protocol):
+    """A backup that was read and checked from end to end."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """What it says of itself."""
+        ...
+
+    @property
+    def rows(self) -> Path:
+        """A copy of the rows, to be changed at will."""
+        ...
+
+    def open_rows(self) -> Store:
+        """The rows as a store of the present version; to be closed before `rows` are taken."""
+        ...
+
+
+class Archive(Protocol):
+    """Makes and opens backup files. What is given up, by an error or by the end of the block, leaves nothing behind;
+    what a process that died left is removed by the next one that writes a file of this name, or reads there.
+    """
+
+    def draft(self, path: str | Path, *, is_replacing: bool) -> AbstractContextManager[Draft]:
+        """Begin a backup at `path`. Raises `ConflictError` when there is a file and it is not to be replaced, or is no
+        backup; `InvalidInputError` when no file can be there; `UnavailableError` when the disk is full.
+        """
+        ...
+
+    def opened(self, path: str | Path, room: Path | None, told: Told) -> AbstractContextManager[Opened]:
+        """Unpack and check a backup; `room` is the folder to do it in, None: that of temporary files. Raises
+        `InvalidInputError` when the file is missing, damaged or no backup, `ConfigError` when it is of a newer Mnemic,
+        `UnavailableError` when it cannot be read or there is no room.
+        """
+        ...
+
+    def size(self, path: str | Path) -> int:
+        """The size of the file in bytes."""
+        ...
