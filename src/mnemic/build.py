@@ -47,6 +47,7 @@ def build(config: Config) -> Parts:
     llm = _llm(config)
     if llm is not None and config.traces != "off":
         llm = Traced(llm, observer)
+    store = _store(config)
     retired = _retired(config, store, embedders)
     return Parts(
         store=store,
