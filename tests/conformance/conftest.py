@@ -17,6 +17,11 @@ from psycopg import sql
 from mnemic.adapters.stores.postgres import PostgresStore
 
 TABLES = (
+    "supports",
+    "relations",
+    "mentions",
+    "entities",
+    "read_items",
     "receipts",
     "chunks",
     "document_texts",

@@ -11,6 +11,7 @@ from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.model.change import Change
 from mnemic.model.document import DocumentQuery
+from mnemic.model.graph import EntityQuery, EntityType, RelationQuery, SourceKind, entity_id
 from mnemic.model.job import JobState
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level
@@ -38,7 +39,7 @@ def forget(monkeypatch: pytest.MonkeyPatch, names: set[str] | None = None) -> in
     """Take partition and org out of statements that ask for one, of all or of these; returns out of how many."""
     count = 0
     topics = ("access", "conversations", "documents", "erasure", "history", "jobs", "memories", "messages")
-    for topic in (*topics, "dependants", "partitions", "profiles", "requests", "upkeep", "vectors"):
+    for topic in (*topics, "dependants", "graph", "partitions", "profiles", "requests", "upkeep", "vectors"):
         named = statements(topic)
         for name, sql in list(named.items()):
             changed = FORGOTTEN.sub("true", sql)
@@ -51,6 +52,7 @@ def forget(monkeypatch: pytest.MonkeyPatch, names: set[str] | None = None) -> in
 def reads(ids: dict[str, str]) -> dict[str, Callable[[UnitOfWork], object]]:
     """What the other org asks for, with ids of `acme`."""
     visible, memory, document = ANNA_ELSEWHERE.visibility, ids["memories"], ids["documents"]
+    node = entity_id(None, "tea", EntityType.THING)
     return {
         "list": lambda work: work.memories.list(visible, a_query()),
         "ids": lambda work: work.memories.ids(visible, a_query()),
@@ -77,6 +79,11 @@ def reads(ids: dict[str, str]) -> dict[str, Callable[[UnitOfWork], object]]:
         "receipts": lambda work: work.erasure.receipts("other"),
         "request": lambda work: work.requests.get("other", "key:1", ids["requests"]),
         "erasure": lambda work: work.erasure.count(THEIRS),
+        "unread": lambda work: [each.text for each in work.graph.unread(THEIRS, {SourceKind.MEMORY: "other"}, "", 9)],
+        "entities": lambda work: [each.name for each in work.graph.entities(visible, EntityQuery())],
+        "relations": lambda work: [each.source_id for each in work.graph.relations(visible, [node], RelationQuery())],
+        "mentions": lambda work: [each.item_id for each in work.graph.mentions(visible, [node], 9)],
+        "named in": lambda work: [each.name for each in work.graph.named_in(visible, [memory])],
         "made of": lambda work: [each.text for each in work.dependants.of(THEIRS, ["said in acme"])],
     }
 
@@ -101,6 +108,7 @@ def writes(ids: dict[str, str]) -> list[Callable[[UnitOfWork], object]]:
         lambda work: work.memories.erase(THEIRS, [memory], later),
         lambda work: work.messages.erase(THEIRS, [ids["messages"]]),
         lambda work: work.documents.erase(THEIRS, [ids["documents"]], later),
+        lambda work: work.graph.forget(THEIRS, [memory]),
         lambda work: work.erasure.wipe(THEIRS),
     ]
 

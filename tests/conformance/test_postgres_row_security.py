@@ -36,6 +36,7 @@ from mnemic.testing.samples import (
     fill_document,
 )
 from mnemic.testing.store_access import a_key, a_note, add_keys
+from mnemic.testing.store_graph import a_sheet, named
 from mnemic.testing.store_requests import a_request
 from tests.conformance.conftest import TABLES
 from tests.conformance.forgetful_kit import READS, ForgetfulRun, done, forget, reads, writes
@@ -80,6 +81,7 @@ def fill(store: PostgresStore, scope: Scope) -> None:
         work.audit.add([a_note(org=scope.org)])
         work.erasure.add(Receipt(NOW, {}, id="r1", org=scope.org))
         work.requests.add(a_request(org=scope.org, key=scope.org, user=scope.org), NOW)
+        work.graph.put(partition, [a_sheet(memory.id, named(scope.org), named("tea"))])
 
 
 class Bare:
@@ -161,7 +163,8 @@ def test_a_statement_without_a_condition_changes_and_deletes_nothing_of_another_
         asked.see("acme")
         assert asked.write("UPDATE memories SET text = 'gone'", {}).rowcount == 1
         assert asked.write("UPDATE api_keys SET revoked_at = 1", {}).rowcount == 1
-        order = ("vectors", "chunks", "document_texts", "documents", "messages", "memories", "conversations", "jobs")
+        order = ("supports", "relations", "mentions", "entities", "read_items")
+        order += ("vectors", "chunks", "document_texts", "documents", "messages", "memories", "conversations", "jobs")
         for table in (
             *order,
             "sources",

@@ -29,6 +29,7 @@ from mnemic.ports.conversations import Conversations, Upkeep
 from mnemic.ports.dependants import Dependants
 from mnemic.ports.documents import Documents
 from mnemic.ports.erasure import Erasure
+from mnemic.ports.graph import Graph
 from mnemic.ports.profiles import Profiles
 from mnemic.ports.requests import Requests
 
@@ -298,6 +299,11 @@ class UnitOfWork(Protocol):
     @property
     def documents(self) -> Documents:
         """Files that were read, and their passages."""
+        ...
+
+    @property
+    def graph(self) -> Graph:
+        """Entities and relations that items name."""
         ...
 
     @property

@@ -27,6 +27,7 @@ from mnemic.testing.store_conversations import ConversationsContract
 from mnemic.testing.store_dependants import DependantsContract
 from mnemic.testing.store_documents import DocumentsContract
 from mnemic.testing.store_erasure import ErasureContract
+from mnemic.testing.store_graph import GraphContract
 from mnemic.testing.store_history import HistoryContract
 from mnemic.testing.store_jobs import JobsContract
 from mnemic.testing.store_listing import ListingContract
@@ -52,6 +53,7 @@ class StoreContract(
     ListingContract,
     DocumentsContract,
     ChunksContract,
+    GraphContract,
     VectorsContract,
     JobsContract,
     HistoryContract,

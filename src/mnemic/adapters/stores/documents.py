@@ -8,10 +8,11 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
 
 from mnemic.adapters.stores.document_checks import check_chunks, check_documents, refused
+from mnemic.adapters.stores.graph import GraphLinks
 from mnemic.adapters.stores.rows import Row, chunk_columns, document_columns, partition_of, to_chunk, to_document
+from mnemic.adapters.stores.sql_session import SqlSession
 from mnemic.errors import ConflictError
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.document import Document, DocumentQuery
@@ -20,29 +21,16 @@ from mnemic.model.scope import Partition, Visibility
 from mnemic.model.terms import Terms
 
 
-class SqlSession(Protocol):
-    """What is needed of the session of a store; `Session` of each says what its methods promise."""
-
-    def run(self, sql: str, parameters: Mapping[str, object], /) -> Iterable[Row]: ...
-    def write(self, sql: str, parameters: Mapping[str, object], /) -> Iterable[Row]: ...
-    def write_each(self, sql: str, rows: Sequence[Mapping[str, object]], /) -> list[bool]: ...
-    def write_many(self, sql: str, rows: Sequence[Mapping[str, object]], /) -> None: ...
-    def listed(self, values: Sequence[str], /) -> object: ...
-    def pid(self, partition: Partition, /) -> int | None: ...
-    def pids(self, partitions: Sequence[Partition], /) -> object: ...
-    def lock(self, partitions: Iterable[Partition], /) -> dict[Partition, int]: ...
-    def changed(self, partition: Partition, /) -> tuple[int, int]: ...
-    def advance(self, pid: int, /) -> None: ...
-    def check_writing(self) -> None: ...
-
-
 class SqlDocuments:
-    """The `Documents` port; `sql` are the statements of `documents.sql`, `erase_vectors` that of `vectors.sql`."""
+    """The `Documents` port; `sql` are the statements of `documents.sql`, `erase_vectors` that of `vectors.sql`; `links`
+    lets the graph go of passages.
+    """
 
-    def __init__(self, session: SqlSession, sql: Mapping[str, str], erase_vectors: str) -> None:
+    def __init__(self, session: SqlSession, sql: Mapping[str, str], erase_vectors: str, links: GraphLinks) -> None:
         self._session = session
         self._sql = sql
         self._erase_vectors = erase_vectors
+        self._links = links
 
     def put(self, documents: Sequence[Document]) -> None:
         self._session.check_writing()
@@ -134,6 +122,7 @@ class SqlDocuments:
         key = {"pid": pid, "changed": changed, "ids": self._session.listed(document_ids)}
         erased = [row[0] for row in self._session.write(self._sql["erase_chunks"], key)]
         if erased:
+            self._links.cut(pid, erased)
             self._session.write(self._erase_vectors, {"pid": pid, "ids": self._session.listed(erased)})
 
     def _run(self, names: Sequence[str], visible: Visibility, **more: object) -> Iterable[Row]:

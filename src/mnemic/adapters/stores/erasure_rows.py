@@ -11,6 +11,11 @@ from mnemic.model.history import Receipt
 KEY_BYTES = 32
 
 TABLES = (
+    "supports",
+    "relations",
+    "mentions",
+    "entities",
+    "read_items",
     "vectors",
     "chunks",
     "document_texts",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from mnemic.adapters.stores.document_checks import check_chunks, check_documents, refused
+from mnemic.adapters.stores.memory.graph import MemoryGraph
 from mnemic.adapters.stores.memory.tables import Row
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import ConflictError
@@ -133,6 +134,7 @@ class MemoryDocuments:
             gone = replace(row.item, state=State.ERASED, text="", headings=(), title="", source="")
             tables.chunks[partition, gone.id] = Row(gone, _NO_TERMS, changed, row.number)
         self._transaction.forget_vectors(partition, *(row.item.id for row in held))
+        MemoryGraph(self._transaction).forget(partition, [row.item.id for row in held])
 
     def _seen(self, visible: Visibility, found: Sequence[Chunk]) -> builtins.list[Chunk]:
         kept = [chunk for chunk in found if chunk.state != State.ERASED]

@@ -25,6 +25,11 @@ _BY_PARTITION = (
     "history",
     "profiles",
     "cursors",
+    "supports",
+    "mentions",
+    "relations",
+    "entities",
+    "read_items",
 )
 
 

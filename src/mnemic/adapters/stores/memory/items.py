@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from mnemic.adapters.stores.memory.filters import matches
+from mnemic.adapters.stores.memory.graph import MemoryGraph
 from mnemic.adapters.stores.memory.tables import Row
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import ConflictError
@@ -78,6 +79,8 @@ class MemoryMessages:
             changed = self._transaction.changed(partition)
             self._transaction.writable.messages[key] = Row(gone, _NO_TERMS, changed, rows[key].number)
             self._transaction.forget_vectors(*key)
+        if keys:
+            MemoryGraph(self._transaction).forget(partition, [item_id for _, item_id in keys])
         return len(keys)
 
     def _check_new(self, message: Message) -> None:
@@ -152,6 +155,7 @@ class MemoryMemories:
         changed = self._transaction.changed(memory.partition)
         kept = replace(memory, metadata=deepcopy(dict(memory.metadata)))
         self._transaction.writable.memories[key] = Row(kept, terms, changed, old.number)
+        MemoryGraph(self._transaction).follow(kept, is_same_text=memory.text == old.item.text)
         if memory.text != old.item.text:
             self._transaction.forget_vectors(*key)
         return True
@@ -188,6 +192,8 @@ class MemoryMemories:
             changed = self._transaction.changed(partition)
             self._transaction.writable.memories[key] = Row(gone, _NO_TERMS, changed, rows[key].number)
             self._transaction.forget_vectors(*key)
+        if keys:
+            MemoryGraph(self._transaction).forget(partition, [item_id for _, item_id in keys])
         return len(keys)
 
     def _add(self, memory: Memory, terms: Terms) -> bool:

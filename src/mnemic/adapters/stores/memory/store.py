@@ -11,6 +11,7 @@ from mnemic.adapters.stores.memory.conversations import MemoryConversations, Mem
 from mnemic.adapters.stores.memory.dependants import MemoryDependants
 from mnemic.adapters.stores.memory.documents import MemoryDocuments
 from mnemic.adapters.stores.memory.erasure import MemoryErasure
+from mnemic.adapters.stores.memory.graph import MemoryGraph
 from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
 from mnemic.adapters.stores.memory.profiles import MemoryProfiles
 from mnemic.adapters.stores.memory.records import MemoryHistory, MemoryJobs, MemoryPartitions, MemoryVectors
@@ -32,6 +33,7 @@ class MemoryUnitOfWork:
         self.upkeep = MemoryUpkeep(transaction)
         self.memories = MemoryMemories(transaction)
         self.documents = MemoryDocuments(transaction)
+        self.graph = MemoryGraph(transaction)
         self.vectors = MemoryVectors(transaction)
         self.jobs = MemoryJobs(transaction)
         self.history = MemoryHistory(transaction)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mnemic.model.access import ApiKey, AuditEntry
 from mnemic.model.conversation import Conversation
 from mnemic.model.document import Document
+from mnemic.model.graph import Entity, Mention, Relation, Support
 from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Chunk, Item, Memory, Message
 from mnemic.model.job import Job
@@ -22,6 +23,7 @@ from mnemic.model.terms import Terms
 
 ItemT = TypeVar("ItemT", bound=Item)
 Key = tuple[Partition, str]
+LinkKey = tuple[Partition, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,11 @@ class Tables:
     audit: dict[int, AuditEntry] = field(default_factory=dict[int, AuditEntry])
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict[tuple[str, str], Receipt])
     requests: dict[tuple[str, str, str], KeptRequest] = field(default_factory=dict[tuple[str, str, str], KeptRequest])
+    entities: dict[Key, Entity] = field(default_factory=dict[Key, Entity])
+    relations: dict[Key, Relation] = field(default_factory=dict[Key, Relation])
+    mentions: dict[LinkKey, tuple[Mention, str]] = field(default_factory=dict[LinkKey, tuple[Mention, str]])
+    supports: dict[LinkKey, Support] = field(default_factory=dict[LinkKey, Support])
+    read_items: dict[Key, str] = field(default_factory=dict[Key, str])
     secret: bytes = b""
     floor: int = 0  # versions of new partitions begin above it
     number: int = 0  # the running number of the row written last
@@ -83,6 +90,11 @@ class Tables:
             self.audit.copy(),
             self.receipts.copy(),
             self.requests.copy(),
+            self.entities.copy(),
+            self.relations.copy(),
+            self.mentions.copy(),
+            self.supports.copy(),
+            self.read_items.copy(),
             self.secret,
             self.floor,
             self.number,

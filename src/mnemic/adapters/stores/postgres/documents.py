@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mnemic.adapters.stores.documents import SqlDocuments
+from mnemic.adapters.stores.postgres.graph import graph_links
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 
@@ -11,4 +12,5 @@ class PostgresDocuments(SqlDocuments):
     """The `Documents` port."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session, statements("documents"), statements("vectors")["erase"])
+        links = graph_links(session)
+        super().__init__(session, statements("documents"), statements("vectors")["erase"], links)

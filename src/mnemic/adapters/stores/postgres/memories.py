@@ -8,6 +8,7 @@ from datetime import datetime
 
 from mnemic.adapters.stores.dependants import link, relink
 from mnemic.adapters.stores.postgres.filters import FilterCompiler
+from mnemic.adapters.stores.postgres.graph import graph_links
 from mnemic.adapters.stores.postgres.rows import memory_columns, to_memory
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
@@ -85,6 +86,7 @@ class PostgresMemories:
         self._session.write(self._sql["replace"], memory_columns(memory, terms, pid, changed))
         self._session.advance(pid)
         relink(self._session, self._links, pid, memory)
+        graph_links(self._session).follow(pid, memory, is_same_text=old[0] == memory.text)
         if old[0] != memory.text:
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": [memory.id]})
         return True
@@ -103,6 +105,7 @@ class PostgresMemories:
         key = {"pid": pid, "changed": changed, "ids": [*ids], "at": to_microseconds(at)}
         erased = [row[0] for row in self._session.write(self._sql["erase"], key)]
         if erased:
+            graph_links(self._session).cut(pid, erased)
             self._session.advance(pid)
             self._session.write(self._links["unlink"], {"pid": pid, "ids": erased})
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": erased})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
+from mnemic.adapters.stores.postgres.graph import graph_links
 from mnemic.adapters.stores.postgres.rows import message_columns
 from mnemic.adapters.stores.postgres.session import Parameters, Session
 from mnemic.adapters.stores.postgres.statements import statements
@@ -81,6 +82,7 @@ class PostgresMessages:
         rows = self._session.write(self._sql["erase"], {"pid": pid, "changed": changed, "ids": list(ids)})
         erased = [row[0] for row in rows]
         if erased:
+            graph_links(self._session).cut(pid, erased)
             self._session.advance(pid)
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": erased})
         return len(erased)

@@ -23,6 +23,7 @@ from mnemic.adapters.stores.postgres.dependants import PostgresDependants
 from mnemic.adapters.stores.postgres.documents import PostgresDocuments
 from mnemic.adapters.stores.postgres.erasure import PostgresErasure
 from mnemic.adapters.stores.postgres.failures import translated_errors
+from mnemic.adapters.stores.postgres.graph import PostgresGraph
 from mnemic.adapters.stores.postgres.history import PostgresHistory
 from mnemic.adapters.stores.postgres.jobs import PostgresJobs
 from mnemic.adapters.stores.postgres.memories import PostgresMemories
@@ -51,6 +52,7 @@ class PostgresUnitOfWork:
         self.upkeep = PostgresUpkeep(session)
         self.memories = PostgresMemories(session)
         self.documents = PostgresDocuments(session)
+        self.graph = PostgresGraph(session)
         self.vectors = PostgresVectors(session)
         self.jobs = PostgresJobs(session)
         self.history = PostgresHistory(session)

@@ -10,6 +10,7 @@ from datetime import datetime
 from mnemic.adapters.stores.dependants import link, relink
 from mnemic.adapters.stores.rows import dumps, micros
 from mnemic.adapters.stores.sqlite.filters import FilterCompiler
+from mnemic.adapters.stores.sqlite.graph import graph_links
 from mnemic.adapters.stores.sqlite.rows import memory_columns, to_memory
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
@@ -73,6 +74,7 @@ class SqliteMemories:
             raise ConflictError("another memory in the same place already says that") from error
         self._session.advance(pid)
         relink(self._session, self._links, pid, memory)
+        graph_links(self._session).follow(pid, memory, is_same_text=old[0] == memory.text)
         if old[0] != memory.text:
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": dumps([memory.id])})
         return True
@@ -88,6 +90,7 @@ class SqliteMemories:
         key = {"pid": pid, "changed": changed, "ids": dumps([*ids]), "at": to_microseconds(at)}
         erased = [row[0] for row in self._session.write(self._sql["erase"], key).fetchall()]
         if erased:
+            graph_links(self._session).cut(pid, erased)
             self._session.advance(pid)
             self._session.write(self._links["unlink"], {"pid": pid, "ids": dumps(erased)})
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": dumps(erased)})

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from mnemic.adapters.stores.rows import dumps, message_columns, to_message
+from mnemic.adapters.stores.sqlite.graph import graph_links
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError
@@ -87,6 +88,7 @@ class SqliteMessages:
         key = {"pid": pid, "changed": changed, "ids": dumps(list(ids))}
         erased = [row[0] for row in self._session.write(self._sql["erase"], key).fetchall()]
         if erased:
+            graph_links(self._session).cut(pid, erased)
             self._session.advance(pid)
             self._session.write(statements("vectors")["erase"], {"pid": pid, "ids": dumps(erased)})
         return len(erased)

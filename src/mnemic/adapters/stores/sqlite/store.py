@@ -17,6 +17,7 @@ from mnemic.adapters.stores.sqlite.copying import attach, replace_rows, write_pa
 from mnemic.adapters.stores.sqlite.dependants import SqliteDependants
 from mnemic.adapters.stores.sqlite.documents import SqliteDocuments
 from mnemic.adapters.stores.sqlite.erasure import SqliteErasure
+from mnemic.adapters.stores.sqlite.graph import SqliteGraph
 from mnemic.adapters.stores.sqlite.history import SqliteHistory
 from mnemic.adapters.stores.sqlite.jobs import SqliteJobs
 from mnemic.adapters.stores.sqlite.memories import SqliteMemories
@@ -48,6 +49,7 @@ class SqliteUnitOfWork:
         self.upkeep = SqliteUpkeep(session)
         self.memories = SqliteMemories(session)
         self.documents = SqliteDocuments(session)
+        self.graph = SqliteGraph(session)
         self.vectors = SqliteVectors(session)
         self.jobs = SqliteJobs(session)
         self.history = SqliteHistory(session)

@@ -20,6 +20,26 @@ SELECT count(*) FROM history WHERE pid = %(pid)s;
 SELECT count(*) FROM profiles WHERE pid = %(pid)s;
 -- name: count_cursors
 SELECT count(*) FROM cursors WHERE pid = %(pid)s;
+-- name: count_supports
+SELECT count(*) FROM supports WHERE pid = %(pid)s;
+-- name: count_relations
+SELECT count(*) FROM relations WHERE pid = %(pid)s;
+-- name: count_mentions
+SELECT count(*) FROM mentions WHERE pid = %(pid)s;
+-- name: count_entities
+SELECT count(*) FROM entities WHERE pid = %(pid)s;
+-- name: count_read_items
+SELECT count(*) FROM read_items WHERE pid = %(pid)s;
+-- name: wipe_supports
+DELETE FROM supports WHERE pid = %(pid)s;
+-- name: wipe_relations
+DELETE FROM relations WHERE pid = %(pid)s;
+-- name: wipe_mentions
+DELETE FROM mentions WHERE pid = %(pid)s;
+-- name: wipe_entities
+DELETE FROM entities WHERE pid = %(pid)s;
+-- name: wipe_read_items
+DELETE FROM read_items WHERE pid = %(pid)s;
 -- name: wipe_conversations
 DELETE FROM conversations WHERE pid = %(pid)s;
 -- name: wipe_messages

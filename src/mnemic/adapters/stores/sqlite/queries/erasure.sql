@@ -20,6 +20,26 @@ SELECT count(*) FROM history WHERE pid = :pid;
 SELECT count(*) FROM profiles WHERE pid = :pid;
 -- name: count_cursors
 SELECT count(*) FROM cursors WHERE pid = :pid;
+-- name: count_supports
+SELECT count(*) FROM supports WHERE pid = :pid;
+-- name: count_relations
+SELECT count(*) FROM relations WHERE pid = :pid;
+-- name: count_mentions
+SELECT count(*) FROM mentions WHERE pid = :pid;
+-- name: count_entities
+SELECT count(*) FROM entities WHERE pid = :pid;
+-- name: count_read_items
+SELECT count(*) FROM read_items WHERE pid = :pid;
+-- name: wipe_supports
+DELETE FROM supports WHERE pid = :pid;
+-- name: wipe_relations
+DELETE FROM relations WHERE pid = :pid;
+-- name: wipe_mentions
+DELETE FROM mentions WHERE pid = :pid;
+-- name: wipe_entities
+DELETE FROM entities WHERE pid = :pid;
+-- name: wipe_read_items
+DELETE FROM read_items WHERE pid = :pid;
 -- name: wipe_conversations
 DELETE FROM conversations WHERE pid = :pid;
 -- name: wipe_messages

@@ -1,0 +1,192 @@
+-- name: unread
+SELECT id, kind, text, private_agent, author, role, valid_from, valid_to FROM (
+    SELECT * FROM (
+        SELECT m.id, 'memory' AS kind, m.text, m.private_agent, '' AS author, '' AS role, m.valid_from, m.valid_to
+        FROM memories AS m
+        WHERE m.pid = :pid AND m.id > :after AND m.state IN ('active', 'superseded') AND m.expires_at IS NULL
+            AND :memory IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM read_items AS r WHERE r.pid = m.pid AND r.item_id = m.id AND r.extractor = :memory)
+        ORDER BY m.id LIMIT :limit
+    ) AS of_memories
+    UNION ALL
+    SELECT * FROM (
+        SELECT m.id, 'message' AS kind, m.text, '' AS private_agent, m.name AS author, m.role, NULL, NULL
+        FROM messages AS m
+        WHERE m.pid = :pid AND m.id > :after AND m.state = 'active' AND m.role IN ('user', 'assistant')
+            AND :message IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM read_items AS r WHERE r.pid = m.pid AND r.item_id = m.id AND r.extractor = :message)
+        ORDER BY m.id LIMIT :limit
+    ) AS of_messages
+    UNION ALL
+    SELECT * FROM (
+        SELECT c.id, 'document' AS kind, c.text, d.private_agent, '' AS author, '' AS role, NULL, NULL
+        FROM chunks AS c JOIN documents AS d ON d.pid = c.pid AND d.id = c.document_id
+        WHERE c.pid = :pid AND c.id > :after AND c.state = 'active'
+            AND :document IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM read_items AS r WHERE r.pid = c.pid AND r.item_id = c.id AND r.extractor = :document)
+        ORDER BY c.id LIMIT :limit
+    ) AS of_chunks
+) AS items
+ORDER BY id LIMIT :limit;
+-- name: readable
+SELECT id FROM memories
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) AND state IN ('active', 'superseded')
+    AND expires_at IS NULL
+UNION ALL
+SELECT id FROM messages
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) AND state = 'active' AND role IN ('user', 'assistant')
+UNION ALL
+SELECT id FROM chunks WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) AND state = 'active';
+-- name: read_for
+SELECT e.private_agent FROM read_items AS r
+LEFT JOIN mentions AS m ON m.pid = r.pid AND m.item_id = r.item_id
+LEFT JOIN entities AS e ON e.pid = m.pid AND e.id = m.entity_id
+WHERE r.pid = :pid AND r.item_id = :id;
+-- name: put_entity
+INSERT INTO entities (pid, id, private_agent, name_key, type, name, created_at)
+VALUES (:pid, :id, :private_agent, :name_key, :type, :name, :created_at)
+ON CONFLICT DO NOTHING;
+-- name: put_relation
+INSERT INTO relations (pid, id, private_agent, source_id, target_id, type, created_at)
+VALUES (:pid, :id, :private_agent, :source_id, :target_id, :type, :created_at)
+ON CONFLICT DO NOTHING;
+-- name: put_mention
+INSERT INTO mentions (pid, item_id, entity_id, name, description, span_start, span_end, extractor)
+VALUES (:pid, :item_id, :entity_id, :name, :description, :span_start, :span_end, :extractor);
+-- name: put_support
+INSERT INTO supports (pid, item_id, relation_id, span_start, span_end, extractor, is_dated, valid_from, valid_to)
+VALUES (:pid, :item_id, :relation_id, :span_start, :span_end, :extractor, :is_dated, :valid_from, :valid_to);
+-- name: put_read
+INSERT INTO read_items (pid, item_id, extractor) VALUES (:pid, :item_id, :extractor)
+ON CONFLICT (pid, item_id) DO UPDATE SET extractor = excluded.extractor;
+-- name: redate
+UPDATE supports SET valid_from = :valid_from, valid_to = :valid_to WHERE pid = :pid AND item_id = :id
+RETURNING relation_id;
+-- name: forget_read
+DELETE FROM read_items WHERE pid = :pid AND item_id IN (SELECT value FROM json_each(:ids)) RETURNING item_id;
+-- name: cut_supports
+DELETE FROM supports WHERE pid = :pid AND item_id IN (SELECT value FROM json_each(:ids)) RETURNING relation_id;
+-- name: cut_mentions
+DELETE FROM mentions WHERE pid = :pid AND item_id IN (SELECT value FROM json_each(:ids)) RETURNING entity_id;
+-- name: drop_relations
+DELETE FROM relations
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids))
+    AND NOT EXISTS (SELECT 1 FROM supports AS s WHERE s.pid = relations.pid AND s.relation_id = relations.id);
+-- name: weigh_relations
+UPDATE relations SET
+    weight = (SELECT count(*) FROM supports AS s WHERE s.pid = relations.pid AND s.relation_id = relations.id),
+    (valid_from, valid_to) = (
+        SELECT CASE WHEN count(s.valid_from) = count(*) THEN min(s.valid_from) END,
+            CASE WHEN count(s.valid_to) = count(*) THEN max(s.valid_to) END
+        FROM supports AS s
+        WHERE s.pid = relations.pid AND s.relation_id = relations.id AND s.is_dated = (
+            SELECT max(o.is_dated) FROM supports AS o WHERE o.pid = relations.pid AND o.relation_id = relations.id)
+    )
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids));
+-- name: drop_entities
+DELETE FROM entities
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids))
+    AND NOT EXISTS (SELECT 1 FROM mentions AS m WHERE m.pid = entities.pid AND m.entity_id = entities.id);
+-- name: name_entities
+UPDATE entities SET
+    name = (
+        SELECT m.name FROM mentions AS m WHERE m.pid = entities.pid AND m.entity_id = entities.id
+        ORDER BY m.item_id LIMIT 1),
+    description = coalesce((
+        SELECT m.description FROM mentions AS m
+        WHERE m.pid = entities.pid AND m.entity_id = entities.id AND m.description != ''
+        ORDER BY m.item_id DESC LIMIT 1), '')
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids));
+-- name: sum_entities
+UPDATE entities SET
+    mentions = (SELECT count(*) FROM mentions AS m WHERE m.pid = entities.pid AND m.entity_id = entities.id),
+    other_names = (
+        SELECT json_group_array(others.name) FROM (
+            SELECT DISTINCT m.name FROM mentions AS m
+            WHERE m.pid = entities.pid AND m.entity_id = entities.id AND m.name != entities.name
+            ORDER BY m.name LIMIT 8
+        ) AS others)
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids));
+-- name: select_entities
+SELECT p.org, p.level, p.owner, e.id, e.name, e.name_key, e.type, e.created_at, e.description, e.other_names,
+    e.mentions, e.private_agent
+FROM entities AS e JOIN partitions AS p ON p.pid = e.pid
+-- name: where_seen
+WHERE e.pid IN (SELECT value FROM json_each(:pids)) AND e.private_agent IN ('', :agent)
+    AND (:has_types = 0 OR e.type IN (SELECT value FROM json_each(:types)))
+-- name: and_key
+AND e.name_key >= :prefix AND e.name_key < :prefix_end AND e.name_key > :after AND instr(e.name_key, :part) > 0
+-- name: and_ids
+AND e.id IN (SELECT value FROM json_each(:ids))
+-- name: and_keys
+AND e.name_key IN (SELECT value FROM json_each(:keys))
+-- name: and_first
+AND e.name_key IN (
+    SELECT DISTINCT o.name_key FROM entities AS o
+    WHERE o.pid IN (SELECT value FROM json_each(:pids)) AND o.private_agent IN ('', :agent)
+        AND (:has_types = 0 OR o.type IN (SELECT value FROM json_each(:types)))
+        AND o.name_key >= :prefix AND o.name_key < :prefix_end AND o.name_key > :after
+        AND instr(o.name_key, :part) > 0
+    ORDER BY o.name_key LIMIT :limit)
+-- name: order_entities
+ORDER BY e.name_key, e.id, p.level, p.owner;
+-- name: relations
+SELECT * FROM (
+    SELECT p.org, p.level, p.owner, r.id, r.source_id, r.target_id, r.type, r.created_at, r.weight, r.valid_from,
+        r.valid_to, r.private_agent
+    FROM partitions AS p CROSS JOIN json_each(:ids) AS asked JOIN relations AS r ON r.pid = p.pid AND r.id IN (
+        SELECT o.id FROM relations AS o
+        WHERE o.pid = p.pid AND o.source_id = asked.value AND o.private_agent IN ('', :agent)
+            AND (:has_types = 0 OR o.type IN (SELECT value FROM json_each(:types)))
+            AND (:as_of IS NULL OR (
+                (o.valid_from IS NULL OR o.valid_from <= :as_of) AND (o.valid_to IS NULL OR o.valid_to > :as_of)))
+        ORDER BY o.weight DESC, o.id LIMIT :limit)
+    WHERE p.pid IN (SELECT value FROM json_each(:pids))
+    UNION
+    SELECT p.org, p.level, p.owner, r.id, r.source_id, r.target_id, r.type, r.created_at, r.weight, r.valid_from,
+        r.valid_to, r.private_agent
+    FROM partitions AS p CROSS JOIN json_each(:ids) AS asked JOIN relations AS r ON r.pid = p.pid AND r.id IN (
+        SELECT o.id FROM relations AS o
+        WHERE o.pid = p.pid AND o.target_id = asked.value AND o.private_agent IN ('', :agent)
+            AND (:has_types = 0 OR o.type IN (SELECT value FROM json_each(:types)))
+            AND (:as_of IS NULL OR (
+                (o.valid_from IS NULL OR o.valid_from <= :as_of) AND (o.valid_to IS NULL OR o.valid_to > :as_of)))
+        ORDER BY o.weight DESC, o.id LIMIT :limit)
+    WHERE p.pid IN (SELECT value FROM json_each(:pids))
+) AS found
+ORDER BY weight DESC, id, level, owner;
+-- name: supports
+SELECT p.org, p.level, p.owner, s.item_id, s.relation_id, s.span_start, s.span_end, s.extractor, s.valid_from,
+    s.valid_to, s.is_dated
+FROM partitions AS p CROSS JOIN json_each(:ids) AS asked
+JOIN relations AS r ON r.pid = p.pid AND r.id = asked.value AND r.private_agent IN ('', :agent)
+JOIN supports AS s ON s.pid = r.pid AND s.relation_id = r.id AND s.item_id IN (
+    SELECT o.item_id FROM supports AS o WHERE o.pid = p.pid AND o.relation_id = asked.value
+    ORDER BY o.item_id DESC LIMIT :limit)
+WHERE p.pid IN (SELECT value FROM json_each(:pids))
+ORDER BY s.relation_id, s.item_id DESC, p.level, p.owner;
+-- name: mentions
+SELECT p.org, p.level, p.owner, m.item_id, m.entity_id, m.name, m.span_start, m.span_end, m.extractor
+FROM partitions AS p CROSS JOIN json_each(:ids) AS asked
+JOIN entities AS e ON e.pid = p.pid AND e.id = asked.value AND e.private_agent IN ('', :agent)
+JOIN mentions AS m ON m.pid = e.pid AND m.entity_id = e.id AND m.item_id IN (
+    SELECT o.item_id FROM mentions AS o WHERE o.pid = p.pid AND o.entity_id = asked.value
+    ORDER BY o.item_id DESC LIMIT :limit)
+WHERE p.pid IN (SELECT value FROM json_each(:pids))
+ORDER BY m.entity_id, m.item_id DESC, p.level, p.owner;
+-- name: named_in
+SELECT p.org, p.level, p.owner, m.item_id, m.entity_id, m.name, m.span_start, m.span_end, m.extractor
+FROM mentions AS m JOIN partitions AS p ON p.pid = m.pid
+JOIN entities AS e ON e.pid = m.pid AND e.id = m.entity_id AND e.private_agent IN ('', :agent)
+WHERE m.pid IN (SELECT value FROM json_each(:pids)) AND m.item_id IN (SELECT value FROM json_each(:ids))
+ORDER BY m.item_id, m.span_start, m.entity_id, p.level, p.owner;
+-- name: wipe_supports
+DELETE FROM supports WHERE pid = :pid;
+-- name: wipe_relations
+DELETE FROM relations WHERE pid = :pid;
+-- name: wipe_mentions
+DELETE FROM mentions WHERE pid = :pid;
+-- name: wipe_entities
+DELETE FROM entities WHERE pid = :pid;
+-- name: wipe_read
+DELETE FROM read_items WHERE pid = :pid RETURNING item_id;
