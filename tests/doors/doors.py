@@ -42,7 +42,7 @@ COMMANDS = {
 }
 POSITIONAL = ("text", "id", "ids", "turn_id", "query", "question", "name", "verdict")
 WITHOUT_SCOPE = ("health", "doctor", "work", "tools.list")
-OPTIONS = {("update", "text"), ("merge", "text"), ("complete", "name"), ("ingest", "name")}
+OPTIONS = {("update", "text"), ("merge", "text"), ("complete", "name"), ("ingest", "name"), ("import_", "name")}
 """Arguments that are options of their commands, although others give them as operands."""
 
 ENDABLE = ("valid_from", "valid_to", "expires_at")

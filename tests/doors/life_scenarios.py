@@ -230,6 +230,11 @@ PROMPTS = (
     ),
 )
 
+NOTES = {"text": "# Boat\n- The mast is of spruce\n- Ines sails on Sundays\n", "name": "boat/MEMORY.md"}
+EDITED = NOTES | {"text": NOTES["text"].replace("of spruce", "of carbon")}
+OF_MEM0 = '{"results": [{"id": "a1", "memory": "Keeps bees", "user_id": "x"}, {"id": "a2", "memory": ""}]}'
+OF_SEVERAL = '[{"id": "a1", "memory": "Keeps bees", "user_id": "x"}, {"id": "a2", "memory": "Rows", "user_id": "y"}]'
+
 MOVING = (
     Scenario(
         "an export is read back without loss, once",
@@ -280,6 +285,26 @@ MOVING = (
             Step("import_", {"text": LOG, "format": "telegram"}, fails=InvalidInputError),
             Step("import_", {"text": "hello"}, fails=InvalidInputError),
             Step("import_", {"text": ""}, fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
+        "notes are taken in once, each with its line, and an edited line supersedes the one before",
+        (
+            Step("import_", NOTES, expect={"format": "markdown", "added": {"memory": 2}, "quarantined": 0}),
+            Step("import_", NOTES, expect={"added": {}, "known": {"memory": 2}, "changed": []}),
+            Step("recall", {"query": "What is the mast made of?"}, expect={"hits.0.item.source": "boat/MEMORY.md:2"}),
+            Step("import_", EDITED | {"is_dry_run": True}, expect={"added": {"memory": 1}, "changed.#": 1}),
+            Step("import_", EDITED, expect={"added": {"memory": 1}, "known": {"memory": 1}, "changed.#": 1}),
+            Step("list", expect={"memories.#": 2, "memories.0.text": "The mast is of carbon"}),
+        ),
+    ),
+    Scenario(
+        "memories of mem0 are taken in once, and those of others are not",
+        (
+            Step("import_", {"text": OF_MEM0}, expect={"format": "mem0", "added": {"memory": 1}, "problems.#": 1}),
+            Step("import_", {"text": OF_MEM0, "format": "mem0"}, expect={"known": {"memory": 1}}),
+            Step("list", expect={"memories.0.source": "mem0:a1", "memories.0.trust": "imported"}),
+            Step("import_", {"text": OF_SEVERAL}, fails=InvalidInputError),
         ),
     ),
     Scenario(

@@ -41,15 +41,16 @@ def take_in(
     files: Files,
     asking: ScopeOptions,
     format: Format = None,
+    name: Annotated[str, typer.Option(help="The file's name, for what comes by the standard input.")] = "",
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")] = False,
     include_tools: Annotated[bool, typer.Option("--include-tools", help="Keep the results of tool calls too.")] = False,
 ) -> None:
     """Take in exports of Mnemic, and chats and memories of other programs. Repeating it changes nothing, and goes on
     where an interrupted one stopped. What cannot be read is listed and does not stop the rest.
     """
-    for name in files:
-        if name != STDIN and not Path(name).is_file():
-            raise InvalidInputError(f"there is no file {name}")
+    for file in files:
+        if file != STDIN and not Path(file).is_file():
+            raise InvalidInputError(f"there is no file {file}")
     scope, place = asking.scope, _Place()
     reports: list[tuple[str, ImportReport]] = []
     told: ImportFields = {
@@ -60,12 +61,12 @@ def take_in(
     }
     try:
         with asking.open() as mnemic, progress_bars() as tell:
-            for name in files:
-                content = file_content(name)
-                place.begin(name, content.count("\n") + 1 if isinstance(content, str) else 1, tell)
-                with _named(name):
-                    fields: ImportFields = {**told, "name": _file_name(name)}
-                    reports.append((name, mnemic.import_(scope, content, **fields)))
+            for file in files:
+                content = file_content(file)
+                place.begin(file, content.count("\n") + 1 if isinstance(content, str) else 1, tell)
+                with _named(file):
+                    fields: ImportFields = {**told, "name": name if file == STDIN else _file_name(file)}
+                    reports.append((file, mnemic.import_(scope, content, **fields)))
     except KeyboardInterrupt as error:
         note(f"interrupted {place}; what was done stays: run the same command again, and it goes on from there")
         raise typer.Exit(INTERRUPTED) from error
@@ -148,7 +149,7 @@ def _named(name: str) -> Generator[None]:
 
 def _file_name(name: str) -> str:
     """The last two parts of where a file is, so that it has one name from wherever it is imported."""
-    return "" if name == STDIN else "/".join(Path(name).resolve().parts[-2:])[-MAX_FILE_CHARS:].lstrip("/")
+    return "/".join(Path(name).resolve().parts[-2:])[-MAX_FILE_CHARS:].lstrip("/")
 
 
 def _show(reports: list[tuple[str, ImportReport]], asking: ScopeOptions) -> None:

@@ -59,6 +59,7 @@ DEEDS: dict[str, Callable[[Mnemic, bool], object]] = {
     "evict": lambda mnemic, is_plan: mnemic.evict(ANNA, is_dry_run=is_plan),
     "erase": lambda mnemic, is_plan: mnemic.erase(ANNA, level=Level.USER, is_dry_run=is_plan),
     "import": lambda mnemic, is_plan: mnemic.import_(ANNA, LOG, is_dry_run=is_plan),
+    "import of notes": lambda mnemic, is_plan: mnemic.import_(ANNA, "- tea\n- Oslo", name="a.md", is_dry_run=is_plan),
 }
 
 
