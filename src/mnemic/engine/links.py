@@ -154,6 +154,7 @@ def _joined(found: Candidates, beside: Candidates) -> Candidates:
         surroundings=Surroundings.joined(
             [found.surroundings or none, beside.surroundings or Surroundings.nowhere(beside.ids.shape[0])]
         ),
+        flagged=None,  # passages have none
         further=tuple(
             replace(one, cosines=np.concatenate([one.cosines, other.cosines]))
             for one, other in zip(found.further, beside.further, strict=True)

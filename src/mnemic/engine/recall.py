@@ -17,7 +17,7 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.passages import passage_query
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.refine import chosen_reranker, refined, rows_of
-from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity, side_by_side
+from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity, side_by_side, with_flags
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.filter import EVERYTHING
@@ -99,9 +99,9 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemV
 
 
 def _scored(parts: Parts, question: Question, found: Candidates, asking: Asking) -> Scored:
-    if question.min_similarity is not None:
-        return by_similarity(found, question.min_similarity)
-    return by_relevance(found, parts.settings.weights, asking)
+    weights, least = parts.settings.weights, question.min_similarity
+    scored = by_relevance(found, weights, asking) if least is None else by_similarity(found, least)
+    return scored if question.is_about_the_past else with_flags(scored, weights)
 
 
 def _index_query(

@@ -9,6 +9,8 @@ Features, each normalised over the rows that the question may see:
     importance  as stored, around 0.5
     dated       how well the time it was said fits the dates that the question names, 0 to 1; only where it names some
     linked      of a passage: 1 where one of the first passages names its document (see `engine.links`)
+    flagged     1 for a memory that has flags: what it was made of is not believed any more (see `engine.dependants`);
+                only where the question is about now
     elsewhere   where memory and documents are both asked: how much nearer the best of the other is to the question, as
                 cosine below the best one, at most `FARTHEST_ELSEWHERE`; 0 for the nearer one
     rerank      of what a reranker judged: standard deviations above the lowest it gave (see `engine.refine`)
@@ -52,6 +54,9 @@ NOTHING_MORE = Asking()
 
 FARTHEST_ELSEWHERE = 0.25
 """A difference of cosines that leaves no doubt which of two collections a question is about."""
+
+FLAGGED_SIMILARITY = -0.1
+"""So much of a cosine a flag costs where the cosine alone is the score."""
 
 NEIGHBOURS = 1
 """How many messages before and after a candidate are needed to score it."""
@@ -120,6 +125,7 @@ def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
         versions=one.versions + other.versions,
         surroundings=None,
         further=(),
+        flagged=None,
     )
     features = {
         name: np.concatenate([_feature(first, name), _feature(second, name)])
@@ -162,6 +168,16 @@ def _feature(scored: Scored, name: str) -> Floats:
 def with_feature(scored: Scored, name: str, values: Floats, weight: float) -> Scored:
     """The same candidates with one more feature, scored and ordered anew."""
     return _scored(scored.candidates, {**scored.features, name: values}, {**scored.weights, name: weight})
+
+
+def with_flags(scored: Scored, weights: Weights) -> Scored:
+    """The same candidates, those that have flags put back; nothing is changed where none has."""
+    flagged = scored.candidates.flagged
+    if flagged is None:
+        return scored
+    weight = FLAGGED_SIMILARITY if "similarity" in scored.features else weights.of("flagged")
+    found = with_feature(scored, "flagged", flagged.astype(np.float32), weight)
+    return replace(found, order=found.order[np.isin(found.order, scored.order)])
 
 
 def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, Floats]:

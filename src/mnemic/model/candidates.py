@@ -107,7 +107,7 @@ class Candidates:
     vector, `vectors`, `cosine_mean`, `cosine_deviation`. `versions`: of each partition of the query, at the search.
     `surroundings` None: the index knows of none. `keyword_sums`, where only the best of the rows that share a term are
     among the n: over all of them that the query admits about the sum of their BM25 and of the squares; None: all are.
-    `further`: the same rows in further embedding spaces.
+    `further`: the same rows in further embedding spaces. `flagged (n,) bool`: memories that have flags; None: no row has.
     """
 
     ids: NDArray[np.object_]
@@ -126,6 +126,7 @@ class Candidates:
     surroundings: Surroundings | None = None
     keyword_sums: tuple[float, float] | None = None
     further: tuple[Nearness, ...] = ()
+    flagged: NDArray[np.bool_] | None = None
 
     @property
     def nearness(self) -> tuple[Nearness, ...]:

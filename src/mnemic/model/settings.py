@@ -63,6 +63,7 @@ class Weights:
     linked: float = _shipped("linked")
     elsewhere: float = _shipped("elsewhere")
     importance: float = _shipped("importance")
+    flagged: float = _shipped("flagged")
 
     def of(self, feature: str) -> float:
         """The coefficient of a feature."""

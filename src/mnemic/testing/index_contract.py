@@ -111,6 +111,15 @@ class IndexContract:
         assert rows(found) == fed.truth.rows(a_query("tea", "coffee"))
         assert statistics(found) == fed.truth.statistics(a_query("tea", "coffee"))
 
+    def test_flagged_rows_are_told_and_without_any_nothing_is(self, fed: Fed):
+        fed.write(a_change("a", "tea"), a_change("b", "tea", vector=EAST), a_change("c", "tea"))
+        query = a_query("tea", vector=EAST)
+        assert fed.search(query).flagged is None
+        fed.write(a_change("b", "tea", vector=EAST, is_flagged=True))
+        assert {row.item_id: row.is_flagged for row in rows(fed.search(query))} == {"a": False, "b": True, "c": False}
+        fed.write(a_change("b", "tea", vector=EAST))
+        assert fed.search(query).flagged is None
+
     def test_of_several_forms_of_an_item_in_one_call_the_last_counts(self, fed: Fed):
         fed.write(a_change("a", "tea"), a_change("a", "coffee"), a_change("b", "tea"), gone("b"))
         found = fed.search(a_query("tea", "coffee"))

@@ -45,11 +45,14 @@ class Row:
     cosine: float | None
     importance: float
     observed: int
+    is_flagged: bool = False
 
 
 def rows(found: Candidates) -> list[Row]:
     """The candidates by id, rounded so that they can be compared."""
-    columns = zip(found.ids, found.counts, found.lengths, found.cosines, found.importances, found.observed, strict=True)
+    flagged = np.zeros(found.ids.shape, dtype=np.bool_) if found.flagged is None else found.flagged
+    numbers = (found.counts, found.lengths, found.cosines, found.importances, found.observed, flagged)
+    columns = zip(found.ids, *numbers, strict=True)
     return sorted(
         (
             Row(
@@ -59,8 +62,9 @@ def rows(found: Candidates) -> list[Row]:
                 None if np.isnan(cosine) else round(float(cosine), 4),
                 round(float(importance), 4),
                 int(observed),
+                bool(is_flagged),
             )
-            for item_id, counts, length, cosine, importance, observed in columns
+            for item_id, counts, length, cosine, importance, observed, is_flagged in columns
         ),
         key=lambda row: row.item_id,
     )
@@ -167,4 +171,5 @@ def _row(query: IndexQuery, change: Change) -> Row:
         None if cosine is None else round(cosine, 4),
         round(float(np.float32(change.importance)), 4),
         change.observed_at,
+        change.is_flagged,
     )

@@ -36,6 +36,7 @@ def changes(draw: st.DrawFn) -> Change:
         importance=draw(st.sampled_from([0.0, 0.5, 0.7, 1.0])),
         observed_at=draw(st.integers(-5, 5)),
         expires_at=draw(st.sampled_from([None, None, NOW - 1, NOW, NOW + 1])),
+        is_flagged=draw(st.sampled_from([False, False, True])),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mnemic.engine.score import by_relevance, by_similarity, side_by_side
+from mnemic.engine.score import by_relevance, by_similarity, side_by_side, with_flags
 from mnemic.model.candidates import Candidates, Surroundings
 from mnemic.model.settings import Weights
 from mnemic.text.asking import Asking
@@ -185,7 +185,7 @@ def test_who_asks_for_the_reply_of_the_assistant_gets_it_and_others_do_not():
 
 def test_every_feature_has_a_weight_and_every_weight_a_feature():
     found = features(talk(is_assistant=[0, 1, 0, 1]), "What did you say in May?")
-    beside = {"linked", "elsewhere"}  # of passages named by others, and of two searches side by side
+    beside = {"linked", "elsewhere", "flagged"}  # of passages named by others, of two searches, of memories in doubt
     assert set(found) | beside == {field.name for field in fields(Weights)}
 
 
@@ -223,3 +223,28 @@ def test_of_a_question_in_pairs_of_characters_a_row_counts_in_full_though_it_hol
     six: dict[str, object] = {"counts": counts, "document_frequencies": np.ones(6, dtype=np.int64)}
     spaced, unspaced = (features(talk(), asking, **six)["keyword"] for asking in ("Where is it?", "她在哪里"))
     assert 0 < spaced[0] < unspaced[0]
+
+
+def test_what_has_flags_is_put_back_and_says_so():
+    plain = candidates(0.9, 0.8, 0.1)
+    flagged = replace(plain, flagged=np.array([True, False, False]))
+    before, after = (with_flags(by_relevance(each, Weights()), Weights()) for each in (plain, flagged))
+    assert "".join(plain.ids[before.order]) == "abc"
+    assert "".join(plain.ids[after.order]) == "bac"
+    (told,) = [each for each in after.contributions(0) if each.feature == "flagged"]
+    assert (told.value, told.weight, told.points) == (1.0, Weights().flagged, Weights().flagged)
+    assert after.score(0) == pytest.approx(sum(each.points for each in after.contributions(0)))
+    assert after.score(0) == pytest.approx(before.score(0) + Weights().flagged)
+    assert not any(each.feature == "flagged" for each in after.contributions(1))
+
+
+def test_without_flags_nothing_is_changed_not_even_by_a_bit():
+    found = by_relevance(candidates(0.9, 0.8, 0.1), Weights())
+    assert with_flags(found, Weights()) is found
+
+
+def test_by_similarity_alone_a_flag_costs_some_of_the_cosine_and_lets_nothing_in():
+    flagged = replace(candidates(0.9, 0.85, 0.4, np.nan), flagged=np.array([True, False, False, True]))
+    scored = with_flags(by_similarity(flagged, 0.5), Weights())
+    assert "".join(flagged.ids[scored.order]) == "ba"
+    assert scored.score(0) == pytest.approx(0.8)

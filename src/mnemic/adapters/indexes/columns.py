@@ -51,6 +51,7 @@ class Columns:
         self.after = np.full(capacity, -1, dtype=np.int64)
         self.assistant = np.zeros(capacity, dtype=np.bool_)
         self.question = np.zeros(capacity, dtype=np.bool_)
+        self.flagged = np.zeros(capacity, dtype=np.bool_)
         self.has_vector = np.zeros(capacity, dtype=np.bool_)
         self.vectors = np.zeros((capacity, self.dims), dtype=np.float32)
 

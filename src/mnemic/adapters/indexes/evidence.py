@@ -27,6 +27,7 @@ class Evidence:
     population: tuple[int, float, float]
     """Vectors, sum of their cosines, sum of the squares."""
     version: int
+    flagged: NDArray[np.bool_]
     surroundings: Surroundings | None = None
     keyword_sums: tuple[float, float] | None = None
     """As in `Candidates`."""
@@ -47,6 +48,7 @@ def nothing(terms: int) -> Evidence:
         document_frequencies=np.zeros(terms, dtype=np.int64),
         population=(0, 0.0, 0.0),
         version=0,
+        flagged=np.zeros(0, dtype=np.bool_),
     )
 
 
@@ -56,6 +58,7 @@ def joined(found: Sequence[Evidence], terms: int) -> Candidates:
     vectors = sum(part.population[0] for part in parts)
     mean = sum(part.population[1] for part in parts) / vectors if vectors else 0.0
     square = sum(part.population[2] for part in parts) / vectors if vectors else 0.0
+    flagged = np.concatenate([part.flagged for part in parts])
     sums = [part.keyword_sums for part in found if part.keyword_sums is not None]
     return Candidates(
         ids=np.concatenate([part.ids for part in parts]),
@@ -71,6 +74,7 @@ def joined(found: Sequence[Evidence], terms: int) -> Candidates:
         cosine_mean=mean,
         cosine_deviation=max(square - mean * mean, 0.0) ** 0.5,
         versions=tuple(part.version for part in found),
+        flagged=flagged if flagged.any() else None,
         surroundings=Surroundings.joined(
             [part.surroundings or Surroundings.nowhere(part.ids.shape[0]) for part in parts]
         ),

@@ -20,8 +20,8 @@ from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
 
 MAX_MATCH_TERMS = 256  # rarest first: the many terms of a whole page asked as a question add time and no candidates
-Found = tuple[str, int, float, int, str]
-"""Id, length, importance, observed_at, packed terms."""
+Found = tuple[str, int, float, int, int, str]
+"""Id, length, importance, observed_at, is_flagged, packed terms."""
 
 
 class Fts5Index:
@@ -172,7 +172,7 @@ def _evidence(
         known = {row[0] for row in rows}
         named: list[Found] = connection.execute(SQL["named"], parameters).fetchall()
         rows += [row for row in named if row[0] not in known]
-    counts = [[occurrences(row[4], term) for term in query.terms] for row in rows]
+    counts = [[occurrences(row[5], term) for term in query.terms] for row in rows]
     return Evidence(
         ids=np.array([row[0] for row in rows], dtype=np.object_),
         counts=np.array(counts, dtype=np.float32).reshape(len(rows), len(query.terms)),
@@ -180,6 +180,7 @@ def _evidence(
         cosines=np.full(len(rows), np.nan, dtype=np.float32),
         importances=np.array([row[2] for row in rows], dtype=np.float32),
         observed=np.array([row[3] for row in rows], dtype=np.int64),
+        flagged=np.array([row[4] for row in rows], dtype=np.bool_),
         items=items,
         total_length=total_length,
         document_frequencies=np.array([frequencies[term] for term in query.terms], dtype=np.int64),

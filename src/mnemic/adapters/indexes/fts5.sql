@@ -61,6 +61,7 @@ CREATE TABLE items (
     importance REAL NOT NULL,
     observed_at INTEGER NOT NULL,
     expires_at INTEGER,
+    is_flagged INTEGER NOT NULL,
     length INTEGER NOT NULL,
     terms TEXT NOT NULL,
     UNIQUE (pid, item_id)
@@ -78,13 +79,15 @@ INSERT INTO partitions (org, level, owner, version) VALUES (:org, :level, :owner
 -- name: set_version
 UPDATE partitions SET version = :version WHERE pid = :pid;
 -- name: item
-SELECT seq, agent, is_active, kind, importance, observed_at, expires_at, length, terms FROM items
+SELECT seq, agent, is_active, kind, importance, observed_at, expires_at, is_flagged, length, terms FROM items
 WHERE pid = :pid AND item_id = :item_id;
 -- name: item_ids
 SELECT item_id FROM items WHERE pid = :pid;
 -- name: add_item
-INSERT INTO items (pid, item_id, agent, is_active, kind, importance, observed_at, expires_at, length, terms)
-VALUES (:pid, :item_id, :agent, :is_active, :kind, :importance, :observed_at, :expires_at, :length, :terms)
+INSERT INTO items (pid, item_id, agent, is_active, kind, importance, observed_at, expires_at,
+    is_flagged, length, terms)
+VALUES (:pid, :item_id, :agent, :is_active, :kind, :importance, :observed_at, :expires_at, :is_flagged, :length,
+    :terms)
 RETURNING seq;
 -- name: remove_item
 DELETE FROM items WHERE seq = :seq;
@@ -122,7 +125,7 @@ GROUP BY term;
 SELECT length, terms FROM items
 WHERE pid = :pid AND expires_at > :now AND agent IN ('', :agent) AND (is_active OR :include_inactive);
 -- name: matching
-SELECT i.item_id, i.length, i.importance, i.observed_at, i.terms
+SELECT i.item_id, i.length, i.importance, i.observed_at, i.is_flagged, i.terms
 FROM words JOIN items AS i ON i.seq = words.rowid
 WHERE words MATCH :match AND i.pid = :pid AND i.agent IN ('', :agent) AND (i.is_active OR :include_inactive)
     AND (i.expires_at IS NULL OR i.expires_at > :now)
@@ -133,7 +136,7 @@ WHERE words MATCH :match AND i.pid = :pid AND i.agent IN ('', :agent) AND (i.is_
     )
 ORDER BY bm25(words, 0.0, 1.0), i.seq LIMIT :limit;
 -- name: named
-SELECT i.item_id, i.length, i.importance, i.observed_at, i.terms
+SELECT i.item_id, i.length, i.importance, i.observed_at, i.is_flagged, i.terms
 FROM items AS i
 WHERE i.pid = :pid AND i.item_id IN (SELECT value FROM json_each(:ids)) AND i.agent IN ('', :agent)
     AND (i.is_active OR :include_inactive) AND (i.expires_at IS NULL OR i.expires_at > :now)

@@ -13,7 +13,7 @@ from mnemic.adapters.sql_files import named_statements
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 
 SQL = named_statements("mnemic.adapters.indexes", "fts5.sql")
-APPLICATION_ID = 0x4D4E4931  # "MNI1": another layout gets another number, and then the file is made anew
+APPLICATION_ID = 0x4D4E4932  # "MNI2": another layout gets another number, and then the file is made anew
 _SWITCH_PAUSE_S = 0.01
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

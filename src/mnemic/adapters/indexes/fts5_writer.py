@@ -11,8 +11,8 @@ from mnemic.adapters.indexes.fts5_file import SQL
 from mnemic.model.change import Change
 
 _PLAIN = re.compile(r"[a-z0-9]+")
-Row = tuple[str, bool, str, float, int, int | None, int, str]
-"""Agent, is_active, kind, importance, observed_at, expires_at, length, terms."""
+Row = tuple[str, bool, str, float, int, int | None, bool, int, str]
+"""Agent, is_active, kind, importance, observed_at, expires_at, is_flagged, length, terms."""
 
 
 def token(term: str) -> str:
@@ -84,7 +84,7 @@ class PartitionWriter:
             self._connection.execute(SQL["forget_unused_terms"], {"pid": self._pid})
 
     def _add(self, item_id: str, row: Row) -> None:
-        agent, is_active, kind, importance, observed_at, expires_at, length, terms = row
+        agent, is_active, kind, importance, observed_at, expires_at, is_flagged, length, terms = row
         values = {
             "pid": self._pid,
             "item_id": item_id,
@@ -94,6 +94,7 @@ class PartitionWriter:
             "importance": importance,
             "observed_at": observed_at,
             "expires_at": expires_at,
+            "is_flagged": is_flagged,
             "length": length,
             "terms": terms,
         }
@@ -111,7 +112,7 @@ class PartitionWriter:
         return {"seq": seq, "partition": partition_token(self._pid), "tokens": tokens}
 
     def _count(self, row: Row, by: int) -> None:
-        agent, is_active, _, _, _, expires_at, length, terms = row
+        agent, is_active, _, _, _, expires_at, _, length, terms = row
         if expires_at is not None:
             return
         self._items[agent, is_active] += by
@@ -134,6 +135,7 @@ def _row(change: Change) -> Row:
         float(change.importance),
         change.observed_at,
         change.expires_at,
+        change.is_flagged,
         len(terms),
         packed(terms),
     )

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.model.candidates import Candidates, Floats, IndexQuery, Nearness, Surroundings
@@ -85,6 +86,7 @@ class SpacesIndex:
             lengths=np.append(found.lengths, [each.lengths[row] for each, row in rows]).astype(np.float32),
             cosines=np.concatenate([found.cosines, cosines]),
             importances=np.append(found.importances, [each.importances[row] for each, row in rows]).astype(np.float32),
+            flagged=_flagged(found, rows),
             observed=np.append(found.observed, [each.observed[row] for each, row in rows]).astype(np.int64),
             surroundings=self._surroundings(query, [str(i) for i in ids]),
         )
@@ -130,6 +132,14 @@ class SpacesIndex:
                 is_question=whole.is_question | here.is_question,
             )
         return whole
+
+
+def _flagged(found: Candidates, rows: Sequence[tuple[Candidates, int]]) -> NDArray[np.bool_] | None:
+    """The flags of what was found, and of rows of others behind it."""
+    beside = np.array([each.flagged is not None and each.flagged[row] for each, row in rows], dtype=np.bool_)
+    own = np.zeros(found.ids.shape, dtype=np.bool_) if found.flagged is None else found.flagged
+    joint = np.concatenate([own, beside])
+    return joint if joint.any() else None
 
 
 def _at(vectors: Sequence[Floats | None], place: int) -> Floats | None:

@@ -136,6 +136,7 @@ class Table:
             cosines=cosines_at(columns, query.vector, places) if near.cosines is None else near.cosines[places],
             importances=columns.importances[places],
             observed=columns.observed[places],
+            flagged=columns.flagged[places],
             items=view.items,
             total_length=view.total_length,
             document_frequencies=counted.statistics.document_frequencies,
@@ -192,6 +193,7 @@ class Table:
         columns.active[slot] = change.is_active
         columns.lengths[slot] = length
         columns.importances[slot] = change.importance
+        columns.flagged[slot] = change.is_flagged
         columns.observed[slot] = change.observed_at
         columns.expires[slot] = NEVER if change.expires_at is None else change.expires_at
         columns.agents[slot] = _code(self._agents, change.private_agent)
