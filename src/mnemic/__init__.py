@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mnemic.aio import AsyncMnemic
     from mnemic.api import Mnemic
+    from mnemic.api.backup import check_backup
     from mnemic.config import Config
     from mnemic.engine.tools.function import tool
     from mnemic.model.context import Context
@@ -48,12 +49,14 @@ __all__ = [
     "ToolContext",
     "Trust",
     "Turn",
+    "check_backup",
     "connect",
     "tool",
 ]
 
 _HOMES = {
     "AsyncMnemic": "aio",
+    "check_backup": "api.backup",
     "connect": "remote",
     "Config": "config",
     "Context": "model.context",

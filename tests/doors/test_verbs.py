@@ -32,7 +32,7 @@ from tests.doors.test_async import verbs
 NO_VERBS = {"open", "close"}
 """How a Mnemic begins and ends."""
 
-REFUSED = {"worker", "tools.add"}
+REFUSED = {"worker", "tools.add", "restore"}
 """Verbs that the remote client names only to say why they are not there."""
 
 LIBRARY_PARTS: dict[str, type] = {

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from mnemic.api.backup import BackupFields, RestoreFields
 from mnemic.api.reembed import ReembedFields
 from mnemic.engine.jobs import WorkReport
 from mnemic.engine.reembed import ReembedReport
+from mnemic.model.backup import BackupReport, RestoreReport
 
 if TYPE_CHECKING:
     from mnemic.api.verbs import Mnemic
@@ -22,6 +25,14 @@ class AsyncUpkeepVerbs:
     async def reembed(self, **fields: Unpack[ReembedFields]) -> ReembedReport:
         """As `Mnemic.reembed`; `progress` is called from another thread."""
         return await self._run(self._mnemic.reembed, **fields)
+
+    async def backup(self, path: str | Path, **fields: Unpack[BackupFields]) -> BackupReport:
+        """As `Mnemic.backup`; `progress` is called from another thread."""
+        return await self._run(self._mnemic.backup, path, **fields)
+
+    async def restore(self, path: str | Path, **fields: Unpack[RestoreFields]) -> RestoreReport:
+        """As `Mnemic.restore`; `progress` is called from another thread."""
+        return await self._run(self._mnemic.restore, path, **fields)
 
     async def work(self, *, until_idle: bool = True) -> WorkReport:
         """As `Mnemic.work`."""

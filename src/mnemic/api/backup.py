@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from mnemic.build import archive
-from mnemic.engine.backup import backup, check
+from mnemic.engine.backup import backup, check, receive
 from mnemic.engine.inputs import check_choice
 from mnemic.engine.parts import Parts
 from mnemic.engine.restore import Wish, restore
@@ -79,6 +79,12 @@ def check_backup(path: str | Path, *, room: str | Path | None = None, progress: 
     it is of a newer Mnemic, UnavailableError when there is no room.
     """
     return check(archive(), path, room=None if room is None else Path(room), told=progress or _unheard)
+
+
+def receive_backup(path: str | Path, pieces: Iterable[bytes], **fields: Unpack[BackupFields]) -> BackupReport:
+    """Keep the bytes of a backup that a server sends, checked, whole or not at all; errors are those of `backup`."""
+    is_replacing, told = fields.get("is_replacing", False), fields.get("progress") or _unheard
+    return receive(archive(), path, pieces, is_replacing=is_replacing, told=told)
 
 
 def _unheard(_what: str, _done: int, _total: int) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from mnemic.cli import (
     ask,
+    backup,
     capture,
     chat,
     configure,
@@ -91,6 +92,7 @@ def application() -> typer.Typer:
         erase,
         upkeep,
         reembed,
+        backup,
         worker,
         serve,
         configure,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -46,6 +47,16 @@ def check(archive: Archive, path: str | Path, *, room: Path | None, told: Told) 
     start = time.perf_counter()
     with archive.opened(path, room, told) as opened:
         return BackupReport(str(path), archive.size(path), opened.manifest, time.perf_counter() - start)
+
+
+def receive(
+    archive: Archive, path: str | Path, pieces: Iterable[bytes], *, is_replacing: bool, told: Told
+) -> BackupReport:
+    """Keep a backup that comes from elsewhere, when it is whole. Raises `InvalidInputError` when it is not."""
+    start = time.perf_counter()
+    with archive.draft(path, is_replacing=is_replacing) as draft:
+        manifest = draft.receive(pieces, told)
+    return BackupReport(str(path), archive.size(path), manifest, time.perf_counter() - start)
 
 
 def copying(store: Store) -> CopyingStore:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +30,12 @@ class Draft(Protocol):
         """Pack the rows, read all of it again, and put the file in its place: durable, and readable by its owner alone.
         The manifest comes back with version, schema, size and checksum. Raises `ConflictError` when a file came there
         meanwhile and is not to be replaced.
+        """
+        ...
+
+    def receive(self, pieces: Iterable[bytes], told: Told) -> Manifest:
+        """Take the bytes of a whole backup that was made elsewhere, in place of rows, check that they are one, and put
+        the file in its place as `seal` does. Raises `InvalidInputError` when they are none, or not whole.
         """
         ...
 

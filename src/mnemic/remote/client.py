@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any, Unpack, cast
 
 from mnemic.aio import DEFAULT_THREADS, AsyncMnemic
@@ -19,6 +20,7 @@ from mnemic.api import (
     RecallFields,
     UpdateFields,
 )
+from mnemic.api.backup import BackupFields, RestoreFields, receive_backup
 from mnemic.api.documents import Content, IngestFields
 from mnemic.api.reembed import ReembedFields
 from mnemic.api.review import REVIEW_LIMIT
@@ -37,6 +39,7 @@ from mnemic.engine.summarise import SummariseReport
 from mnemic.engine.why_not import WhyNot
 from mnemic.engine.worker import POLL_S, Told, Worker
 from mnemic.errors import UnsupportedError
+from mnemic.model.backup import BackupReport, Contents, RestoreReport
 from mnemic.model.context import Context
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.health import Diagnosis
@@ -292,6 +295,16 @@ class RemoteMnemic(RemoteAssistant, AbstractContextManager["RemoteMnemic"]):
         arguments = {name: value for name, value in fields.items() if name != "progress"}
         tell = _telling(fields.get("progress"))
         return from_wire(ReembedReport, self._connection.send_content("reembed", None, arguments, {}, tell))
+
+    def backup(self, path: str | Path, **fields: Unpack[BackupFields]) -> BackupReport:
+        """As `Mnemic.backup`, of the server's store to a file on this machine; it needs an operator's key."""
+        contents = str(fields.get("contents", Contents.WHOLE))
+        return receive_backup(path, self._connection.content("backup", {"contents": contents}), **fields)
+
+    def restore(self, path: str | Path, **fields: Unpack[RestoreFields]) -> RestoreReport:
+        """A store is restored where it is. Raises UnsupportedError."""
+        del path, fields
+        raise UnsupportedError("a store is restored on its own machine: `mnemic restore`", capability="restore")
 
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
         """The server runs its own. Raises UnsupportedError."""

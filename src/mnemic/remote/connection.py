@@ -19,8 +19,8 @@ from mnemic.wire import to_wire
 from mnemic.wire.reading import from_wire
 
 NDJSON = "application/x-ndjson"
-MODEL_TIMEOUT_S = 600.0
-"""How long the answer of a model is waited for at least: it may make several, with tools between."""
+LONG_TIMEOUT_S = 600.0
+"""How long what takes long is waited for at least: a model may make several answers, with tools between."""
 
 OWN_ORG = "default"
 Progress = Callable[[Mapping[str, Any]], None]
@@ -69,6 +69,18 @@ class Connection:
 
         return rest()
 
+    def content(self, verb: str, arguments: Mapping[str, Any]) -> Generator[bytes]:
+        """The bytes of an answer as they come; it is asked for when the first are wanted."""
+        route = ROUTES[verb]
+        path, query, _ = route.divided(arguments)
+        response = self._open(self._request(route, path, parameters(query), None))
+        try:
+            yield from response.iter_bytes()
+        except httpx2.HTTPError as error:
+            raise transport_error(error, self.url) from error
+        finally:
+            response.close()
+
     def send_content(
         self,
         verb: str,
@@ -114,8 +126,8 @@ class Connection:
     def _request(self, route: Route, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Request:
         headers = {} if body is None else {"Content-Type": "application/json"}
         timeout = self._client.timeout
-        if route.asks_model and timeout.read is not None:
-            timeout = httpx2.Timeout(**{**timeout.as_dict(), "read": max(timeout.read, MODEL_TIMEOUT_S)})
+        if route.takes_long and timeout.read is not None:
+            timeout = httpx2.Timeout(**{**timeout.as_dict(), "read": max(timeout.read, LONG_TIMEOUT_S)})
         return self._client.build_request(
             route.method, path, params=query, content=body, headers=headers, timeout=timeout
         )

@@ -13,14 +13,14 @@ PREFIX = "/v1"
 @dataclass(frozen=True, slots=True)
 class Route:
     """A method and a path. Arguments whose names are in braces in the path go there; of the rest those in `query`, or
-    all where there is no body, go into the query, and what is left makes the body. `asks_model`: a language model
-    answers, which may take minutes.
+    all where there is no body, go into the query, and what is left makes the body. `takes_long`: a language model
+    answers, or all rows are gone through, which may take minutes.
     """
 
     method: str
     path: str
     query: tuple[str, ...] = ()
-    asks_model: bool = False
+    takes_long: bool = False
 
     @property
     def has_body(self) -> bool:
@@ -79,6 +79,7 @@ ROUTES: Mapping[str, Route] = {
     "jobs.retry": Route("POST", "/jobs/retry"),
     "work": Route("POST", "/work"),
     "reembed": Route("POST", "/reembed", query=("is_dry_run", "is_pruning")),
+    "backup": Route("POST", "/backup", query=("contents",), takes_long=True),
     "health": Route("GET", "/health"),
     "doctor": Route("GET", "/doctor"),
     "keys.create": Route("POST", "/keys"),
@@ -86,11 +87,11 @@ ROUTES: Mapping[str, Route] = {
     "keys.revoke": Route("DELETE", "/keys/{id}"),
     "keys.rotate": Route("POST", "/keys/{id}/rotate"),
     "keys.audit": Route("GET", "/audit"),
-    "chat": Route("POST", "/chat", asks_model=True),
-    "chat_stream": Route("POST", "/chat/stream", asks_model=True),
-    "ask": Route("POST", "/ask", asks_model=True),
+    "chat": Route("POST", "/chat", takes_long=True),
+    "chat_stream": Route("POST", "/chat/stream", takes_long=True),
+    "ask": Route("POST", "/ask", takes_long=True),
     "tools.list": Route("GET", "/tools"),
-    "tools.call": Route("POST", "/tools/{name}/call", asks_model=True),
+    "tools.call": Route("POST", "/tools/{name}/call", takes_long=True),
     "export": Route("GET", "/export"),
     "import_": Route("POST", "/import", query=("format", "name", "is_dry_run", "include_tools")),
     "ingest": Route(

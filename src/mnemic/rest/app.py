@@ -19,7 +19,7 @@ from starlette.types import Scope as AsgiScope
 from mnemic import __version__
 from mnemic.api import Mnemic
 from mnemic.errors import MnemicError
-from mnemic.rest import assistant, documents, keys, life, memories, messages, profile, transfer, upkeep
+from mnemic.rest import assistant, backup, documents, keys, life, memories, messages, profile, transfer, upkeep
 from mnemic.rest.asking import PREFIX
 from mnemic.rest.description import describe
 from mnemic.rest.replies import Replies
@@ -68,7 +68,7 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         exception_handlers=_handlers(gate),
     )
-    for part in (memories, messages, profile, life, upkeep, keys, documents, transfer, assistant):
+    for part in (memories, messages, profile, life, upkeep, backup, keys, documents, transfer, assistant):
         app.include_router(part.routes(mnemic))
     app.add_middleware(_Audited, gate=gate)
     app.openapi = cache(partial(describe, app))

@@ -19,6 +19,7 @@ _FOR_THE_OPERATOR = "for whoever runs the store"
 _OWN_MODEL = "the client has a model of its own; `context` and `recall` give it memory"
 _IN_CONTEXT = "`context` holds it"
 _HERE = "lives in this process"
+_ON_ITS_MACHINE = "on the store's own machine alone: with a stolen key everything could be replaced"
 _FEW = "a chat needs few tools"
 
 
@@ -96,6 +97,8 @@ VERBS = (
     _verb("erase", "erase", mcp=_FOR_PEOPLE),
     _verb("receipts", "receipts", mcp=_FOR_PEOPLE),
     _verb("reembed", "reembed", mcp=_FOR_THE_OPERATOR),
+    _verb("backup", "backup", mcp=_FOR_THE_OPERATOR),
+    _verb("restore", "restore", mcp=_FOR_THE_OPERATOR, net=_ON_ITS_MACHINE),
     _verb("jobs.list", "jobs list", mcp=_FOR_THE_OPERATOR),
     _verb("jobs.retry", "jobs retry", mcp=_FOR_THE_OPERATOR),
     _verb("work", "work", mcp=_FOR_THE_OPERATOR),

@@ -9,7 +9,7 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +95,24 @@ class _Draft(_Rows):
         _check_packed(self._packed, told_of, told)
         _publish(self._packed, self._target, is_replacing=self._is_replacing)
         return told_of
+
+    def receive(self, pieces: Iterable[bytes], told: Told) -> Manifest:
+        done = 0
+        with _created(self._packed) as file:
+            for piece in pieces:
+                file.write(piece)
+                done += len(piece)
+                told("receiving", done, done)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            with zipfile.ZipFile(self._packed) as packed:
+                manifest = _manifest(packed)
+            _check_packed(self._packed, manifest, told)
+        except (InvalidInputError, KeyError, *_UNREADABLE) as error:
+            raise InvalidInputError("what came is damaged or no backup; ask for it again") from error
+        _publish(self._packed, self._target, is_replacing=self._is_replacing)
+        return manifest
 
 
 class _Opened(_Rows):
