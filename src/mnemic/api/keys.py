@@ -8,6 +8,7 @@ from datetime import datetime
 
 from mnemic.engine import keys
 from mnemic.engine.inputs import check_id
+from mnemic.engine.parallel import is_waiting
 from mnemic.engine.parts import Parts
 from mnemic.model.access import ApiKey, AuditEntry, AuditPage, IssuedKey, Right
 from mnemic.model.clocktime import as_utc
@@ -72,6 +73,11 @@ class Admission:
     def needs_key(self) -> bool:
         """True when the store holds any key, ended ones too; once it does, it stays so."""
         return keys.has_keys(self._parts)
+
+    @property
+    def is_waiting(self) -> bool:
+        """True when answering waits for other servers (a store, an embedder), so that many threads are worth having."""
+        return is_waiting(self._parts)
 
     def check(self, token: str) -> ApiKey:
         """The key of a token. Raises UnauthorisedError, which does not say what is wrong with it."""

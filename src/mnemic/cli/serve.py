@@ -35,7 +35,6 @@ HOST, PORT = "127.0.0.1", 7700
 GRACE_S = 20
 SWITCH_S = 0.0005
 """How long a thread computes while another waits to; with Python's 5 ms the door waits for each of them in turn."""
-
 NEEDED = ("fastapi", "prometheus_client", "python_multipart", "uvicorn")
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
 
@@ -63,7 +62,9 @@ class Bounds:
     """How much may be asked at a time."""
 
     rate: Annotated[float, typer.Option(help="Requests a second of one key; 0 is no limit.", min=0)] = 100.0
-    threads: Annotated[int, typer.Option(help="Requests that are worked on at a time.", min=1, max=256)] = 16
+    threads: Annotated[
+        int, typer.Option(help="Threads for what is quick; 0 suits the cores and the store.", min=0, max=256)
+    ] = 0
     in_flight: Annotated[int, typer.Option(help="And with those that wait; more are answered 503.", min=1)] = 64
     body_mb: Annotated[int, typer.Option(help="Largest body, in MB; files may have 100 MB.", min=1)] = 8
 

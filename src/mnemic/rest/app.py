@@ -22,6 +22,7 @@ from mnemic.errors import MnemicError
 from mnemic.rest import assistant, backup, documents, keys, life, memories, messages, profile, transfer, upkeep
 from mnemic.rest.asking import PREFIX
 from mnemic.rest.description import describe
+from mnemic.rest.lanes import WAITING_THREADS, Lanes, quick_threads
 from mnemic.rest.replies import Replies
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate, caller_of
@@ -44,7 +45,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
 
     @asynccontextmanager
     async def lifespan() -> AsyncGenerator[None]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = gate.limits.threads
+        anyio.to_thread.current_default_thread_limiter().total_tokens = WAITING_THREADS
         yield
 
     bound = Bound(Replies(app, gate.limits.body_bytes), gate.limits.in_flight)
@@ -68,8 +69,9 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         exception_handlers=_handlers(gate),
     )
+    lanes = Lanes(gate.limits.threads or quick_threads(is_waiting=mnemic.admission.is_waiting))
     for part in (memories, messages, profile, life, upkeep, backup, keys, documents, transfer, assistant):
-        app.include_router(part.routes(mnemic))
+        app.include_router(part.routes(mnemic, lanes))
     app.add_middleware(_Audited, gate=gate)
     app.openapi = cache(partial(describe, app))
     return app

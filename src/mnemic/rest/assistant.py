@@ -25,6 +25,7 @@ from mnemic.rest import bodies
 from mnemic.rest.answers import answer, line
 from mnemic.rest.asking import PREFIX, Asked, Reads, Writes
 from mnemic.rest.events import NDJSON, SSE, failed
+from mnemic.rest.lanes import Lanes
 from mnemic.web.limits import BUSY
 from mnemic.web.problems import Problem, ProblemError
 from mnemic.wire.events import event_to_wire
@@ -58,9 +59,9 @@ class Pool:
         return await run_sync(work, limiter=self._limiter)
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The routes of the assistant."""
-    router = APIRouter(prefix=PREFIX, tags=["assistant"])
+    router = lanes.router(PREFIX, "assistant")
     pool = Pool()
     _chatting(router, mnemic, pool)
     _calling(router, mnemic, pool)

@@ -14,14 +14,15 @@ from starlette.responses import Response, StreamingResponse
 from mnemic.api import Mnemic
 from mnemic.model.backup import Contents
 from mnemic.rest.asking import PREFIX, Operates
+from mnemic.rest.lanes import Lanes
 
 ZIP = "application/zip"
 _PIECE = 1 << 18
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The route of backups."""
-    router = APIRouter(prefix=PREFIX, tags=["upkeep"])
+    router = lanes.router(PREFIX, "upkeep")
 
     @router.post("/backup", operation_id="backup", response_class=Response, responses={200: {"content": {ZIP: {}}}})
     def backup(

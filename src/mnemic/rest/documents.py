@@ -20,6 +20,7 @@ from mnemic.model.scope import Level
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes
 from mnemic.rest.events import events, wants_events
+from mnemic.rest.lanes import Lanes
 
 MAX_REFERENCE_CHARS = 4096
 Reference = Annotated[
@@ -62,9 +63,9 @@ class DocumentListing:
         return {name: value for name, value in said.items() if value is not None}
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The routes of documents."""
-    router = APIRouter(prefix=PREFIX, tags=["documents"])
+    router = lanes.router(PREFIX, "documents")
     _ingesting(router, mnemic)
 
     @router.get("/documents", operation_id="documents.list")

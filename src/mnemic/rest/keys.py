@@ -11,12 +11,13 @@ from mnemic.api import Mnemic
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Administers
+from mnemic.rest.lanes import Lanes
 from mnemic.rest.memories import Id
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The routes of keys."""
-    router = APIRouter(prefix=PREFIX, tags=["keys"])
+    router = lanes.router(PREFIX, "keys")
 
     @router.post("/keys", operation_id="keys.create", status_code=201)
     def create(asked: Administers, body: bodies.NewKey) -> Response:

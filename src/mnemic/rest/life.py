@@ -11,11 +11,12 @@ from mnemic.model.scope import Level
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes
+from mnemic.rest.lanes import Lanes
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The routes of a memory's life."""
-    router = APIRouter(prefix=PREFIX, tags=["life"])
+    router = lanes.router(PREFIX, "life")
     _sessions(router, mnemic)
     _upkeep(router, mnemic)
     return router

@@ -17,6 +17,7 @@ from mnemic.model.scope import Level
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes
+from mnemic.rest.lanes import Lanes
 
 Id = Annotated[str, Path(min_length=1, max_length=255, examples=["019b0f6e-2b1c-7cc0-8c45-1d3f0a6f5b11"])]
 WhyGiven = Annotated[str, Query(description="why; kept in the history")]
@@ -43,9 +44,9 @@ class Listing:
         return given | ({"filter": _filter(self.filter)} if self.filter is not None else {})
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The routes of memories."""
-    router = APIRouter(prefix=PREFIX, tags=["memories"])
+    router = lanes.router(PREFIX, "memories")
     _finding(router, mnemic)
     _keeping(router, mnemic)
     _changing(router, mnemic)

@@ -11,12 +11,13 @@ from mnemic.api import Mnemic
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes
+from mnemic.rest.lanes import Lanes
 from mnemic.rest.memories import Id
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The routes of messages."""
-    router = APIRouter(prefix=PREFIX, tags=["messages"])
+    router = lanes.router(PREFIX, "messages")
 
     @router.post("/messages", operation_id="capture", status_code=201)
     def capture(asked: Writes, body: bodies.Exchange) -> Response:

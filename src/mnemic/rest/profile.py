@@ -11,11 +11,12 @@ from mnemic.api import Mnemic
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes
+from mnemic.rest.lanes import Lanes
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The routes of the profile."""
-    router = APIRouter(prefix=f"{PREFIX}/profile", tags=["profile"])
+    router = lanes.router(f"{PREFIX}/profile", "profile")
 
     @router.get("", operation_id="profile.all")
     def get_all(asked: Reads) -> Response:

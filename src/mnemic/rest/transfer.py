@@ -16,6 +16,7 @@ from mnemic.model.scope import Level
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes
 from mnemic.rest.events import NDJSON, events, wants_events
+from mnemic.rest.lanes import Lanes
 
 LOG_EXAMPLE = '{"role": "user", "content": "I sail on Sundays", "session": "s1"}'
 
@@ -30,9 +31,9 @@ class Importing:
     include_tools: Annotated[bool, Query(description="keep the results of tool calls too")] = False
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The routes of export and import."""
-    router = APIRouter(prefix=PREFIX, tags=["transfer"])
+    router = lanes.router(PREFIX, "transfer")
 
     @router.get("/export", operation_id="export")
     def export(

@@ -17,6 +17,7 @@ from mnemic.rest import bodies
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Operates, Reads, Writes
 from mnemic.rest.events import events, wants_events
+from mnemic.rest.lanes import Lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,9 @@ class Reembedding:
     is_pruning: Annotated[bool, Query(description="remove the vectors of other embedders when all is done")] = False
 
 
-def routes(mnemic: Mnemic) -> APIRouter:
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The routes of upkeep."""
-    router = APIRouter(prefix=PREFIX, tags=["upkeep"])
+    router = lanes.router(PREFIX, "upkeep")
 
     @router.get("/jobs", operation_id="jobs.list")
     def list_jobs(

@@ -21,15 +21,15 @@ _BUCKETS = 10_000
 class Limits:
     """`rate_per_s` requests of one key, with `burst` at once (0: no limit; requests without a key have none).
     `attempts_per_s`, `attempts`: the same for keys that are not accepted, of one address. `in_flight`: requests of a
-    door that are answered or wait for a thread at one time; `threads` answer them. `body_bytes` of a request,
-    `file_bytes` of one that brings a file.
+    door that are answered or wait for a thread at one time; `threads` answer what is quick, 0: as suits machine and
+    store. `body_bytes` of a request, `file_bytes` of one that brings a file.
     """
 
     rate_per_s: float = 100.0
     burst: int = 200
     attempts_per_s: float = 1.0
     attempts: int = 20
-    threads: int = 16
+    threads: int = 0
     in_flight: int = 64
     body_bytes: int = 8 * MEBIBYTE
     file_bytes: int = 100 * MEBIBYTE

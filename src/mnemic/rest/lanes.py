@@ -1,0 +1,88 @@
+"""Which threads answer which requests, so that slow work never holds up quick work.
+
+Few threads answer what only computes: beyond the cores of the machine they get into each other's way, and sixteen that
+each wait for the interpreter are slower together than three. Writes have threads of their own, since they wait for
+whoever else writes, and so has long work. Where the store is a server, threads mostly wait, and there are more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from functools import partial, wraps
+from inspect import iscoroutinefunction
+from typing import Any
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+
+WAITING_THREADS = 16
+"""Threads for quick work where the store is a server; so many also do long work."""
+
+LEAST_QUICK, LEAST_WRITERS = 2, 2
+
+
+class Lane(StrEnum):
+    """The kinds of work that are kept apart."""
+
+    READ = "read"
+    WRITE = "write"
+    LONG = "long"
+
+
+QUICK_POSTS = {
+    **dict.fromkeys(("recall", "context", "why_not"), Lane.READ),
+    **dict.fromkeys(("remember", "capture", "complete", "merge", "undo"), Lane.WRITE),
+    **dict.fromkeys(("pin", "feedback", "trust", "reject"), Lane.WRITE),
+}
+"""Operations that are quick although they are a POST; any other may take long."""
+
+LONG_GETS = frozenset({"export", "doctor", "health", "backup"})
+
+
+class _Route(APIRoute):
+    """A route whose endpoint runs on the threads of its lane."""
+
+    def __init__(self, lanes: Lanes, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
+        lane = lane_of(given["operation_id"] or "", given["methods"] or ())
+        super().__init__(path, lanes.on(lane, endpoint), **given)
+
+
+class Lanes:
+    """The threads of one application. `quick` of them answer reads, half as many (at least two) short writes."""
+
+    def __init__(self, quick: int) -> None:
+        writers = max(LEAST_WRITERS, quick // 2)
+        sizes = {Lane.READ: quick, Lane.WRITE: writers, Lane.LONG: WAITING_THREADS}
+        self._limiters = {lane: CapacityLimiter(size) for lane, size in sizes.items()}
+
+    def router(self, prefix: str, tag: str) -> APIRouter:
+        """A router whose endpoints, where they are plain functions, run on the threads of their lanes."""
+        return APIRouter(prefix=prefix, tags=[tag], route_class=partial(_Route, self))  # pyright: ignore[reportArgumentType] -- it is called, no more
+
+    def on(self, lane: Lane, endpoint: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+        """The endpoint as one that is awaited while a thread of this lane runs it."""
+        if iscoroutinefunction(endpoint):
+            return endpoint
+        limiter = self._limiters[lane]
+
+        @wraps(endpoint)
+        async def run(**given: Any) -> Any:
+            return await run_sync(partial(endpoint, **given), limiter=limiter)
+
+        return run
+
+
+def lane_of(operation: str, methods: Any) -> Lane:
+    """Where an operation is answered."""
+    if "GET" in methods:
+        return Lane.LONG if operation in LONG_GETS else Lane.READ
+    return QUICK_POSTS.get(operation, Lane.LONG if "POST" in methods else Lane.WRITE)
+
+
+def quick_threads(*, is_waiting: bool) -> int:
+    """How many threads suit this machine, and a store that is a server or not."""
+    return WAITING_THREADS if is_waiting else max(LEAST_QUICK, os.cpu_count() or 1)
