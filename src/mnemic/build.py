@@ -17,6 +17,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
+from mnemic.engine.claiming import claiming
 from mnemic.engine.metering import Traced
 from mnemic.engine.parts import Parts
 from mnemic.engine.readers import ReaderPool
@@ -47,7 +48,7 @@ def build(config: Config) -> Parts:
     llm = _llm(config)
     if llm is not None and config.traces != "off":
         llm = Traced(llm, observer)
-    store = _store(config)
+    store = claiming(_store(config))
     retired = _retired(config, store, embedders)
     return Parts(
         store=store,

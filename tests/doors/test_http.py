@@ -1,4 +1,4 @@
-"""What HTTP adds to the verbs: repeated writes, events, overload, probes, request ids, limits."""
+"""What HTTP adds to the verbs: events, overload, probes, request ids, limits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from mnemic import Scope
 from mnemic.errors import BackendError, InvalidInputError, TimedOutError, UnavailableError
 from mnemic.model.item import Chunk
 from mnemic.remote import connect
-from mnemic.rest.replies import KEPT_S, Replies
 from mnemic.web.limits import Bound, Buckets
 from mnemic.web.logs import JsonLines
 from mnemic.web.problems import ProblemError, problem_of
-from mnemic.web.scopes import Caller
 from tests.doors.http_doors import LOCAL, Listening, Served
 
 ANA = Scope(user="ana")
@@ -41,71 +39,6 @@ def served(tmp_path: Path) -> Iterator[Served]:
 def client(served: Served) -> Iterator[TestClient]:
     with TestClient(served.app, base_url=LOCAL) as opened:
         yield opened
-
-
-def capture(client: TestClient, text: str, key: str, user: str = "ana") -> Any:
-    return client.post(
-        "/v1/messages", params={"user": user, "session": "s"}, json={"user": text}, headers={"Idempotency-Key": key}
-    )
-
-
-def test_a_write_that_is_sent_again_is_done_once(served: Served, client: TestClient):
-    first, again = capture(client, "hello", "k1"), capture(client, "hello", "k1")
-    assert first.json() == again.json()
-    assert ("idempotency-replayed" in first.headers, again.headers["idempotency-replayed"]) == (False, "true")
-    assert capture(client, "hello", "k2").json()["id"] != first.json()["id"]
-    assert len(served.mnemic.window(Scope(user="ana", session="s"))) == 2
-
-
-def test_a_key_of_a_repeated_write_stands_for_one_request(client: TestClient):
-    capture(client, "hello", "k1")
-    assert capture(client, "goodbye", "k1").status_code == 422
-    assert capture(client, "hello", "k1", user="boris").status_code == 422
-    assert capture(client, "hello", "").status_code == 422
-
-
-def test_what_was_deleted_is_in_no_kept_answer(client: TestClient):
-    kept = client.post("/v1/memories", params=NAMED, json={"text": "tea"}, headers={"Idempotency-Key": "k"}).json()
-    client.delete(f"/v1/memories/{kept['id']}", params=NAMED)
-    again = client.post("/v1/memories", params=NAMED, json={"text": "tea"}, headers={"Idempotency-Key": "k"})
-    assert "idempotency-replayed" not in again.headers
-
-
-def test_a_kept_answer_ages_and_a_failure_is_not_kept():
-    now, calls = [0.0], list[int]()
-
-    async def app(_scope: AsgiScope, _receive: Receive, send: Send) -> None:
-        calls.append(1)
-        await send({"type": "http.response.start", "status": 503 if len(calls) == 1 else 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"x"})
-
-    replies = Replies(app, 1000, clock=lambda: now[0])
-
-    async def ask() -> int:
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": "/v1/memories",
-            "query_string": b"",
-            "headers": [(b"idempotency-key", b"k")],
-            "mnemic.caller": Caller(),
-        }
-        seen: list[Any] = []
-
-        async def receive() -> Any:
-            return {"type": "http.request", "body": b"{}"}
-
-        async def send(message: Any) -> None:
-            seen.append(message)
-
-        await replies(scope, receive, send)
-        return seen[0]["status"]
-
-    assert [anyio.run(ask) for _ in range(3)] == [503, 200, 200]
-    assert len(calls) == 2
-    now[0] = KEPT_S + 1
-    anyio.run(ask)
-    assert len(calls) == 3
 
 
 def test_an_import_tells_how_far_it_has_come(client: TestClient):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.requests import forget_answers
 from mnemic.engine.secrets import redact
 from mnemic.errors import NotFoundError
 from mnemic.model.history import Action, HistoryEntry, Receipt
@@ -35,6 +36,7 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
             "history": work.history.scrub(partition, [item_id]),
         }
         work.history.add([_deleted(partition, item_id, actor, reason, now)])
+        forget_answers(work, [partition])
     is_gone = not messages or parts.window is None or parts.window.clear(partition, messages[0].session)
     return Receipt(now, counts, notes=() if is_gone else (COPIES_LEFT,))
 
@@ -57,9 +59,13 @@ def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, re
 def erase_memories(
     work: UnitOfWork, partition: Partition, ids: Sequence[str], *, actor: str, reason: str, now: datetime
 ) -> dict[str, int]:
-    """Erase memories and what their history quotes of them, and write down that they were deleted; counts by table."""
+    """Erase memories and what history and kept answers quote of them, and write down that they were deleted; counts by
+    table.
+    """
     counts = {"memories": work.memories.erase(partition, ids, now), "history": work.history.scrub(partition, ids)}
     work.history.add([_deleted(partition, item_id, actor, reason, now) for item_id in ids])
+    if ids:
+        forget_answers(work, [partition])
     return counts
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from mnemic.engine.browse import MAX_PAGE
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.requests import forget_answers
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.document import Document, DocumentQuery
 from mnemic.model.history import Action, HistoryEntry, Receipt
@@ -93,6 +94,8 @@ def erase_documents(
             for document_id in ids
         ]
     )
+    if ids:
+        forget_answers(work, [partition])
     return counts
 
 

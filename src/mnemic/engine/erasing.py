@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from mnemic.engine.requests import forget_answers
 from mnemic.model.scope import Partition
 from mnemic.ports.store import UnitOfWork
 
@@ -76,6 +77,7 @@ def carried_out(work: UnitOfWork, plan: Plan, now: datetime) -> dict[str, int]:
         work.history.scrub(partition, ids)
     for partition in plan.partitions:
         _add(counts, work.erasure.wipe(partition).items())
+    forget_answers(work, {*plan.partitions, *(partition for partition, _ in plan.items)})
     return counts
 
 

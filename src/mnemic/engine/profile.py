@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mnemic.engine.inputs import check_text
 from mnemic.engine.parts import Parts
+from mnemic.engine.requests import forget_answers
 from mnemic.engine.secrets import fact_without_secrets
 from mnemic.errors import InvalidInputError
 from mnemic.model.profile import Profile, ProfileEntry
@@ -37,6 +38,7 @@ def set_profile(parts: Parts, scope: Scope, entries: Mapping[str, str | None], *
         work.profiles.put(kept)
         if removed:
             work.profiles.remove(partition, removed)
+            forget_answers(work, [partition])
         return work.profiles.of(partition)
 
 

@@ -15,6 +15,7 @@ from typing import cast
 from mnemic.engine.cron import Cron
 from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, SUMMARISE
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.requests import KEPT
 from mnemic.model.conversation import SUMMARISED
 from mnemic.model.job import Job, JobState
 from mnemic.model.life import LifeSettings
@@ -123,6 +124,7 @@ def _run(parts: Parts, at: Timetable) -> int:
         added = unit.jobs.add([_job(place, first, at.schedule.name, {THEN: then}, now) for place in places])
         unit.upkeep.forget_jobs(_before(now, parts.settings.life.done_jobs_days))
         unit.audit.forget(_before(now, parts.settings.life.audit_days))
+        unit.requests.forget(now - KEPT)
     _log.info("schedule %s, due at %s: %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
     parts.observer.count("mnemic.schedules.run", schedule=at.schedule.name)
     return sum(added)

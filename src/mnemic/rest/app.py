@@ -48,7 +48,7 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         anyio.to_thread.current_default_thread_limiter().total_tokens = WAITING_THREADS
         yield
 
-    bound = Bound(Replies(app, gate.limits.body_bytes), gate.limits.in_flight)
+    bound = Bound(Replies(app, mnemic.repeats, gate.limits.body_bytes), gate.limits.in_flight)
     return Door(
         tells=("REST", PREFIX),
         routes=[Mount("", bound)],

@@ -1,114 +1,192 @@
-"""`Idempotency-Key`: a write that is sent again with the same key is not done again; its answer is.
+"""`Idempotency-Key`: a write that is sent again with the same key is not done again; its answer is given again.
 
-Answers are kept in this process for a day, the last 10,000 of at most 256 KB each, and no longer: on disk they would be
-a second place for texts, which an erasure would have to find. After a restart what makes most verbs safe to repeat is
-in the store: the same memory is not kept twice, nor a message with the same external id.
+A key belongs to its org and to whoever sent it, and is known for a day, in every process on the store and after a
+restart. The first write of the work and the note of the request are one transaction (`engine.requests`), the answer is
+written down before it is sent. Where a process ended between the two, whoever asks again is told that the outcome is
+not known, and nothing is done. Requests that change nothing are not kept: asking again is harmless.
 """
 
 from __future__ import annotations
 
 import hashlib
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+import json
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
+import anyio
+from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mnemic.errors import ConflictError, InvalidInputError
+from mnemic.api.repeats import Repeats
+from mnemic.engine.requests import Claim
+from mnemic.errors import InvalidInputError, MnemicError
+from mnemic.model.access import Right
+from mnemic.model.request import KeptRequest, Outcome
+from mnemic.rest.asking import PREFIX
+from mnemic.rest.refusals import UNDER_WAY, refusal
+from mnemic.web.gate import caller_of, scope_of
 from mnemic.web.limits import MEBIBYTE, TOO_LARGE
 from mnemic.web.problems import ProblemError
 
 HEADER = "Idempotency-Key"
-REPLAYED = b"idempotency-replayed"
-KEPT_S = 86_400.0
-MOST_KEPT = 10_000
-MOST_BYTES = MEBIBYTE // 4
+REPLAYED = (b"idempotency-replayed", b"true")
+MOST_BYTES = MEBIBYTE
+"""The largest answer that is kept."""
+
 MAX_KEY_CHARS = 255
 METHODS = ("POST", "PATCH", "PUT", "DELETE")
-FORGETTING = ("DELETE", "/v1/memories/clear", "/v1/erase")
+WITH_THEIR_WORK = tuple(
+    f"{PREFIX}/{name}"
+    for name in ("memories", "messages", "turns", "profile", "recall", "context", "ask", "erase", "documents/")
+)
+"""Routes whose work is in the store alone, and which answer what they read in the transaction in which they wrote: what
+is noted of them is written with the work. All else is noted before it begins, as it may reach outside, such as tools.
+"""
+
+SECRET = f"{PREFIX}/keys"
+"""Answers that hold a key, which is nowhere kept."""
+
+THREADS = 4
+"""Threads that look for requests and write answers down, so that these do not wait for the work of others."""
+
+Place = tuple[str, str, str]
+_Found = TypeVar("_Found")
+_log = logging.getLogger("mnemic.web")
 
 
 @dataclass(slots=True)
-class _Reply:
-    """What was answered; `messages` is empty while the first request is still being answered."""
+class _Try:
+    """One try of a request, and what was answered until now."""
 
-    fingerprint: str
-    org: str
-    at: float
+    scope: Scope
+    claim: Claim
     messages: list[Message] = field(default_factory=list[Message])
+    size: int = 0
+    is_ended: bool = False
+    is_kept: bool = False
+
+    def hear(self, message: Message) -> None:
+        """Take a part of the answer in, as far as it may be kept."""
+        self.size += len(message.get("body", b""))
+        if not self.messages or self.size <= MOST_BYTES:
+            self.messages.append(message)
+        self.is_ended = message["type"] == "http.response.body" and not message.get("more_body", False)
+
+    @property
+    def is_idle(self) -> bool:
+        """True when it is over and nothing was changed. What is not over may yet go on in a thread."""
+        return self.is_ended and not self.claim.is_begun
+
+    @property
+    def status(self) -> int:
+        """The status of the answer, 0 before it is there."""
+        return self.messages[0]["status"] if self.messages else 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """What is to be told to whoever asks again."""
+        if not self.is_ended or self.status >= 500 or self.status == 429:  # noqa: PLR2004 -- HTTP's own
+            return Outcome.UNFINISHED
+        if str(self.scope["path"]).startswith(SECRET):
+            return Outcome.WITHHELD
+        return Outcome.TOO_LARGE if self.size > MOST_BYTES else Outcome.ANSWERED
 
 
 class Replies:
     """An ASGI application whose writes may be repeated. `body_bytes` is the largest body that is looked at."""
 
-    def __init__(self, app: ASGIApp, body_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._app, self._body_bytes, self._clock = app, body_bytes, clock
-        self._kept: OrderedDict[tuple[str, str], _Reply] = OrderedDict()
+    def __init__(self, app: ASGIApp, repeats: Repeats, body_bytes: int) -> None:
+        self._app, self._repeats, self._body_bytes = app, repeats, body_bytes
+        self._under_way: dict[Place, str] = {}
+        self._threads: anyio.CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         key = Headers(scope=scope).get(HEADER) if scope["type"] == "http" and scope["method"] in METHODS else None
-        if key is None:
+        if key is None or not _may_change(scope):
             await self._app(scope, receive, send)
-            self._forget_texts(scope)
             return
         if not 0 < len(key) <= MAX_KEY_CHARS:
             raise InvalidInputError(f"an Idempotency-Key has 1 to {MAX_KEY_CHARS} characters")
         body = await self._body(receive)
         if body is None:
             return
-        caller = scope["mnemic.caller"]
-        place, fingerprint = (f"{caller.org}\x1f{caller.actor}", key), _fingerprint(scope, body)
-        known = self._known(place)
-        if known is None:
-            await self._first(scope, (body, receive), send, (place, _Reply(fingerprint, caller.org, self._clock())))
-        elif known.fingerprint != fingerprint:
-            raise InvalidInputError("this Idempotency-Key came with another request before; choose a new one")
-        elif not known.messages:
-            raise ConflictError("the request with this Idempotency-Key is still being answered")
-        else:
-            for message in known.messages:
-                await send(message)
+        asked = HTTPConnection(scope)
+        request = self._repeats.request(scope_of(asked), caller_of(asked).actor, key, _fingerprint(scope, body))
+        place = (request.org, request.caller, request.key)
+        if place in self._under_way:
+            _check_same(request, self._under_way[place])
+            raise ProblemError(UNDER_WAY)
+        self._under_way[place] = request.fingerprint
+        try:
+            await self._answered(scope, _again(body, receive), send, request)
+        finally:
+            del self._under_way[place]
 
-    async def _first(
-        self, scope: Scope, said: tuple[bytes, Receive], send: Send, kept: tuple[tuple[str, str], _Reply]
-    ) -> None:
-        """Answer for the first time. What failed on the server's side, or is too large, is not kept."""
-        place, reply = kept
-        self._kept[place] = reply
-        seen: list[Message] = []
-        is_done = False
+    async def _answered(self, scope: Scope, receive: Receive, send: Send, request: KeptRequest) -> None:
+        """The kept answer, else that of the first time."""
+        known = await self._run(lambda: self._repeats.find(request))
+        if known is not None:
+            _check_same(request, known.fingerprint)
+            if known.outcome is not Outcome.ANSWERED:
+                raise ProblemError(refusal(known))
+            for message in _messages(known.answer):
+                await send(message)
+            return
+        claim = Claim(request, reaches_out=not str(scope["path"]).startswith(WITH_THEIR_WORK))
+        if claim.reaches_out and not await self._run(lambda: self._repeats.begin(claim)):
+            raise ProblemError(refusal(request))
+        await self._first(_Try(scope, claim), receive, send)
+
+    async def _first(self, trying: _Try, receive: Receive, send: Send) -> None:
+        """Do the work, and write its answer down before the last of it is sent."""
+        held: list[Message] = []
 
         async def watched(message: Message) -> None:
-            seen.append(message)
+            trying.hear(message)
+            if message["type"] == "http.response.start":
+                held.append(message)  # what becomes of the request may yet be told otherwise
+                return
+            if trying.claim.is_lost:
+                return
+            if trying.is_ended:
+                await self._kept(trying)
+            while held:
+                await send(held.pop())
             await send(message)
 
         try:
-            await self._app(scope, _replay(*said), watched)
-            is_done = _is_worth_keeping(seen)
+            with self._repeats.within(trying.claim):
+                await self._app(trying.scope, receive, watched)
         finally:
-            if is_done and place in self._kept:
-                reply.messages = [_marked(seen[0]), *seen[1:]]
-            else:
-                self._kept.pop(place, None)
-        self._forget_texts(scope, but=place)
+            with anyio.CancelScope(shield=True):
+                await self._kept(trying)
+        if trying.claim.is_lost:
+            raise ProblemError(refusal(trying.claim.request))
 
-    def _known(self, place: tuple[str, str]) -> _Reply | None:
-        now = self._clock()
-        while self._kept and (len(self._kept) > MOST_KEPT or next(iter(self._kept.values())).at < now - KEPT_S):
-            self._kept.popitem(last=False)
-        return self._kept.get(place)
+    async def _kept(self, trying: _Try) -> None:
+        """Write down what became of it, once. The answer is given all the same when that fails."""
+        claim = trying.claim
+        if trying.is_kept or claim.is_lost or not (claim.is_put or claim.is_begun):
+            return
+        trying.is_kept = True
+        try:
+            if trying.is_idle:
+                await self._run(lambda: self._repeats.release(claim))
+                return
+            outcome = trying.outcome
+            answer = _bytes(trying.messages) if outcome is Outcome.ANSWERED else b""
+            await self._run(lambda: self._repeats.keep(claim, outcome, answer))
+        except MnemicError as error:
+            _log.warning("the answer of a request with an Idempotency-Key was not kept: %s", type(error).__name__)
 
-    def _forget_texts(self, scope: Mapping[str, Any], but: tuple[str, str] | None = None) -> None:
-        """After something was deleted no kept answer of its org may tell it."""
-        if scope.get("method") in FORGETTING or scope.get("path") in FORGETTING:
-            org = scope["mnemic.caller"].org
-            for place in [place for place, reply in self._kept.items() if reply.org == org and place != but]:
-                if self._kept[place].messages:
-                    del self._kept[place]
+    async def _run(self, ask: Callable[[], _Found]) -> _Found:
+        self._threads = self._threads or anyio.CapacityLimiter(THREADS)
+        return await run_sync(ask, limiter=self._threads)
 
     async def _body(self, receive: Receive) -> bytes | None:
         """The whole body; None when the caller went away before it was."""
@@ -124,13 +202,25 @@ class Replies:
                 return bytes(body)
 
 
+def _may_change(scope: Scope) -> bool:
+    """False for a caller whose key lets him read alone."""
+    own = caller_of(HTTPConnection(scope)).key
+    return own is None or own.rights != frozenset({Right.READ})
+
+
+def _check_same(request: KeptRequest, fingerprint: str) -> None:
+    """Raises `InvalidInputError` when the key came with another request before."""
+    if fingerprint not in ("", request.fingerprint):
+        raise InvalidInputError("this Idempotency-Key came with another request before; choose a new one")
+
+
 def _fingerprint(scope: Scope, body: bytes) -> str:
     asked = "\x1f".join((scope["method"], scope["path"], scope["query_string"].decode("latin-1")))
     named = [value.decode("latin-1") for name, value in scope["headers"] if name.startswith(b"mnemic-")]
     return hashlib.sha256("\x1f".join((asked, *named)).encode() + b"\x00" + body).hexdigest()
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def _again(body: bytes, receive: Receive) -> Receive:
     """The body once more, and then what comes: that the caller has gone away."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -140,11 +230,18 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _is_worth_keeping(seen: list[Message]) -> bool:
-    size = sum(len(message.get("body", b"")) for message in seen)
-    is_answered = bool(seen) and not seen[-1].get("more_body", False) and seen[-1]["type"] == "http.response.body"
-    return is_answered and seen[0]["status"] < 500 and seen[0]["status"] != 429 and size <= MOST_BYTES  # noqa: PLR2004 -- HTTP's own
+def _bytes(messages: list[Message]) -> bytes:
+    """An answer as it is kept: one line of JSON with status and headers, then the body."""
+    start, *rest = messages
+    headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in start["headers"]]
+    told = json.dumps({"status": start["status"], "headers": headers})
+    return told.encode() + b"\n" + b"".join(message.get("body", b"") for message in rest)
 
 
-def _marked(start: Message) -> Message:
-    return {**start, "headers": [*start["headers"], (REPLAYED, b"true")]}
+def _messages(kept: bytes) -> list[Message]:
+    """A kept answer as it is sent again, marked as such."""
+    told, _, body = kept.partition(b"\n")
+    about = json.loads(told)
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in about["headers"]]
+    start = {"type": "http.response.start", "status": about["status"], "headers": [*headers, REPLAYED]}
+    return [start, {"type": "http.response.body", "body": body}]

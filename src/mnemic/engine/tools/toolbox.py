@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextvars import copy_context
 from typing import cast
 
+from mnemic.engine.requests import reach_out
 from mnemic.errors import ConfigError, InvalidInputError, MnemicError
 from mnemic.model.assistant import AssistantSettings
 from mnemic.model.llm import ToolCall, ToolSpec
@@ -99,6 +100,8 @@ class Toolbox:
                 if is_left.is_set():
                     self._stuck[name] -= 1
 
+        if not tool.is_read_only:
+            reach_out()
         inside = copy_context()  # the tool acts for whoever asked
         threading.Thread(target=inside.run, args=(work,), name=f"mnemic-tool-{name}", daemon=True).start()
         try:
