@@ -8,43 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mnemic.adapters.stores.filters import FilterCompiler
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.postgres.texts import to_json
-from mnemic.model.filter import All, AnyOf, Condition, Filter, Not, Scalar
+from mnemic.model.filter import Scalar
 
 _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
-class FilterCompiler:
-    """Compiles one filter; `parameters` then holds the values that its clause names."""
+class PostgresFilters(FilterCompiler):
+    """Filters as PostgreSQL takes them."""
+
+    always, never, placeholder = "true", "false", "%({})s"
 
     def __init__(self) -> None:
-        self.parameters: dict[str, object] = {}
-        self._fragments = statements("filters")
-
-    def clause(self, filter_: Filter) -> str:
-        """A boolean SQL expression, never null."""
-        match filter_:
-            case All(parts):
-                return "(" + " AND ".join(self.clause(part) for part in parts) + ")" if parts else "true"
-            case AnyOf(parts):
-                return "(" + " OR ".join(self.clause(part) for part in parts) + ")" if parts else "false"
-            case Not(part):
-                return f"(NOT {self.clause(part)})"
-            case Condition():
-                return self._condition(filter_)
-
-    def _condition(self, condition: Condition) -> str:
-        operator, value = condition.operator, condition.value
-        if isinstance(value, tuple):
-            return self.clause(AnyOf(tuple(Condition(condition.path, "eq", part) for part in value)))
-        if operator == "ne":
-            return f"(NOT {self._condition(Condition(condition.path, 'eq', value))})"
-        field, *keys = condition.path
-        if operator == "exists":
-            test = self._exists(field, keys)
-            return test if value else f"(NOT {test})"
-        return self._metadata(keys, operator, value) if keys else self._column(field, operator, value)
+        super().__init__(statements("filters"))
 
     def _exists(self, field: str, keys: Sequence[str]) -> str:
         if keys:
@@ -81,16 +59,6 @@ class FilterCompiler:
             value = {key: value}
         return self._bind(to_json(value))
 
-    def _field(self, name: str) -> str:
-        if name == "level":
-            return self._fragments["field_level"]
-        return self._fragments["field_column"].format(column=name)
-
     def _path(self, keys: Sequence[str]) -> str:
         steps = "".join(self._fragments["step"].format(key=self._bind(key)) for key in keys)
         return f"({self._fragments['field_metadata']} {steps})"
-
-    def _bind(self, value: object) -> str:
-        name = f"f{len(self.parameters)}"
-        self.parameters[name] = value
-        return f"%({name})s"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from mnemic.adapters.stores.dependants import link, relink
-from mnemic.adapters.stores.postgres.filters import FilterCompiler
+from mnemic.adapters.stores.postgres.filters import PostgresFilters
 from mnemic.adapters.stores.postgres.graph import graph_links
 from mnemic.adapters.stores.postgres.rows import memory_columns, to_memory
 from mnemic.adapters.stores.postgres.session import Session
@@ -129,7 +129,7 @@ class PostgresMemories:
         return {"pids": self._session.pids(visible.partitions), "agent": visible.agent or ""}
 
     def _matching(self, select: str, visible: Visibility, query: MemoryQuery) -> tuple[str, dict[str, object]]:
-        compiler = FilterCompiler()
+        compiler = PostgresFilters()
         clause = compiler.clause(query.filter)
         sql = "\n".join((self._sql[select], self._sql["where_visible"], self._sql["and_query"], "AND " + clause))
         return sql, {

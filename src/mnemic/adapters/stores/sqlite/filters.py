@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mnemic.adapters.stores.filters import FilterCompiler
 from mnemic.adapters.stores.sqlite.statements import statements
-from mnemic.model.filter import All, AnyOf, Condition, Filter, Not, Scalar
+from mnemic.model.filter import Scalar
 
 _INDEXED = ["slot"]
 """The key of metadata that has an index of its own."""
@@ -13,39 +14,15 @@ _INDEXED = ["slot"]
 _BOOL, _TEXT, _NUMBER = "'true', 'false'", "'text'", "'integer', 'real'"
 
 
-class FilterCompiler:
-    """Compiles one filter; `parameters` then holds the values that its clause names."""
+class SqliteFilters(FilterCompiler):
+    """Filters as SQLite takes them."""
+
+    always, never, placeholder = "1", "0", ":{}"
 
     def __init__(self) -> None:
-        self.parameters: dict[str, object] = {}
-        self._fragments = statements("filters")
+        super().__init__(statements("filters"))
 
-    def clause(self, filter_: Filter) -> str:
-        """A boolean SQL expression, never null."""
-        match filter_:
-            case All(parts):
-                return "(" + " AND ".join(self.clause(part) for part in parts) + ")" if parts else "1"
-            case AnyOf(parts):
-                return "(" + " OR ".join(self.clause(part) for part in parts) + ")" if parts else "0"
-            case Not(part):
-                return f"(NOT {self.clause(part)})"
-            case Condition():
-                return self._condition(filter_)
-
-    def _condition(self, condition: Condition) -> str:
-        operator, value = condition.operator, condition.value
-        if isinstance(value, tuple):
-            return self.clause(AnyOf(tuple(Condition(condition.path, "eq", part) for part in value)))
-        if operator == "ne":
-            return f"(NOT {self._condition(Condition(condition.path, 'eq', value))})"
-        if operator == "exists":
-            test = self._exists(condition.path)
-            return test if value else f"(NOT {test})"
-        field, *keys = condition.path
-        return self._metadata(keys, operator, value) if keys else self._column(field, operator, value)
-
-    def _exists(self, path: tuple[str, ...]) -> str:
-        field, *keys = path
+    def _exists(self, field: str, keys: Sequence[str]) -> str:
         if keys:
             value = self._fragments["field_metadata"].format(path=self._path(keys))
             return self._fragments["exists"].format(field=value)
@@ -61,10 +38,10 @@ class FilterCompiler:
             return self._fragments["contains_list"].format(column=name, value=bound, types=_TEXT)
         return self._fragments["contains_text"].format(field=self._field(name), value=bound)
 
-    def _metadata(self, path: Sequence[str], operator: str, value: Scalar) -> str:
-        if operator == "eq" and [*path] == _INDEXED and isinstance(value, str):
+    def _metadata(self, keys: Sequence[str], operator: str, value: Scalar) -> str:
+        if operator == "eq" and [*keys] == _INDEXED and isinstance(value, str):
             return self._fragments["eq_slot"].format(value=self._bind(value))
-        where, bound = self._path(path), self._bind(value)
+        where, bound = self._path(keys), self._bind(value)
         types = _BOOL if isinstance(value, bool) else _TEXT if isinstance(value, str) else _NUMBER
         if operator == "contains":
             is_text = int(isinstance(value, str))
@@ -73,15 +50,5 @@ class FilterCompiler:
         found = self._fragments["type_metadata"].format(path=where)
         return self._fragments["typed"].format(type=found, types=types, test=test)
 
-    def _field(self, name: str) -> str:
-        return (
-            self._fragments["field_level"] if name == "level" else self._fragments["field_column"].format(column=name)
-        )
-
     def _path(self, keys: Sequence[str]) -> str:
         return self._bind("$" + "".join(f'."{key}"' for key in keys))
-
-    def _bind(self, value: Scalar) -> str:
-        name = f"f{len(self.parameters)}"
-        self.parameters[name] = value
-        return f":{name}"

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from mnemic.adapters.stores.dependants import link, relink
 from mnemic.adapters.stores.rows import dumps, micros
-from mnemic.adapters.stores.sqlite.filters import FilterCompiler
+from mnemic.adapters.stores.sqlite.filters import SqliteFilters
 from mnemic.adapters.stores.sqlite.graph import graph_links
 from mnemic.adapters.stores.sqlite.rows import memory_columns, to_memory
 from mnemic.adapters.stores.sqlite.session import Session
@@ -112,7 +112,7 @@ class SqliteMemories:
         return {"pids": self._session.pids(visible.partitions), "agent": visible.agent or ""}
 
     def _matching(self, select: str, visible: Visibility, query: MemoryQuery) -> tuple[str, dict[str, object]]:
-        compiler = FilterCompiler()
+        compiler = SqliteFilters()
         clause = compiler.clause(query.filter)
         sql = "\n".join((self._sql[select], self._sql["where_visible"], self._sql["and_query"], "AND " + clause))
         return sql, {
