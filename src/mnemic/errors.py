@@ -20,6 +20,8 @@ table from these classes to its exit code, HTTP status or protocol code.
 
 from __future__ import annotations
 
+import traceback
+
 
 class MnemicError(Exception):
     """Anything Mnemic raises on purpose."""
@@ -87,3 +89,10 @@ class TimedOutError(BackendError):
 
 class BadReplyError(BackendError):
     """The part answered something that cannot be used (broken JSON, a wrong shape)."""
+
+
+def places(error: BaseException, most: int = 6) -> list[str]:
+    """Where an error that nobody foresaw came from, for a log: file and line, the innermost last. Never its text, which
+    may hold memories.
+    """
+    return [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)][-most:]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -26,7 +26,7 @@ from mnemic.proxy.chats import Chat
 from mnemic.proxy.entry import Entry
 from mnemic.proxy.listening import Listener
 from mnemic.proxy.memory import Around, ChatMemory, in_session
-from mnemic.proxy.upstream import VIA, failure, open_upstream, returned_headers, sent_headers
+from mnemic.proxy.upstream import VIA, failure, open_upstream, returned_headers, sent_headers, unusable
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate
 from mnemic.web.limits import Bound
@@ -40,6 +40,9 @@ MAX_OPEN = 500
 
 REFUSALS = (400, 413, 422)
 """What a model answers to a prompt that memory may have made too long: it is asked again without memory."""
+
+GONE = 499
+"""What is counted of a request whose caller went away before the upstream answered."""
 
 TOO_LARGE = Problem(413, "too_large", "The request is too large", "its body has more bytes than this server takes")
 
@@ -110,12 +113,12 @@ class Proxy:
         return await self._passed(request, "/models", b"")
 
     async def _content(self, request: Request) -> bytes:
-        content = b""
+        content = bytearray()
         async for chunk in request.stream():
             content += chunk
             if len(content) > self._limit:
                 raise ProblemError(TOO_LARGE)
-        return content
+        return bytes(content)
 
     def _around(self, request: Request, caller: Caller, chat: Chat) -> Around:
         """Whose memory it is. Raises `ForbiddenError` for what the caller's key does not allow."""
@@ -140,15 +143,28 @@ class Proxy:
 
     async def _passed(self, request: Request, path: str, content: bytes, around: Around | None = None) -> Response:
         """The upstream's answer. Its bytes go through as they come."""
+        answer = await self._asked(request, path, content)
+        if isinstance(answer, Response):
+            return answer
+        told = returned_headers(answer.headers.raw)
+        if around is not None:
+            told["mnemic-memory"] = around.header
+            if around.scope is not None and around.scope.session is not None:
+                told["mnemic-session"] = around.scope.session.encode().decode("latin-1")  # as a request names it
+        body = self._body(answer, around)
+        return StreamingResponse(body, answer.status_code, told, background=BackgroundTask(answer.aclose))
+
+    async def _asked(self, request: Request, path: str, content: bytes) -> httpx2.Response | Response:
+        """What the upstream answers, its body still unread; or what to answer instead."""
         if self._settings.upstream is None:
             return _failed(503, NO_UPSTREAM, "no_upstream")
         if VIA in request.headers.get("via", ""):
             return _failed(508, "proxy.upstream leads back to this proxy", "upstream_loop")
         url = self._settings.upstream.rstrip("/") + path
-        headers = sent_headers(request.headers.items(), self._settings)
+        headers = sent_headers(request.headers.raw, self._settings)
         try:
             sent = self._client.build_request(request.method, url, headers=headers, content=content)
-            answer = await self._client.send(sent, stream=True)
+            answer = await _unless_gone(request, self._client.send(sent, stream=True))
         except httpx2.TimeoutException as error:
             return _failed(
                 504, f"the server behind the proxy did not answer ({type(error).__name__})", "upstream_timeout"
@@ -157,13 +173,10 @@ class Proxy:
             return _failed(
                 502, f"the server behind the proxy cannot be reached ({type(error).__name__})", "upstream_away"
             )
-        told = returned_headers(answer.headers.multi_items())
-        if around is not None:
-            told["mnemic-memory"] = around.header
-            if around.scope is not None and around.scope.session is not None:
-                told["mnemic-session"] = around.scope.session
-        body = self._body(answer, around)
-        return StreamingResponse(body, answer.status_code, told, background=BackgroundTask(answer.aclose))
+        if answer is not None and (reason := unusable(answer.status_code)):
+            await answer.aclose()
+            return _failed(502, reason, "upstream_unusable")
+        return Response(status_code=GONE) if answer is None else answer
 
     async def _body(self, answer: httpx2.Response, around: Around | None) -> AsyncGenerator[bytes]:
         """The bytes, heard as they go by; when they end, or break off on either side, what was said is captured."""
@@ -187,6 +200,23 @@ class Proxy:
                 self._keeping.add(keeping)
                 keeping.add_done_callback(self._keeping.discard)
             await asyncio.shield(answer.aclose())
+
+
+async def _unless_gone(request: Request, asking: Coroutine[None, None, httpx2.Response]) -> httpx2.Response | None:
+    """The upstream's answer; None when the caller went away before, which ends the question."""
+    asked, gone = asyncio.ensure_future(asking), asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
+        return asked.result() if asked.done() else None
+    finally:
+        asked.cancel()
+        gone.cancel()
+        await asyncio.gather(asked, gone, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _dropped(answer: Response) -> None:

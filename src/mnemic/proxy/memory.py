@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from mnemic.api import Mnemic
 from mnemic.api.acting import acting_as
+from mnemic.errors import MnemicError, places
 from mnemic.model.item import Role, Turn
 from mnemic.model.proxy import ProxySettings
 from mnemic.model.scope import Scope
@@ -47,7 +48,7 @@ class Around:
     def header(self) -> str:
         """What the answer says of it in its headers."""
         if self.reason:
-            return f"absent; reason={self.reason}"
+            return f"absent; reason={self.reason.encode('ascii', 'replace').decode()}"
         return f"used; items={self.facts}" if self.block else "nothing-found"
 
 
@@ -147,6 +148,8 @@ class ChatMemory:
         except TimeoutError:
             return None, "timeout"
         except Exception as error:  # noqa: BLE001 -- whatever is wrong with memory, the chat goes on
+            if not isinstance(error, MnemicError):
+                _log.error("unexpected %s around a chat", type(error).__name__, extra={"where": places(error)})
             return None, type(error).__name__
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.parse import urlsplit
 
 import httpx2
@@ -16,6 +19,8 @@ OWN_KEY = "mn_"
 VIA = "1.1 mnemic"
 """The header by which a proxy that was pointed at itself finds out."""
 
+_ANY_OWN_KEY = re.compile(rb"\bmn_[0-9a-f]{8,}_[0-9a-f]{32,}")
+_NO_HEADER_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _BEARER = "bearer "
 _HOP = {
     "connection",
@@ -27,13 +32,32 @@ _HOP = {
     "transfer-encoding",
     "upgrade",
 }
-_NOT_SENT = _HOP | {"host", "content-length", "accept-encoding", "authorization", "cookie", "x-api-key", "expect"}
-_NOT_RETURNED = _HOP | {"content-length", "content-encoding", "set-cookie", "date", "server"}
+_NOT_SENT = _HOP | {
+    "host",
+    "content-length",
+    "accept-encoding",
+    "authorization",
+    "cookie",
+    "x-api-key",
+    "expect",
+    "via",
+}
+_NOT_RETURNED = _HOP | {"content-length", "set-cookie", "date", "server", "via"}
+_OF_ITS_SITE = ("access-control-", "alt-svc", "clear-site-data", "mnemic-", "refresh", "strict-transport-security")
+"""What an upstream says of its own site, or in Mnemic's name, is not said of this one; so CORS stays off."""
+
+SENT_ELSEWHERE = (301, 302, 303, 307, 308)
+"""Answers that would have the client ask another server, with its key for this one."""
+
+LAST_STATUS = 599
 
 
 def open_upstream(settings: ProxySettings) -> httpx2.AsyncClient:
-    """A client whose connections stay open between chats. Opens none yet."""
+    """A client whose connections stay open between chats. Opens none yet. It keeps no cookies: those of one caller must
+    not be sent with the requests of another.
+    """
     return httpx2.AsyncClient(
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         timeout=httpx2.Timeout(settings.timeout_s, connect=CONNECT_TIMEOUT_S),
         limits=httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=100),
         follow_redirects=False,
@@ -41,29 +65,47 @@ def open_upstream(settings: ProxySettings) -> httpx2.AsyncClient:
     )
 
 
-def sent_headers(headers: Iterable[tuple[str, str]], settings: ProxySettings) -> dict[str, str]:
-    """The headers of a request as the upstream gets them: without what is Mnemic's, with the key that is for it."""
-    given = [(name.lower(), value) for name, value in headers]
-    sent = {name: value for name, value in given if name not in _NOT_SENT and not name.startswith("mnemic-")}
-    sent["accept-encoding"] = "identity"  # so that what goes by can be heard
-    sent["via"] = VIA
-    own = next((value for name, value in given if name == "authorization"), "")
-    if own and not is_own_key(own):
-        sent["authorization"] = own
+def sent_headers(headers: Iterable[tuple[bytes, bytes]], settings: ProxySettings) -> list[tuple[bytes, bytes]]:
+    """The headers of a request as the upstream gets them: without what is Mnemic's, wherever a key of it stands, with
+    the key that is for the upstream. Bytes, since what others write in headers need not be ASCII.
+    """
+    given = [(name.lower(), value) for name, value in headers if not _ANY_OWN_KEY.search(value)]
+    sent = [(name, value) for name, value in given if _name(name) not in _NOT_SENT and not name.startswith(b"mnemic-")]
+    sent += [(b"accept-encoding", b"identity"), (b"via", VIA.encode())]  # not packed, so that it can be heard
+    own = next((value for name, value in given if name == b"authorization"), b"")
+    if own and not is_own_key(own.decode("latin-1")):
+        sent.append((b"authorization", own))
     elif settings.api_key:
-        sent["authorization"] = f"Bearer {settings.api_key}"
+        sent.append((b"authorization", f"Bearer {settings.api_key}".encode()))
     return sent
 
 
-def returned_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The headers of the upstream's answer as the client gets them."""
-    return {name: value for name, value in headers if name.lower() not in _NOT_RETURNED}
+def returned_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers of the upstream's answer as the client gets them, in Latin-1, as headers are."""
+    return {
+        _name(name): value.decode("latin-1")
+        for name, value in headers
+        if _name(name) not in _NOT_RETURNED
+        and not _name(name).startswith(_OF_ITS_SITE)
+        and not _NO_HEADER_VALUE.search(value)
+    }
+
+
+def _name(header: bytes) -> str:
+    return header.decode("latin-1").lower()
+
+
+def unusable(status: int) -> str:
+    """Why an answer of this status cannot be passed on; "" for one that can."""
+    if status in SENT_ELSEWHERE:
+        return f"the server behind the proxy sends elsewhere ({status}); set proxy.upstream to the address it names"
+    return "" if HTTPStatus.OK <= status <= LAST_STATUS else f"the server behind the proxy answered {status}"
 
 
 def is_own_key(authorization: str) -> bool:
     """True for a key of Mnemic, which the upstream must never see."""
     value = authorization[len(_BEARER) :] if authorization.lower().startswith(_BEARER) else authorization
-    return value.strip().startswith(OWN_KEY)
+    return value.strip().startswith(OWN_KEY) or _ANY_OWN_KEY.search(authorization.encode(errors="replace")) is not None
 
 
 def failure(status: int, message: str, kind: str) -> tuple[int, Mapping[str, object]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import re
 import time
-import traceback
 import uuid
 from collections.abc import MutableMapping
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mnemic.errors import places
 from mnemic.web.metrics import Metrics
 from mnemic.web.problems import problem_of, problem_response
 
@@ -100,11 +100,10 @@ async def _tell(error: Exception, answer: _Answer, scope: Scope, receive: Receiv
     """Answer with the problem. An error that nobody foresaw is logged by place and type; its text may hold memories."""
     problem = problem_of(error)
     if problem.kind == "unexpected":
-        where = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
         _log.error(
             "unexpected %s",
             type(error).__name__,
-            extra={"request_id": answer.request_id, "route": route_of(scope), "where": where[-6:]},
+            extra={"request_id": answer.request_id, "route": route_of(scope), "where": places(error)},
         )
     if answer.is_whole:
         return
