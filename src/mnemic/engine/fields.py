@@ -10,7 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, cast
 
-from mnemic.model.item import Kind, Memory, Provenance, State, Trust
+from mnemic.model.item import Cause, Flag, Kind, Memory, Provenance, State, Trust
+from mnemic.model.scope import Partition
 from mnemic.text.normalise import dedup_key
 
 CHANGEABLE = (
@@ -35,6 +36,7 @@ CHANGEABLE = (
     "trust",
     "provenance",
     "metadata",
+    "flags",
 )
 """Everything an edit may change; access counts, fading and the time of the last update are no content."""
 
@@ -55,6 +57,10 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
     "trust": Trust,
     "categories": tuple,
     "provenance": lambda entries: tuple(Provenance(**entry) for entry in entries),
+    "flags": lambda entries: tuple(
+        Flag(each["source_id"], Cause(each["cause"]), datetime.fromisoformat(each["at"]), each["entry_id"])
+        for each in entries
+    ),
 }
 
 
@@ -66,6 +72,8 @@ def to_json(value: object) -> object:
         return value.value
     if isinstance(value, Provenance):
         return asdict(value)
+    if isinstance(value, Flag):
+        return {name: to_json(part) for name, part in asdict(value).items()}
     if isinstance(value, tuple):
         return [to_json(part) for part in cast("tuple[object, ...]", value)]
     return dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
@@ -88,9 +96,10 @@ def held_key(text: str, kind: Kind, valid_from: datetime | None) -> str:
     return dedup_key(f"{valid_from:%Y-%m-%d} {text}")
 
 
-def imported_id(key: str) -> str:
-    """The id of what says `key` (a dedup key) and came from elsewhere: a UUIDv7 of 1970, the same each time."""
-    digest = bytearray(hashlib.sha256(f"imported\0{key}".encode()).digest()[:16])
+def imported_id(partition: Partition, key: str) -> str:
+    """The id of what says `key` (a dedup key) in a place and came from elsewhere: a UUIDv7 of 1970, always the same."""
+    said = "\0".join((partition.org, partition.level.value, partition.owner, key))
+    digest = bytearray(hashlib.sha256(said.encode()).digest()[:16])
     digest[:6] = bytes(6)
     digest[6] = (digest[6] & 0x0F) | 0x70
     digest[8] = (digest[8] & 0x3F) | 0x80

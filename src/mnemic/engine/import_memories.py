@@ -159,7 +159,7 @@ class _Importing:
         draft, redacted = without_secrets(self._parts, draft)
         key = held_key(draft.text, draft.kind, draft.valid_from)
         partition = self._scope.partition(draft.level or self._scope.default_level)
-        return Imported(entry, partition, draft, imported_id(key), key, redacted)
+        return Imported(entry, partition, draft, imported_id(partition, key), key, redacted)
 
     def _is_new(self, work: UnitOfWork, one: Imported) -> bool:
         """False for what is known in its place, was deleted there, or came before in the same reading."""

@@ -123,7 +123,7 @@ class _Revising:
                     self._report.changed.append(f"{_place(old)}: no longer in the file, and kept here: {_told(old)}")
                 continue
             place = self._revision.entries[new_id].place
-            if old.id != imported_id(old.dedup_key):
+            if old.id != imported_id(old.partition, old.dedup_key):
                 self._report.changed.append(f"{place}: was changed there and here, and both are kept: {_told(old)}")
                 continue
             self._report.changed.append(f"{place}: was edited, which supersedes {_told(old)}")

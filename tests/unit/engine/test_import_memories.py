@@ -168,6 +168,14 @@ def test_what_the_assistant_is_goes_to_the_agent_where_one_is_named(mnemic: Mnem
     assert {m.level for m in mnemic.list(nobody).memories} == {Level.USER}
 
 
+def test_the_same_line_of_the_agent_and_of_the_user_are_two_with_ids_of_their_own(mnemic: Mnemic):
+    taken_in(mnemic, "- says so when unsure\n", name="SOUL.md")
+    taken_in(mnemic, "- says so when unsure\n", name="USER.md")
+    found = mnemic.list(ANNA).memories
+    assert {m.level for m in found} == {Level.USER, Level.AGENT}
+    assert len({m.id for m in found}) == 2
+
+
 def test_other_users_see_nothing_of_it(mnemic: Mnemic):
     taken_in(mnemic, NOTES)
     assert texts(mnemic, scope=BERT) == set()
