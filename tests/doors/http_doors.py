@@ -68,8 +68,8 @@ class RestDoor:
 
     def __init__(self, store: str) -> None:
         self._served = Served(store)
-        self._client = TestClient(self._served.app, base_url=LOCAL)
-        self._client.__enter__()
+        self.client = TestClient(self._served.app, base_url=LOCAL)
+        self.client.__enter__()
 
     def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
         route = ROUTES[verb]
@@ -81,7 +81,7 @@ class RestDoor:
         if verb == "import_":
             content = {"content": body["text"].encode(), "headers": {"Content-Type": "text/plain"}}
         headers = {"Authorization": f"Bearer {self._served.token(scope.org)}", **content.pop("headers", {})}
-        answer = self._client.request(route.method, path, params=named | given, headers=headers, **content)
+        answer = self.client.request(route.method, path, params=named | given, headers=headers, **content)
         if answer.is_error:
             assert answer.headers["content-type"] == "application/problem+json"
             told = answer.json()
@@ -93,7 +93,7 @@ class RestDoor:
         return answer.json()
 
     def close(self) -> None:
-        self._client.__exit__(None, None, None)
+        self.client.__exit__(None, None, None)
         self._served.close()
 
 
