@@ -11,8 +11,9 @@ from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
 from mnemic.engine.decay import decay_partition
 from mnemic.engine.evict import evict_partition
 from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
+from mnemic.engine.graph_extract import graph_partition
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EMBED, EVICT, EXTRACT, REFLECT, SUMMARISE
+from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EMBED, EVICT, EXTRACT, GRAPH, REFLECT, SUMMARISE
 from mnemic.engine.parts import Parts
 from mnemic.engine.pending import pending
 from mnemic.engine.reflect import Reflecting
@@ -135,6 +136,15 @@ def _consolidate(parts: Parts, job: Job) -> FollowUp:
     return lambda _: rest
 
 
+def _graph(parts: Parts, job: Job) -> FollowUp:
+    """What some pages of items say; the rest is the work of a next job."""
+    if not parts.settings.life.graphs:
+        return _nothing
+    after = graph_partition(parts, job.partition, str(job.payload.get(AFTER) or ""))
+    rest = [] if after is None else [replace(anew(job, parts.clock.now()), payload={AFTER: after})]
+    return lambda _: rest
+
+
 HANDLERS: Mapping[str, Handler] = {
     EMBED: _embed,
     DECAY: _decay,
@@ -144,5 +154,6 @@ HANDLERS: Mapping[str, Handler] = {
     EXTRACT: _extract,
     CURATE: _curate,
     CONSOLIDATE: _consolidate,
+    GRAPH: _graph,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from mnemic.engine.cron import Cron
-from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, SUMMARISE
+from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, GRAPH, SUMMARISE
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.requests import KEPT
 from mnemic.model.conversation import SUMMARISED
@@ -62,8 +62,10 @@ def schedules(life: LifeSettings, kinds: Collection[str]) -> list[Schedule]:
         Schedule("curate", life.curate_cron, life.time_zone, (CURATE,)),
         Schedule("consolidate", life.consolidate_cron, life.time_zone, (CONSOLIDATE,)),
         Schedule("evict", life.evict_cron, life.time_zone, (DECAY, EVICT)),
+        Schedule("graph", life.graph_cron, life.time_zone, (GRAPH,)),
     )
-    off = {kind for kind, is_on in ((CURATE, life.curates), (CONSOLIDATE, life.consolidates)) if not is_on}
+    switches = ((CURATE, life.curates), (CONSOLIDATE, life.consolidates), (GRAPH, life.graphs))
+    off = {kind for kind, is_on in switches if not is_on}
     kinds = [kind for kind in kinds if kind not in off]
     able = [replace(each, kinds=tuple(kind for kind in each.kinds if kind in kinds)) for each in all_of_them]
     return [each for each in able if each.kinds]

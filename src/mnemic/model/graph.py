@@ -202,6 +202,103 @@ class RelationQuery:
     limit: int = 50
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One thing as a scope sees it: the entities of its partitions that have one name and type, and of other names of
+    it. `id` names it in questions. `mentions`: how many items name it.
+    """
+
+    id: str
+    name: str
+    type: EntityType
+    other_names: tuple[str, ...] = ()
+    description: str = ""
+    mentions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Words that say a relation: characters `start` to `end` of the stored text of an item; "" when it is gone by
+    now.
+    """
+
+    item_id: str
+    start: int
+    end: int
+    text: str
+    extractor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """What is said of two nodes, by the ids of these, with the last citations; weight and dates as in `Relation`."""
+
+    source_id: str
+    target_id: str
+    type: str
+    weight: float
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    citations: tuple[Citation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The nodes around one, nearest first, and the edges between them all. `is_cut`: there is more than is shown."""
+
+    start: Node
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPath:
+    """A shortest way between two nodes, both included: each edge joins two nodes that follow each other, in either
+    direction. Without nodes there is no way. `is_cut`: not everything was looked at, so that there may be a shorter
+    one.
+    """
+
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodePage:
+    """Some nodes by name; `next` is what to continue after, None at the end."""
+
+    nodes: tuple[Node, ...]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEntry:
+    """What one item says: names, and relations as (source, type, target). `fallback`: the failure of the model for
+    which the rules read it.
+    """
+
+    item_id: str
+    kind: SourceKind
+    names: tuple[str, ...]
+    relations: tuple[tuple[str, str, str], ...]
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReport:
+    """What was, or would be, read: `items` were, naming entities `mentions` times and saying relations `relations`
+    times. `entries`: the first of those that said something. `is_finished`: nothing is left to read.
+    """
+
+    items: int
+    mentions: int
+    relations: int
+    entries: tuple[GraphEntry, ...]
+    is_finished: bool
+    is_dry_run: bool
+
+
 def entity_id(private_agent: str | None, key: str, type_: EntityType) -> str:
     """The id of an entity: the same name of the same type has the same one, in every partition and every store."""
     return _named_id("entity", private_agent or "", key, type_.value)

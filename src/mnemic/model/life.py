@@ -34,7 +34,7 @@ class LifeSettings:
     the window is summarised; `reflects`, summaries are reflected on; `curates`, days are curated by night. One that is
     switched off waits: what was said meanwhile is taken up when it is on again. `promotes_learnings`: a model is also
     asked what its agent should learn from what users say. `consolidates`: choices of one thing, made again and again
-    over months, become one general preference.
+    over months, become one general preference. `graphs`: entities and relations are read into the graph by night.
     """
 
     window_messages: int = 20
@@ -58,6 +58,7 @@ class LifeSettings:
     curate_cron: str = "30 2 * * *"
     consolidate_cron: str = "30 3 * * 0"
     evict_cron: str = "0 0 3 * * ?"
+    graph_cron: str = "15 4 * * *"
     time_zone: str = "UTC"
     llm_tries: int = 3
     extracts: bool = True
@@ -65,4 +66,5 @@ class LifeSettings:
     reflects: bool = True
     curates: bool = True
     consolidates: bool = True
+    graphs: bool = False
     promotes_learnings: bool = False

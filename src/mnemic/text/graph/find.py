@@ -1,0 +1,302 @@
+"""Reads one text by rules: which things it names, and how it relates them. The package's door.
+
+Between two names of a sentence stands a phrase that `phrases.py` knows, or nothing is said of them: what may be, is
+asked or denied relates nothing. Time is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from mnemic.model.graph import ALSO_KNOWN_AS, EntityType, Named, Related
+from mnemic.text.graph import chinese, phrases
+from mnemic.text.graph.names import Name, names_in
+from mnemic.text.graph.phrases import PHRASES, Phrase
+from mnemic.text.sentences import sentences
+
+EXTRACTOR = "rules-1"
+"""Who read it: it changes with any rule of this package."""
+
+MOST_CHARACTERS = 20_000
+MOST_NAMES = 40
+MOST_RELATIONS = 60
+MOST_JOINED = 6
+MOST_FILLERS = 2
+_GAP_CHARACTERS = 80
+
+_SPEAKER = re.compile(r"(?<![\w'\u2019])(?:(?:I|[Uu]ser)(?=['\u2019\s])|(?:[Ii]ch|[Jj]e|[Yy]o|[Ee]u|[Ii]o)(?=\s))")
+_MINE = re.compile(r"(?<![\w'\u2019])[Mm]y\s+(?=(?:new |old |big |little |older |younger )?[a-z]{3,20}(?: is|,)? )")
+_PRONOUN = re.compile(r"\s*(?P<word>[Hh]e|[Ss]he|[Ii]t)\s")
+_GAP_WORD = re.compile(
+    r"[^\W\d_](?:[^\W\d_]|[.-](?=[^\W\d_]))*+(?:['\u2019][^\W\d_]+)?|['\u2019][^\W\d_]+|[,&;:()?!\u2026\u2014]|\d+"
+)
+_KIND = re.compile(
+    r"(?:,|['\u2019]s)?\s+(?:(?:is|was|as|ist|war|est|es|\u00e8|\u00e9)\s+)?"
+    r"(?:an?|the|our|my|ein|eine|une?|una?|um|uma|unsere?)\s+(?:[\w-]{2,20}\s+){0,3}?(?P<noun>[^\W\d_]{3,20})\b"
+)
+_BRACKETED = re.compile(r"\s*\((?P<short>[A-Z][A-Za-z0-9&.-]{1,11})\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a text says: names, each once, and relations between them."""
+
+    names: tuple[Named, ...] = ()
+    relations: tuple[Related, ...] = ()
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found so far."""
+
+    names: dict[tuple[str, EntityType], Named] = field(default_factory=dict[tuple[str, EntityType], Named])
+    relations: dict[tuple[str, str, str], tuple[Name, Name, int, int]] = field(
+        default_factory=dict[tuple[str, str, str], tuple[Name, Name, int, int]]
+    )
+    types: dict[str, EntityType] = field(default_factory=dict[str, EntityType])
+    seen: dict[str, Name] = field(default_factory=dict[str, Name])
+
+    def see(self, name: Name, type_: EntityType = EntityType.THING) -> None:
+        """Take in a name that is worth keeping, and what it is as far as is known."""
+        key = name.key
+        if not key or (key not in self.seen and len(self.seen) >= MOST_NAMES):
+            return
+        self.seen.setdefault(key, name)
+        for told in (name.type, type_):
+            if told is not EntityType.THING and self.types.get(key, EntityType.THING) is EntityType.THING:
+                self.types[key] = told
+
+    def relate(self, first: Name, second: Name, phrase: Phrase, span: tuple[int, int]) -> None:
+        """Take in what a phrase says of two names."""
+        if first.key == second.key or not first.key or not second.key or len(self.relations) >= MOST_RELATIONS:
+            return
+        self.see(first, phrase.first)
+        self.see(second, phrase.second)
+        if first.key not in self.seen or second.key not in self.seen:
+            return
+        source, target = (second, first) if phrase.is_inverse else (first, second)
+        if phrase.type == ALSO_KNOWN_AS and (len(source.key), source.key) < (len(target.key), target.key):
+            source, target = target, source
+        self.relations.setdefault((source.key, target.key, phrase.type), (source, target, *span))
+
+    def found(self) -> Found:
+        """All of it."""
+        places = {key: place for place, key in enumerate(self.seen)}
+        names = [
+            Named(name.text, key, self.types.get(key, EntityType.THING), name.start, name.end)
+            for key, name in self.seen.items()
+        ]
+        relations = [
+            Related(places[source], places[target], type_, start, end)
+            for (source, target, type_), (_, _, start, end) in self.relations.items()
+        ]
+        return Found(tuple(names), tuple(relations))
+
+
+def find(text: str, speaker: str = "") -> Found:
+    """What a text names and relates. `speaker` is who says "I" in it, or is "User" in a memory; "" for nobody in
+    particular, of whom nothing is noted. No string raises.
+    """
+    findings = Findings()
+    shown = text[:MOST_CHARACTERS]
+    before: Sequence[Name] = ()
+    for start, end in sentences(shown):
+        sentence = shown[start:end]
+        if chinese.is_written_in(sentence):
+            before = ()
+            for first, second, phrase, span in chinese.relations(sentence, start, speaker):
+                findings.relate(first, second, phrase, span)
+        else:
+            before = _read(shown, (start, end), speaker, before, findings)
+    return findings.found()
+
+
+def _read(text: str, span: tuple[int, int], speaker: str, before: Sequence[Name], findings: Findings) -> Sequence[Name]:
+    """One sentence, after one with the names `before`; its own names."""
+    start, end = span
+    names = [*names_in(text, start, end), *_speakers(text, span, speaker), *_meant(text, span, before, findings)]
+    names.sort(key=lambda name: name.start)
+    names = _with_kinds(text, names, end, findings)
+    for name in names:
+        if name.is_sure or name.type is not EntityType.THING:
+            findings.see(name)
+    if not text[start:end].rstrip("\"' )").endswith("?"):
+        _relate(text, span, names, findings)
+    return names
+
+
+def _meant(text: str, span: tuple[int, int], before: Sequence[Name], findings: Findings) -> list[Name]:
+    """Whom a pronoun at the beginning means: the only one of the sentence before that it can mean."""
+    match = _PRONOUN.match(text, span[0])
+    if match is None or not before:
+        return []
+    told = {name.key: findings.types.get(name.key, name.type) for name in before}
+    is_person = match["word"].lower() != "it"
+    able = [
+        key for key, type_ in told.items() if (type_ is EntityType.PERSON) == is_person and type_ is not phrases.PLACE
+    ]
+    if len(able) != 1:
+        return []
+    name = next(name for name in before if name.key == able[0])
+    return [replace(name, start=match.start("word"), end=match.end("word"))]
+
+
+def _speakers(text: str, span: tuple[int, int], speaker: str) -> list[Name]:
+    """Where the speaker stands for itself."""
+    if not speaker:
+        return []
+    found = [(match.start(), match.end()) for match in _SPEAKER.finditer(text, *span)]
+    found += [(match.start(), match.start() + 2) for match in _MINE.finditer(text, *span)]
+    return [Name(speaker, start, end, EntityType.PERSON) for start, end in found]
+
+
+def _with_kinds(text: str, names: Sequence[Name], end: int, findings: Findings) -> list[Name]:
+    """The names with what is said right behind them: that it is a city, or how it is called for short."""
+    kept: list[Name] = []
+    for place, each in enumerate(names):
+        name = each
+        until = names[place + 1].start if place + 1 < len(names) else end
+        match = _KIND.match(text, name.end, end)
+        noun = match["noun"].lower() if match is not None and match.end() <= until + 1 else ""
+        if noun in phrases.KIND_NOUNS and name.type is EntityType.THING:
+            name = replace(name, type=phrases.KIND_NOUNS[noun])
+            findings.see(name)
+        kept.append(name)
+        short = _BRACKETED.match(text, name.end, end)
+        if short is not None and _is_short_for(short["short"], name.text):
+            other = Name(short["short"], short.start("short"), short.end("short"), name.type)
+            findings.relate(name, other, PHRASES["also known as"], (name.start, short.end()))
+    return kept
+
+
+def _is_short_for(short: str, name: str) -> bool:
+    letters = [character.lower() for character in short if character.isalnum()]
+    initials = [word[0].lower() for word in name.split() if word[0].isupper() or word[0].isdigit()]
+    return len(letters) > 1 and (letters == initials or letters == [word[0].lower() for word in name.split()])
+
+
+@dataclass(slots=True)
+class _Line:
+    """A sentence as it is read from left to right: the names that stand together last, whom the last phrase was said
+    of and which it was, and whom a comma turned away from ("Apollo, which depends on Kafka, ...").
+    """
+
+    last: list[Name] = field(default_factory=list[Name])
+    subjects: list[Name] = field(default_factory=list[Name])
+    phrase: Phrase | None = None
+    aside: list[Name] = field(default_factory=list[Name])
+
+    def begin(self, name: Name) -> None:
+        """Nothing is said of what stood before."""
+        self.last, self.subjects, self.phrase, self.aside = [name], [], None, []
+
+
+def _relate(text: str, span: tuple[int, int], names: Sequence[Name], findings: Findings) -> None:
+    """What stands between the names of a sentence."""
+    line, doubts = _Line(), _first_doubt(text, span)
+    for before, name in pairwise([None, *names]):
+        if name is None:
+            continue
+        gap = None if before is None else _gap(text, before, name)
+        if gap is None or before is None or before.start > doubts:
+            line.begin(name)
+        elif gap and all(word in phrases.JOINING for word in gap):
+            line.last.append(name)
+            if line.phrase is not None and len(line.last) <= MOST_JOINED:
+                _say(line.subjects, name, line.phrase, findings)
+        elif (said := _said(text, gap, name)) is None:
+            line.begin(name)
+        else:
+            _go_on(line, name, *said, has_comma=gap[0] == ",")
+            _say(line.subjects, name, said[0], findings)
+
+
+def _go_on(line: _Line, name: Name, phrase: Phrase, lead: str, *, has_comma: bool) -> None:
+    """Who the next phrase is said of: whoever stands right before it, unless a joining word or a comma says else."""
+    subjects = line.last
+    if lead in phrases.GOING_ON and line.subjects:
+        subjects = line.subjects
+    elif has_comma and lead not in phrases.RELATIVE and line.aside:
+        subjects = line.aside
+    line.aside = subjects if has_comma and not line.aside and lead not in phrases.GOING_ON else []
+    line.last, line.subjects, line.phrase = [name], subjects[:MOST_JOINED], phrase
+
+
+def _say(subjects: Sequence[Name], name: Name, phrase: Phrase, findings: Findings) -> None:
+    for one in subjects:
+        findings.relate(one, name, phrase, (min(one.start, name.start), max(one.end, name.end)))
+
+
+def _first_doubt(text: str, span: tuple[int, int]) -> int:
+    """Where the sentence begins to suppose; behind its end where it does not."""
+    for match in _GAP_WORD.finditer(text, *span):
+        if match.group().lower() in phrases.DOUBTING:
+            return match.start()
+    return span[1]
+
+
+def _gap(text: str, before: Name, name: Name) -> list[str] | None:
+    """The words between two names, in lower case; None where too much stands there."""
+    if name.start - before.end > _GAP_CHARACTERS:
+        return None
+    found = _GAP_WORD.finditer(text, before.end, name.start)
+    words = [match.group().lower().replace("\u2019", "'") for match in found]
+    return ["'s", *words] if text[before.start : before.end].lower() == "my" else words
+
+
+def _said(text: str, gap: Sequence[str], name: Name) -> tuple[Phrase, str] | None:
+    """The phrase between two names and the word that leads to it, if any; None for none that is known."""
+    words = [part for word in gap for part in _parted(word)]
+    if not words or any(word in phrases.STOPPING or word in ";:()?!\u2026\u2014" for word in words):
+        return None
+    lead = ""
+    while words and (words[0] in phrases.GOING_ON or words[0] in phrases.RELATIVE or words[0] == ","):
+        lead = words[0] if words[0] != "," else lead
+        words = words[1:]
+    owned = _owned(text, words, name)
+    if owned is not None:
+        return owned, lead
+    for skipped in range(len(words)):
+        for end in range(min(len(words), skipped + phrases.MOST_WORDS), skipped, -1):
+            phrase = PHRASES.get(" ".join(words[skipped:end]))
+            if phrase is not None and _is_filler(words[end:]):
+                return phrase, lead
+        if not _is_skipped(words[skipped]):
+            break
+    return None
+
+
+def _is_skipped(word: str) -> bool:
+    """True for what may stand before a phrase: auxiliaries, adverbs, and what the subject is (a company that ...)."""
+    told = word in phrases.SKIPPED_BEFORE or word in phrases.SKIPPED_BEHIND or word in phrases.RELATIVE
+    return told or word in phrases.KIND_NOUNS or word.endswith("ly")
+
+
+def _parted(word: str) -> list[str]:
+    """A word and what is contracted with it: don't, Anna's."""
+    if word.endswith("n't"):
+        return [word]
+    head, mark, tail = word.partition("'")
+    return [part for part in (head, mark + tail) if part and part != "'"]
+
+
+def _is_filler(words: Sequence[str]) -> bool:
+    """True for what may stand between a phrase and its name: articles, and a noun that says what it is."""
+    rest = [word for word in words if word not in phrases.SKIPPED_BEHIND]
+    is_verb = [word for word in rest if word in ("is", "was", "named", "called", ",")]
+    rest = [word for word in rest if word not in is_verb]
+    return all(word in phrases.KIND_NOUNS or word in ("of", "team") for word in rest) and len(rest) <= MOST_FILLERS
+
+
+def _owned(text: str, words: Sequence[str], name: Name) -> Phrase | None:
+    """Bob is Anna's manager: the phrase stands behind the second name, and is told of it."""
+    if not words or any(word not in ("is", "was", "became") and word not in phrases.SKIPPED_BEHIND for word in words):
+        return None
+    behind = re.compile(r"['\u2019]s\s+(?:new\s+|old\s+)?(?P<noun>[a-z]+(?: lead)?)").match(text, name.end)
+    said = None if behind is None else PHRASES.get(f"'s {behind['noun']}")
+    if said is None:
+        return None
+    return Phrase(said.type, said.second, said.first, is_inverse=not said.is_inverse)

@@ -1,0 +1,168 @@
+"""Names in a text: where they stand, the form in which they are compared, and what they stand for as far as they tell.
+
+Answers for what is written with a capital. Whether a name is worth keeping is decided by what is said of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mnemic.model.graph import MAX_NAME_CHARS, EntityType
+from mnemic.text import scripts, stopwords
+from mnemic.text.graph import phrases
+from mnemic.text.normalise import normalise, visible
+
+MOST_NAME_WORDS = 7
+
+_ALONE = scripts.UNSEGMENTED
+_WORD = re.compile(
+    f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
+)
+_EDGES = (
+    " \t\"'.,;:!?()[]{}<>*_`~|/\\-\u2018\u2019\u201c\u201d\u00ab\u00bb"
+    "\u300a\u300b\u300c\u300d\u3001\u3002\uff0c\u2013\u2014"
+)
+_ARTICLE = "the "
+_INSIDE = frozenset(("of", "de", "da", "do", "dos", "del", "di", "von", "van", "der", "den", "la", "le", "al", "bin"))
+_OPENING = """
+yes hi hello hey thanks thank sure ok okay well great good sorry today tomorrow yesterday last next first second finally
+later lately recently currently maybe perhaps actually also since after before during however meanwhile because although
+every everyone someone nobody something nothing everything monday tuesday wednesday thursday friday saturday sunday
+january february march april june july august september october november december please remember note update new old
+let lets let's it's that's there's here's i'm i've i'll i'd we're we've you're he's she's they're what's don't didn't
+doesn't can't won't isn't
+ich du er sie es wir ihr mein meine dein unser der die das ein eine und oder aber wenn weil heute morgen gestern ja nein
+danke bitte hallo je tu il elle nous vous ils mon ma mes le la les un une des et ou mais oui non merci aujourd'hui yo tú
+él ella nosotros mi mis el los las una y o pero sí gracias hola hoy eu ele ela meu minha os as um uma e ou mas sim
+obrigado io lui lei lo gli ma grazie ciao user assistant
+"""
+_OPENERS = stopwords.ENGLISH | frozenset(_OPENING.split())
+"""Words that begin a sentence with a capital and are no name there, nor at the beginning of one."""
+
+_SPEAKERS = ("i", "user", "assistant")
+_FEW_WORDS = 6
+_MOSTLY_NAMES = 0.34
+"""Where more of the words inside a sentence have capitals, these do not tell names: German, titles, shouting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name at `start` to `end` of a text. `is_sure`: its capital alone tells that it is one."""
+
+    text: str
+    start: int
+    end: int
+    type: EntityType = EntityType.THING
+    is_sure: bool = False
+
+    @property
+    def key(self) -> str:
+        """The form in which names are compared."""
+        return name_key(self.text)
+
+
+def name_key(name: str) -> str:
+    """A name folded, without white space, punctuation and articles around it; "" for what is no name. No string raises.
+
+    At most `MAX_NAME_CHARS` characters.
+    """
+    key = normalise(name).strip(_EDGES)
+    key = key.removesuffix("'s").removesuffix("\u2019s").strip(_EDGES)
+    key = key.removeprefix(_ARTICLE)[:MAX_NAME_CHARS].strip()
+    return key if any(character.isalnum() for character in key) else ""
+
+
+def clean_name(name: str) -> str:
+    """A name to show: without what shows nothing, control characters and punctuation around it."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in visible(name)).split())
+    return shown.strip(_EDGES.replace("+", "")).strip()[:MAX_NAME_CHARS].strip()
+
+
+def type_of(name: str) -> EntityType:
+    """What a name stands for as far as itself tells."""
+    key = name_key(name)
+    known = phrases.KNOWN.get(key)
+    words = key.split()
+    if known is not None or not words:
+        return known or EntityType.THING
+    if words[0].rstrip(".") in phrases.HONORIFICS and len(words) > 1:
+        return EntityType.PERSON
+    if len(words) > 1:
+        first, last = words[0], words[-1].rstrip(".")
+        type_ = phrases.SUFFIXES.get(last)
+        if type_ is None and first in phrases.NAMING_FIRST:
+            type_ = phrases.KIND_NOUNS.get(first)
+        return type_ or EntityType.THING
+    return EntityType.THING
+
+
+def names_in(text: str, start: int, end: int) -> list[Name]:
+    """The names in one sentence, in order."""
+    words = [_Word(match.group(), match.start(), match.end()) for match in _WORD.finditer(text, start, end)]
+    capitals = [word.is_capital for word in words[1:]]
+    tells = not capitals or sum(capitals) <= _MOSTLY_NAMES * len(capitals) or len(capitals) < _FEW_WORDS
+    found: list[Name] = []
+    place = 0
+    while place < len(words):
+        length = _run(text, words, place)
+        if length:
+            found += _name(text, words, place, length, tells=tells)
+        place += max(length, 1)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    start: int
+    end: int
+
+    @property
+    def is_capital(self) -> bool:
+        """A capital at its beginning, or inside as in iPhone."""
+        return self.text[0].isupper() or any(character.isupper() for character in self.text[1:])
+
+    @property
+    def is_opener(self) -> bool:
+        return self.text.lower() in _OPENERS
+
+
+def _run(text: str, words: Sequence[_Word], place: int) -> int:
+    """How many words from here on are one name; 0 for none."""
+    first = words[place].text.lower()
+    if not words[place].is_capital or first in _SPEAKERS or phrases.KIND_NOUNS.get(first) is EntityType.PERSON:
+        return 0
+    end = place + 1
+    while end < len(words) and end - place < MOST_NAME_WORDS and _goes_on(text, words[end - 1], words[end]):
+        word, behind = words[end], words[end + 1] if end + 1 < len(words) else None
+        if (word.is_capital and word.text != "I") or word.text.isdecimal():
+            end += 1
+        elif word.text in _INSIDE and behind is not None and behind.is_capital and _goes_on(text, word, behind):
+            end += 2
+        else:
+            break
+    return end - place
+
+
+def _goes_on(text: str, word: _Word, following: _Word) -> bool:
+    between = text[word.end : following.start]
+    return between in (" ", "\u00a0") or (between == ". " and word.text.lower() in phrases.HONORIFICS)
+
+
+def _name(text: str, words: Sequence[_Word], place: int, length: int, *, tells: bool) -> list[Name]:
+    """The name of a run, without the opener of a sentence; none when nothing is left."""
+    first = place
+    while first < place + length and (words[first].is_opener or words[first].text.lower() in phrases.DROPPED_FIRST):
+        first += 1
+    run = words[first : place + length]
+    if not run or run[0].text.isdecimal() or (len(run) == 1 and len(run[0].text) == 1):
+        return []
+    shown = clean_name(text[run[0].start : run[-1].end])
+    is_sure = tells and (first > 0 or len(run) > 1)
+    before = words[first - 1].text.lower() if first else ""
+    type_ = type_of(shown)
+    if type_ is EntityType.THING and before in phrases.KIND_NOUNS:
+        type_ = phrases.KIND_NOUNS[before]
+    return [Name(shown, run[0].start, run[-1].end, type_, is_sure)] if name_key(shown) else []
