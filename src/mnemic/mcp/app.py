@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
@@ -37,7 +38,8 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         def note(name: str, is_done: bool) -> None:  # noqa: FBT001 -- as `Access.note`
             gate.audit.note(caller, f"mcp {name}", "", "ok" if is_done else "refused")
 
-        return Access(scope_of(http), caller.require, note, caller.require_level, caller.actor)
+        scope = scope_of(http)
+        return Access(scope, caller.require, note, partial(caller.require_own, scope), caller.actor)
 
     manager = StreamableHTTPSessionManager(
         make_server(mnemic, who), json_response=True, stateless=True, max_request_body_size=gate.limits.body_bytes

@@ -30,7 +30,7 @@ from mnemic.mcp.resources import RESOURCES, TEMPLATES, read
 from mnemic.mcp.verbs import verb_tools
 from mnemic.model.access import Right
 from mnemic.model.llm import ToolCall
-from mnemic.model.scope import Level, Scope
+from mnemic.model.scope import Partition, Scope
 from mnemic.model.tool import ToolContext
 
 ACTOR = "mcp"
@@ -56,14 +56,14 @@ Page = types.PaginatedRequestParams | None
 @dataclass(frozen=True, slots=True)
 class Access:
     """What one request may do: its scope, and `require`, which raises `ForbiddenError` for a right it lacks. `note` is
-    told the name of a tool that writes, and how it ended. `require_level` raises it for a level whose items others
-    share, and that the caller may not change. `actor` is written into the history of what is changed.
+    told the name of a tool that writes, and how it ended. `require_own` raises it for the partition of an item that
+    others share, and that the caller may not change. `actor` is written into the history of what is changed.
     """
 
     scope: Scope
     require: Callable[[Right], None]
     note: Callable[[str, bool], None]
-    require_level: Callable[[Level], None]
+    require_own: Callable[[Partition], None]
     actor: str = ACTOR
 
 
@@ -178,7 +178,7 @@ def _check_own(mnemic: Mnemic, access: Access, id: object) -> None:
     is not there the tool itself says so.
     """
     with suppress(NotFoundError, InvalidInputError):
-        access.require_level(mnemic.get(access.scope, str(id)).partition.level)
+        access.require_own(mnemic.get(access.scope, str(id)).partition)
 
 
 def _reader(access: Access) -> Scope:

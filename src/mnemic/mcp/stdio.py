@@ -12,7 +12,7 @@ from mnemic.model.scope import Scope
 
 def serve_stdio(mnemic: Mnemic, scope: Scope) -> None:
     """Serve until the client closes the input. Nothing else may write to the standard output meanwhile."""
-    access = Access(scope, lambda _right: None, lambda _name, _done: None, lambda _level: None)
+    access = Access(scope, lambda _right: None, lambda _name, _done: None, lambda _partition: None)
     server = make_server(mnemic, lambda _request: access)
 
     async def serve() -> None:

@@ -31,11 +31,11 @@ class Asked:
 
     def require_own(self, mnemic: Mnemic, *ids: str) -> None:
         """Raises `ForbiddenError` when a bound caller would change an item that others share; see
-        `Caller.require_level`.
+        `Caller.require_own`.
         """
         if self.caller.is_bound:
             for each in ids:
-                self.caller.require_level(mnemic.get(self.scope, each).partition.level)
+                self.caller.require_own(self.scope, mnemic.get(self.scope, each).partition)
 
 
 async def _asked(

@@ -83,7 +83,7 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
         asked: Writes, id: Reference, reason: Annotated[str, Query(description="why; kept in the history")] = ""
     ) -> Response:
         """Remove a document with its text, passages, vectors and recorded history."""
-        asked.caller.require_level(mnemic.documents.get(asked.scope, id).level)
+        asked.caller.require_own(asked.scope, mnemic.documents.get(asked.scope, id).partition)
         return answer(mnemic.documents.delete(asked.scope, id, reason=reason))
 
     @router.get("/texts/{id:path}", operation_id="documents.text")

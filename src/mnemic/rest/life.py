@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from mnemic.api import Mnemic
+from mnemic.errors import ForbiddenError
 from mnemic.model.access import Right
 from mnemic.model.scope import Level
 from mnemic.rest import bodies
@@ -81,4 +82,6 @@ def _upkeep(router: APIRouter, mnemic: Mnemic) -> None:
     @router.get("/receipts", operation_id="receipts")
     def receipts(asked: Reads) -> Response:
         """The receipts of all erasures in the org, oldest first; they hold no names and no text."""
+        if asked.caller.is_bound:
+            raise ForbiddenError("the receipts are of the whole org; they need a key that is not bound")
         return answer(mnemic.receipts(asked.scope))

@@ -148,11 +148,13 @@ def _judging(router: APIRouter, mnemic: Mnemic) -> None:
     @router.post("/memories/{id}/trust", operation_id="trust")
     def trust(asked: Writes, id: Id, body: bodies.Judgement) -> Response:
         """Let a memory that waits for judgement be recalled."""
+        asked.require_own(mnemic, id)
         return answer(mnemic.trust(asked.scope, id, **body.given()))
 
     @router.post("/memories/{id}/reject", operation_id="reject")
     def reject(asked: Writes, id: Id, body: bodies.Judgement) -> Response:
         """Archive a memory that waits for judgement; undo takes it back."""
+        asked.require_own(mnemic, id)
         return answer(mnemic.reject(asked.scope, id, **body.given()))
 
     @router.get("/review", operation_id="review")

@@ -97,8 +97,8 @@ def scope_of(request: HTTPConnection) -> Scope:
 
 def _token(request: HTTPConnection) -> str | None:
     """What was sent as a key: None when nothing was. Raises `UnauthorisedError` for two different ones."""
-    bearer = request.headers.get("authorization", "")
-    given = {bearer[len(BEARER) :].strip()} if bearer.lower().startswith(BEARER) else set[str]()
+    schemes = request.headers.getlist("authorization")
+    given = {each[len(BEARER) :].strip() for each in schemes if each.lower().startswith(BEARER)}
     given |= {value.strip() for value in request.headers.getlist(KEY_HEADER)}
     if len(given) > 1:
         raise UnauthorisedError("the request shows more than one key")

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from mnemic.web.gate import caller_of
+
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -45,6 +47,7 @@ class Metrics:
         """The route of the metrics."""
         return [Route("/metrics", self.show)]
 
-    async def show(self, _request: Request) -> Response:
-        """Everything that is counted."""
+    async def show(self, request: Request) -> Response:
+        """Everything that is counted, of all orgs together."""
+        caller_of(request).require_store()
         return Response(generate_latest(self.registry), media_type=None, headers={"Content-Type": CONTENT_TYPE_LATEST})

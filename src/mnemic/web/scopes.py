@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 
 from mnemic.errors import ForbiddenError, InvalidInputError
 from mnemic.model.access import ApiKey, Right
-from mnemic.model.scope import Level, Scope
+from mnemic.model.scope import Level, Partition, Scope
 
 DEFAULT_ORG = "default"
 HEADER_PREFIX = "mnemic-"
@@ -60,8 +60,23 @@ class Caller:
         admin in the org `default`.
         """
         self.require(Right.ADMIN)
-        if self.org != DEFAULT_ORG:
-            raise ForbiddenError("this concerns the whole store: it needs an admin key of the org 'default'")
+        self.require_store("an admin key")
+
+    def require_store(self, what: str = "a key") -> None:
+        """Raises `ForbiddenError` unless the caller may see what is counted over the whole store: without a key, or
+        with one of the org `default` that is not bound.
+        """
+        if self.org != DEFAULT_ORG or self.is_bound:
+            raise ForbiddenError(f"this concerns the whole store: it needs {what} of the org 'default'")
+
+    def require_own(self, scope: Scope, partition: Partition) -> None:
+        """Raises `ForbiddenError` when a bound caller would change an item that others share: one of a shared level,
+        or, for a key of one user, of a session in which nobody was named.
+        """
+        self.require_level(partition.level)
+        is_of_user = self.key is not None and self.key.user is not None
+        if is_of_user and partition.level is Level.SESSION and partition != scope.partition(Level.SESSION):
+            raise ForbiddenError("this was said in the session without naming a user; it needs a key that is not bound")
 
     def require_level(self, *levels: Level | str) -> None:
         """Raises `ForbiddenError` when a bound caller would change what others share: a key for one user changes that

@@ -1,0 +1,81 @@
+"""Callers who want what is not theirs, or to break the server for others: tried on the application behind the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mnemic.model.access import Right
+from mnemic.model.scope import Scope
+from tests.doors.review_scenarios import ORDER
+from tests.doors.test_security import HERS, Doors
+
+ACME = Scope(org="acme")
+BORIS = Scope(org="acme", user="boris")
+
+
+@pytest.fixture
+def doors(tmp_path: Path) -> Iterator[Doors]:
+    opened = Doors(tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.requirement("P-17")
+class TestBoundKeys:
+    @pytest.mark.parametrize("verdict", ["trust", "reject"])
+    def test_a_bound_key_judges_nothing_that_others_share(self, doors: Doors, verdict: str):
+        waiting = doors.mnemic.remember(HERS, ORDER, level="org", trust="document")
+        token = doors.key(BORIS).token
+        answer = doors.ask("POST", f"/v1/memories/{waiting.id}/{verdict}", token, json={})
+        assert answer.status_code == 403
+        assert doors.mnemic.get(HERS, waiting.id) == waiting
+        free = doors.key(ACME).token
+        assert doors.ask("POST", f"/v1/memories/{waiting.id}/{verdict}", free, json={}).status_code == 200
+
+    def test_a_key_of_one_user_changes_nothing_in_a_session_of_nobody(self, doors: Doors):
+        room = Scope(org="acme", session="room")
+        theirs = doors.mnemic.capture(room, user="said by somebody").messages[0]
+        kept = doors.mnemic.remember(room, "The door code is new")
+        token = doors.key(BORIS).token
+        for method, path, content in (
+            ("DELETE", f"/v1/memories/{theirs.id}", {}),
+            ("DELETE", f"/v1/memories/{kept.id}", {}),
+            ("PATCH", f"/v1/memories/{kept.id}", {"json": {"text": "The door code is old"}}),
+            ("POST", "/v1/tools/forget/call", {"json": {"arguments": {"id": kept.id}}}),
+        ):
+            answer = doors.ask(method, path, token, params={"session": "room"}, **content)
+            assert answer.status_code == 403, (method, path, answer.text)
+        own = doors.ask(
+            "POST", "/v1/memories", token, params={"session": "room"}, json={"text": "x", "level": "session"}
+        )
+        gone = doors.ask("DELETE", f"/v1/memories/{own.json()['id']}", token, params={"session": "room"})
+        assert gone.status_code == 200
+        assert doors.mnemic.get(room, kept.id).text == "The door code is new"
+
+    def test_what_concerns_all_is_told_to_no_bound_key_and_no_other_org(self, doors: Doors):
+        bound, own, other = doors.key(BORIS), doors.key(ACME), doors.key(Scope())
+        assert doors.ask("GET", "/v1/receipts", bound.token).status_code == 403
+        assert doors.ask("GET", "/v1/receipts", own.token).status_code == 200
+        codes = [doors.ask("GET", "/metrics", key.token).status_code for key in (bound, own, other)]
+        assert codes == [403, 403, 200]
+
+
+@pytest.mark.requirement("P-17")
+def test_a_request_that_shows_two_keys_in_two_headers_of_one_name_is_refused(doors: Doors):
+    one, two = doors.key(ACME).token, doors.key(Scope(org="other")).token
+    shown: Any = [("Authorization", f"Bearer {one}"), ("Authorization", f"Bearer {two}")]
+    assert doors.client.get("/v1/memories", headers=shown).status_code == 401
+    assert doors.client.get("/v1/memories", headers=[shown[0], shown[0]]).status_code == 200
+
+
+@pytest.mark.requirement("P-17")
+@pytest.mark.parametrize("path", ["/docs", "/docsx", "/openapi.json", "/health/live"])
+def test_what_is_open_to_all_does_nothing_but_answer(doors: Doors, path: str):
+    doors.key(ACME, *Right)
+    for method in ("POST", "DELETE", "PATCH", "PUT"):
+        answer = doors.ask(method, path, json={}, headers={"Idempotency-Key": "k"})
+        assert answer.status_code in {404, 405}, (method, answer.text)
