@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -40,7 +40,7 @@ in front of the model again and again, and looking through one takes 0.1 ms.
 _KEY = os.urandom(16)
 _clean = set[bytes]()
 _LITERALS = frozenset[str]().union(*(group for pattern in PATTERNS for group in pattern.needs))
-_BEGIN = 3
+_BEGIN, _LONGEST = 3, max(map(len, _LITERALS))
 _SHORT = tuple(literal for literal in _LITERALS if len(literal) < _BEGIN)
 _BY_BEGIN: dict[str, list[str]] = {}
 for _literal in sorted(_LITERALS.difference(_SHORT)):
@@ -137,20 +137,22 @@ def _company(cues: list[Finding]) -> Iterator[Finding]:
 
 
 def _search(text: str, view: View) -> Iterator[Finding]:
-    yield from _matches(view, is_loose=False)
+    present = _literals_in(view.text)
+    yield from _matches(view, present)
     if (letters := unleeted(view)) is not None:
-        yield from _matches(letters, is_loose=False)
+        yield from _matches(letters[0], present | _literals_around(*letters))
     if (words := gathered(view)) is not None:
-        yield from _matches(words, is_loose=True)
+        yield from _matches(words, _literals_in(words.text), is_loose=True)
     for turned in mirrored(view):
-        yield from _matches(turned, is_loose=False)
+        yield from _matches(turned, _literals_in(turned.text))
     for span, hidden in decoded(text):
-        if any(finding.severity == "high" for finding in _matches(fold(hidden), is_loose=False)):
+        folded = fold(hidden)
+        if any(finding.severity == "high" for finding in _matches(folded, _literals_in(folded.text))):
             yield Finding(span, "encoded-order", "high")
 
 
-def _matches(view: View, *, is_loose: bool) -> Iterator[Finding]:
-    present = _literals_in(view.text)
+def _matches(view: View, present: set[str], *, is_loose: bool = False) -> Iterator[Finding]:
+    """What the patterns find in a view in which no literals but these can be `present`."""
     likely = {place for literal in present for place in _NEEDED_FIRST.get(literal, ())}
     for place in sorted(likely.union(_NEEDING_NOTHING)):
         pattern = PATTERNS[place]
@@ -164,6 +166,15 @@ def _literals_in(text: str) -> set[str]:
     begins = {text[start : start + _BEGIN] for start in range(len(text))}
     near = [literal for begin in _BY_BEGIN.keys() & begins for literal in _BY_BEGIN[begin]]
     return {literal for literal in (*near, *_SHORT) if literal in text}
+
+
+def _literals_around(view: View, words: Sequence[tuple[int, int]]) -> set[str]:
+    """The literals of which any of these words can be a part, and perhaps others that the view holds."""
+    if 2 * _LONGEST * len(words) > len(view.text):
+        return _literals_in(view.text)
+    return set[str]().union(
+        *(_literals_in(view.text[max(start - _LONGEST, 0) : end + _LONGEST]) for start, end in words)
+    )
 
 
 def _passages(text: str, pattern: Pattern, *, is_loose: bool) -> Iterator[tuple[int, int]]:

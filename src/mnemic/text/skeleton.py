@@ -30,7 +30,9 @@ _QUOTES = dict.fromkeys(map(ord, "’‘‛ʼ´`"), "'")
 _LEET = str.maketrans("013457@$", "oieastas")
 _BLANKS = re.compile(r"\s\s|[\t\v\f\r\x1c-\x1f\x00-\x08\x0e-\x1b\x7f]")
 _SPACED_OUT = re.compile(r"(?<![^\W_])[^\W_](?:[ \-_.*|/+,~]{1,3}[^\W_](?![^\W_])){4,}")
-_WORD = re.compile(r"[\w@$]+")
+_RUN = re.compile(r"[\x00-\x20\x7f]+")
+_BREAKS = frozenset("\n\r\v\f\x1c\x1d\x1e")
+_SIGNED = re.compile(r"(?<![\w@$])(?=[\w@$]*[013457@$])[\w@$]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,24 @@ def fold(text: str) -> View:
     text = text.replace(REDACTED, " " * len(REDACTED))
     if text.isascii() and not _BLANKS.search(text):
         return View(text.lower().replace("`", "'"), range(len(text)))
+    return _fold_ascii(text) if text.isascii() else _fold_each(text)
+
+
+def _fold_ascii(text: str) -> View:
+    """As `_fold_each`, for a text without other characters: only runs of blanks take work."""
+    pieces: list[str] = []
+    origins: list[int] = []
+    last = 0
+    for run in _RUN.finditer(text):
+        pieces += [text[last : run.start()], " " if _BREAKS.isdisjoint(run[0]) else "\n"]
+        origins.extend(range(last, run.start() + 1))
+        last = run.end()
+    pieces.append(text[last:])
+    origins.extend(range(last, len(text)))
+    return View("".join(pieces).lower().replace("`", "'"), origins)
+
+
+def _fold_each(text: str) -> View:
     folded: list[str] = []
     origins: list[int] = []
     for index, character in enumerate(text):
@@ -99,12 +119,21 @@ def gathered(view: View) -> View | None:
     return View("".join(pieces), origins)
 
 
-def unleeted(view: View) -> View | None:
-    """The view with digits and signs inside words read as letters ("1gn0r3"); None where no word holds any."""
-    if not any(sign in view.text for sign in "013457@$"):
+def unleeted(view: View) -> tuple[View, list[tuple[int, int]]] | None:
+    """The view with digits and signs inside words read as letters ("1gn0r3"), and the spans of these words, which stay
+    as long; None where no word holds any.
+    """
+    pieces: list[str] = []
+    words: list[tuple[int, int]] = []
+    last = 0
+    for match in _SIGNED.finditer(view.text):
+        if any(map(str.isalpha, match[0])):
+            pieces += [view.text[last : match.start()], match[0].translate(_LEET)]
+            words.append(match.span())
+            last = match.end()
+    if not words:
         return None
-    text = _WORD.sub(_read_as_letters, view.text)
-    return None if text == view.text else View(text, view.origins)
+    return View("".join([*pieces, view.text[last:]]), view.origins), words
 
 
 @lru_cache(maxsize=1 << 16)
@@ -123,7 +152,3 @@ def _fold_character(character: str) -> str:
     if len(folded) > MAX_FOLD_CHARACTERS:
         return character
     return " " if folded.isspace() else folded
-
-
-def _read_as_letters(word: re.Match[str]) -> str:
-    return word[0].translate(_LEET) if any(c.isalpha() for c in word[0]) else word[0]
