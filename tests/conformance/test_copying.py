@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.errors import UnavailableError, UnsupportedError
+from mnemic.ports.copying import PASSING_TABLES
 from mnemic.ports.store import Store
 from mnemic.testing.samples import a_memory, add_memories
 from mnemic.testing.store_copying import CopyingContract, copier, nothing_kept, rows_of, unheard, used, written
@@ -64,6 +67,48 @@ def test_rows_go_from_sqlite_to_postgres_and_back_unchanged(
         store.close()
 
 
+@pytest.mark.requirement("P-30")
+def test_every_table_of_either_store_is_carried(
+    make_sqlite: Callable[[], SqliteStore], make_postgres: MakePostgres, tmp_path: Path
+):
+    first, server, last = make_sqlite(), make_postgres(), make_sqlite()
+    used(first)
+    first.close()
+    write_a_row_where_there_is_none(first.path)
+    assert all(count_rows(first.path).values())
+    first = SqliteStore(first.path)
+    copier(server).take_copy(written(first, tmp_path / "out.db"), nothing_kept, unheard)
+    copier(last).take_copy(written(server, tmp_path / "back.db"), nothing_kept, unheard)
+    counts = count_rows(first.path)
+    assert count_rows(last.path) == {**counts, **dict.fromkeys(PASSING_TABLES, 0)}
+    for store in (first, server, last):
+        store.close()
+
+
+def write_a_row_where_there_is_none(path: Path) -> None:
+    """Into every empty table of a store. Texts are all the same, so that rows refer to each other."""
+    values = {"TEXT": "x", "INTEGER": 1, "REAL": 0.5, "BLOB": b"\0\0\0\0"}
+    with closing(sqlite3.connect(path)) as connection:
+        pid = connection.execute("SELECT min(pid) FROM partitions").fetchone()[0]
+        connection.execute("INSERT OR IGNORE INTO spaces VALUES ('x', 1)")
+        for table, number in count_rows(path).items():
+            columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+            row = [pid if name == "pid" else values[kind] for _, name, kind, *_ in columns]
+            if not number:
+                marks = ", ".join("?" for _ in row)
+                connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608 -- names of our own
+        connection.commit()
+
+
+def count_rows(path: Path) -> dict[str, int]:
+    """The rows of every table."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+        names = [row[0] for row in found]
+        count_of = "SELECT count(*) FROM {}"
+        return {name: connection.execute(count_of.format(name)).fetchone()[0] for name in names}
+
+
 def test_who_writes_while_rows_are_replaced_waits_and_then_writes_into_the_new_ones(
     make_postgres: MakePostgres, tmp_path: Path
 ):
@@ -91,9 +136,6 @@ def test_who_writes_while_rows_are_replaced_waits_and_then_writes_into_the_new_o
 def test_a_copy_with_rows_that_a_store_has_no_place_for_is_refused(
     make_sqlite: Callable[[], SqliteStore], make_postgres: MakePostgres, tmp_path: Path
 ):
-    import sqlite3
-    from contextlib import closing
-
     path = written(make_sqlite(), tmp_path / "copy.db")
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript("CREATE TABLE strange (x INTEGER) STRICT; INSERT INTO strange VALUES (1);")

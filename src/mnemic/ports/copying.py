@@ -55,3 +55,6 @@ class CopyingStore(Protocol):
 KEYS, AUDIT = "api_keys", "audit"
 KEPT_TABLES = (KEYS, AUDIT)
 """Tables that belong to who runs the store rather than to what is remembered."""
+
+PASSING_TABLES = ("requests",)
+"""Tables that no copy holds, and that are empty when one was taken: answers that were given of the rows before."""

@@ -12,8 +12,8 @@ import pytest
 from mnemic import Mnemic, Scope
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.erase import replay
 from mnemic.engine.parts import Parts
+from mnemic.engine.replay import Owed, replay
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.item import Memory, Provenance
 from mnemic.model.scope import Level
@@ -183,9 +183,9 @@ def test_a_backup_that_is_put_back_is_erased_again_by_the_receipts(tmp_path: Pat
         receipt = memory.erase(ANA)
     parts = build(Config(store=str(backup)))
     with Mnemic(parts) as memory:
-        with parts.store.write() as work:
-            work.erasure.add(receipt)
-        assert replay(parts)["messages"] == 2
+        with parts.store.read() as work:
+            owed = Owed(work.erasure.key(), (receipt,))
+        assert replay(parts.store, owed, receipt.at).erased["messages"] == 2
         assert not memory.recall(ANA, CANARY).hits
         assert memory.recall(BORIS, "goldcrest").hits
 

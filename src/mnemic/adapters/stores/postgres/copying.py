@@ -26,7 +26,7 @@ from mnemic.adapters.stores.sqlite.copying import CopyFile, new_age
 from mnemic.adapters.stores.sqlite.rows import to_blob
 from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.errors import UnsupportedError
-from mnemic.ports.copying import Told
+from mnemic.ports.copying import PASSING_TABLES, Told
 
 _ROWS_AT_ONCE = 1000
 _OWN = {"org", "filterable"}
@@ -62,13 +62,13 @@ def write_rows(connection: Connection[Row], path: Path, told: Told) -> None:
     """Write the rows that a transaction of one snapshot sees to a new file; it must see every org."""
     SqliteStore(path).close()
     schema = _schema(connection)
-    totals = {table: _count(connection, table) for table in schema.tables}
+    totals = {table: _count(connection, table) for table in schema.tables if table not in PASSING_TABLES}
     done, total = 0, sum(totals.values())
     with closing(CopyFile(path)) as copy:
-        for table in schema.tables:
+        for table, rows in totals.items():
             columns = schema.shared(copy, table)
             copy.fill(table, [column.name for column in columns], _read(connection, schema, table, columns))
-            done += totals[table]
+            done += rows
             told(done, total)
 
 

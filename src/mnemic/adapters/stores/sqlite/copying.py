@@ -11,7 +11,7 @@ from pathlib import Path
 from mnemic.adapters.stores.sqlite.session import translated_errors
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import InvalidInputError
-from mnemic.ports.copying import VERSIONS_OF_AN_AGE, Told
+from mnemic.ports.copying import PASSING_TABLES, VERSIONS_OF_AN_AGE, Told
 
 _PAGES_AT_ONCE = 1024
 _LONGEST_LEAP = 1000  # ages; a file of an index that outlived its store is so hardly ever of the age that begins
@@ -28,7 +28,10 @@ def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
             told(total - left, total)
 
         connection.backup(copy, pages=_PAGES_AT_ONCE, progress=reached)
-        copy.execute(statements("copying")["settled"])
+        copy.executescript(statements("copying")["settled"])
+        for name in PASSING_TABLES:
+            copy.execute(statements("copying")["empty"].format(table=_quoted(name)))
+        copy.commit()
 
 
 def check_copy(path: Path) -> None:

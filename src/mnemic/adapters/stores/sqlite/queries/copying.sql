@@ -4,6 +4,7 @@ PRAGMA synchronous = OFF;
 PRAGMA cache_size = -32000;
 -- name: settled
 PRAGMA journal_mode = DELETE;
+PRAGMA secure_delete = ON;
 -- name: snapshot
 SELECT count(*) FROM sqlite_schema;
 -- name: attach

@@ -1,0 +1,495 @@
+"""Backup and restore over each real store: whole, private, checked, and without what was erased since."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mnemic import Mnemic, Scope, check_backup
+from mnemic.adapters.archives.scratch import scratch_folder
+from mnemic.config import Config
+from mnemic.errors import (
+    ConfigError,
+    ConflictError,
+    InvalidInputError,
+    UnauthorisedError,
+    UnavailableError,
+    UnsupportedError,
+)
+from mnemic.model.access import Right
+from mnemic.model.health import Condition
+from mnemic.model.scope import Level
+
+ANA, BORIS = Scope(user="ana", agent="quill", session="s1"), Scope(user="boris", agent="quill", session="s1")
+ELSEWHERE = Scope(org="elsewhere", user="ana")
+CANARY = "greenfinch"
+Open = Callable[[], Mnemic]
+
+
+@pytest.fixture(scope="module")
+def whole_database(postgres_url: str, ordinary_url: str) -> Iterator[str]:
+    """A database for all tests here: to make one for each would take longer than they do."""
+    name = f"backups_{os.getpid()}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} OWNER ordinary TEMPLATE template0".encode())
+        with psycopg.connect(postgres_url.replace("/postgres?", f"/{name}?"), autocommit=True) as inside:
+            inside.execute("CREATE EXTENSION vector WITH SCHEMA public")
+        yield ordinary_url.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture
+def server(whole_database: str) -> Iterator[str]:
+    """The address of a database without a store."""
+    yield whole_database
+    with psycopg.connect(whole_database, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS mnemic CASCADE")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the store is."""
+    return str(tmp_path / "memory.db") if request.param == "sqlite" else request.getfixturevalue("server")
+
+
+@pytest.fixture
+def memory(place: str) -> Iterator[Mnemic]:
+    with opened(place) as mnemic:
+        yield mnemic
+
+
+def opened(place: str | Path, **options: object) -> Mnemic:
+    return Mnemic.open(Config(store=str(place), **{"embedder": "none", **options}))  # type: ignore[arg-type]
+
+
+def fill(memory: Mnemic, scope: Scope = ANA, word: str = CANARY) -> None:
+    """Something in every kind of table, all of it with the word."""
+    memory.capture(scope, user=f"I saw a {word} today", assistant=f"A {word} is green")
+    memory.remember(scope, f"Likes the {word}")
+    memory.profile.set(scope, {"bird": word})
+    memory.ingest(scope, f"All about the {word}.".encode(), name=f"{word}.txt")
+
+
+def texts(memory: Mnemic, scope: Scope = ANA) -> list[str]:
+    return sorted(each.text for each in memory.list(scope, limit=200).memories)
+
+
+@pytest.mark.requirement("P-30")
+class TestABackup:
+    def test_restores_into_an_empty_store_of_either_kind(self, memory: Mnemic, tmp_path: Path, server: str):
+        fill(memory)
+        fill(memory, ELSEWHERE, "goldcrest")
+        report = memory.backup(tmp_path / "b.zip")
+        asked = "who saw a greenfinch?"
+        hits = [(hit.text, round(hit.score, 6)) for hit in memory.recall(ANA, asked)]
+        targets = [tmp_path / "new.db", *([] if report.manifest.store == "postgresql" else [server])]
+        for target in targets:
+            with opened(target) as other:
+                restored = other.restore(tmp_path / "b.zip")
+                assert restored.counts == report.manifest.counts
+                assert restored.manifest == report.manifest
+                assert [(hit.text, round(hit.score, 6)) for hit in other.recall(ANA, asked)] == hits
+                assert texts(other, ELSEWHERE) == texts(memory, ELSEWHERE)
+                assert other.profile.all(ANA) == memory.profile.all(ANA)
+                assert [
+                    finding.message for finding in other.doctor().findings if finding.condition is Condition.BROKEN
+                ] == []
+
+    def test_is_one_moment_while_others_write(self, memory: Mnemic, place: str, tmp_path: Path):
+        stop = threading.Event()
+        said: list[int] = []
+
+        def talk() -> None:
+            with opened(place) as other:
+                while not stop.is_set():
+                    other.capture(ANA, user=f"question {len(said)}", assistant=f"answer {len(said)}")
+                    said.append(1)
+
+        writer = threading.Thread(target=talk)
+        writer.start()
+        try:
+            while len(said) < 5:
+                writer.join(0.01)
+            reports = [memory.backup(tmp_path / f"{number}.zip") for number in range(3)]
+        finally:
+            stop.set()
+            writer.join()
+        assert all(report.manifest.counts["messages"] % 2 == 0 for report in reports)
+        assert reports[0].manifest.counts["messages"] >= 10
+        with opened(tmp_path / "new.db") as other:
+            assert other.restore(tmp_path / "2.zip").counts["messages"] == reports[2].manifest.counts["messages"]
+
+    def test_is_private_says_what_it_holds_and_can_be_checked_without_a_store(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        path = tmp_path / "b.zip"
+        report = memory.backup(str(path))
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert [each.name for each in tmp_path.iterdir() if each.name.startswith((".", "b"))] == ["b.zip"]
+        with zipfile.ZipFile(path) as packed:
+            told = json.loads(packed.read("manifest.json"))
+            assert packed.testzip() is None
+        assert told["format"] == "mnemic-backup"
+        assert told["counts"] == report.manifest.counts
+        assert CANARY not in json.dumps(told)
+        checked = check_backup(path, room=tmp_path)
+        assert (checked.manifest, checked.size) == (report.manifest, path.stat().st_size)
+
+    def test_tells_how_far_it_is(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        told: list[tuple[str, int, int]] = []
+
+        def tell(what: str, done: int, total: int) -> None:
+            told.append((what, done, total))
+
+        memory.backup(tmp_path / "b.zip", progress=tell)
+        assert [*dict.fromkeys(what for what, _, _ in told)] == ["copying", "packing", "checking"]
+        assert told[-1][1] == told[-1][2] > 0
+
+    def test_never_takes_the_place_of_a_file_unless_told_and_then_of_a_backup_alone(
+        self, memory: Mnemic, tmp_path: Path
+    ):
+        path, diary = tmp_path / "b.zip", tmp_path / "diary.txt"
+        memory.backup(path)
+        before = path.read_bytes()
+        with pytest.raises(ConflictError, match=r"b\.zip exists already"):
+            memory.backup(path)
+        assert path.read_bytes() == before
+        memory.remember(ANA, "something new")
+        assert memory.backup(path, is_replacing=True).manifest.counts["memories"] == 1
+        diary.write_text("Dear diary", encoding="utf-8")
+        with pytest.raises(ConflictError, match="is no backup and is not replaced"):
+            memory.backup(diary, is_replacing=True)
+        assert diary.read_text(encoding="utf-8") == "Dear diary"
+
+    @pytest.mark.parametrize("name", ["", "missing/b.zip", "folder"])
+    def test_says_where_no_file_can_be(self, memory: Mnemic, tmp_path: Path, name: str):
+        (tmp_path / "folder").mkdir()
+        with pytest.raises(InvalidInputError, match="folder"):
+            memory.backup(tmp_path / name)
+
+    def test_that_is_given_up_leaves_nothing(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        before = sorted(tmp_path.iterdir())
+        for step in ("copying", "packing", "checking"):
+
+            def interrupt(what: str, _done: int, _total: int, step: str = step) -> None:
+                if what == step:
+                    raise KeyboardInterrupt
+
+            with pytest.raises(KeyboardInterrupt):
+                memory.backup(tmp_path / "b.zip", progress=interrupt)
+            assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.requirement("P-30")
+class TestARestore:
+    def test_puts_back_what_was_and_removes_what_came_since(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        tea = memory.remember(ANA, "Drinks tea")
+        before = texts(memory)
+        memory.backup(tmp_path / "b.zip")
+        memory.update(ANA, tea.id, text="Drinks coffee")
+        memory.remember(ANA, "A later thing")
+        report = memory.restore(tmp_path / "b.zip", is_replacing=True)
+        assert texts(memory) == before
+        assert memory.get(ANA, tea.id).text == "Drinks tea"
+        assert [hit.text for hit in memory.recall(ANA, "drinks", limit=1)] == ["Drinks tea"]
+        assert not any("later" in hit.text for hit in memory.recall(ANA, "a later thing", limit=20))
+        assert report.replaced["memories"] == report.counts["memories"] + 1
+        assert memory.remember(ANA, "A later thing").text == "A later thing"
+
+    def test_brings_back_what_was_deleted_one_by_one(self, memory: Mnemic, tmp_path: Path):
+        tea = memory.remember(ANA, "Drinks tea")
+        memory.backup(tmp_path / "b.zip")
+        memory.delete(ANA, tea.id)
+        memory.restore(tmp_path / "b.zip", is_replacing=True)
+        assert memory.get(ANA, tea.id).text == "Drinks tea"
+
+    def test_refuses_a_store_that_holds_something_unless_told(self, memory: Mnemic, tmp_path: Path):
+        memory.remember(ANA, "Drinks tea")
+        memory.backup(tmp_path / "b.zip")
+        with pytest.raises(ConflictError, match="the store holds 1 memories already"):
+            memory.restore(tmp_path / "b.zip")
+        memory.remember(ANA, "Drinks coffee")
+        report = memory.restore(tmp_path / "b.zip", is_dry_run=True)
+        assert (report.counts["memories"], report.replaced["memories"], report.is_dry_run) == (1, 2, True)
+        assert texts(memory) == ["Drinks coffee", "Drinks tea"]
+
+    def test_is_seen_by_others_that_have_the_store_open(self, memory: Mnemic, place: str, tmp_path: Path):
+        with opened(place) as other:
+            other.remember(ANA, "Drinks tea")
+            memory.backup(tmp_path / "b.zip")
+            other.remember(ANA, "Drinks coffee")
+            assert {hit.text for hit in other.recall(ANA, "drinks")} == {"Drinks tea", "Drinks coffee"}
+            memory.restore(tmp_path / "b.zip", is_replacing=True)
+            assert {hit.text for hit in other.recall(ANA, "drinks")} == {"Drinks tea"}
+            other.remember(ANA, "Drinks water")
+            assert {hit.text for hit in memory.recall(ANA, "drinks")} == {"Drinks tea", "Drinks water"}
+
+    def test_that_is_given_up_leaves_all_as_it_was(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        memory.backup(tmp_path / "b.zip")
+        fill(memory, BORIS, "goldcrest")
+        before = (texts(memory), texts(memory, BORIS), sorted(tmp_path.iterdir()))
+        for step in ("checking", "restoring"):
+
+            def interrupt(what: str, _done: int, _total: int, step: str = step) -> None:
+                if what == step:
+                    raise KeyboardInterrupt
+
+            with pytest.raises(KeyboardInterrupt):
+                memory.restore(tmp_path / "b.zip", is_replacing=True, progress=interrupt)
+            assert (texts(memory), texts(memory, BORIS), sorted(tmp_path.iterdir())) == before
+
+    def test_keeps_keys_and_audit_log_of_a_store_that_has_them(self, memory: Mnemic, tmp_path: Path):
+        org = Scope()
+        old = memory.keys.create(org, name="old")
+        memory.remember(ANA, "Drinks tea")
+        memory.backup(tmp_path / "b.zip")
+        memory.keys.revoke(org, old.key.id)
+        new = memory.keys.create(org, name="new", rights=[Right.ADMIN])
+        report = memory.restore(tmp_path / "b.zip", is_replacing=True)
+        assert report.kept == ("api_keys", "audit")
+        assert memory.admission.check(new.token).name == "new"
+        with pytest.raises(UnauthorisedError):
+            memory.admission.check(old.token)
+        assert len(memory.keys.audit(org).entries) == 3
+
+    def test_takes_keys_and_audit_log_into_a_store_without_any(self, memory: Mnemic, tmp_path: Path):
+        issued = memory.keys.create(Scope(), name="laptop")
+        memory.backup(tmp_path / "b.zip")
+        with opened(tmp_path / "new.db") as other:
+            report = other.restore(tmp_path / "b.zip")
+            assert report.kept == ()
+            assert other.admission.check(issued.token).name == "laptop"
+            assert len(other.keys.audit(Scope()).entries) == 1
+
+    def test_says_when_its_vectors_are_of_another_embedder_and_has_new_ones_made(self, place: str, tmp_path: Path):
+        with opened(place, embedder="minilm") as memory:
+            memory.remember(ANA, "Her bicycle has a flat tyre")
+            memory.backup(tmp_path / "b.zip")
+        options = {"embedder": "minilm", "embedder_options": {"max_tokens": 64}}
+        with opened(tmp_path / "new.db", **options) as other:
+            report = other.restore(tmp_path / "b.zip")
+            assert any("reembed" in note for note in report.notes)
+            other.work()
+            assert other.recall(ANA, "what is wrong with her bike?").hits[0].similarity
+
+
+@pytest.mark.requirement("P-30", "P-37", "P-07")
+class TestWhatWasErased:
+    def test_since_the_backup_is_erased_again_and_nothing_else(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        fill(memory, BORIS, "goldcrest")
+        fill(memory, ELSEWHERE, "linnet")
+        memory.backup(tmp_path / "b.zip")
+        receipt = memory.erase(ANA)
+        report = memory.restore(tmp_path / "b.zip", is_replacing=True)
+        assert report.replayed == 1
+        assert report.erased["messages"] == receipt.counts["messages"]
+        assert not memory.recall(ANA, CANARY, limits=None).hits
+        assert texts(memory, ELSEWHERE) == ["Likes the linnet"]
+        assert memory.recall(BORIS, "goldcrest").hits
+        assert [each.id for each in memory.receipts(ANA)] == [receipt.id]
+
+    def test_does_not_lie_in_the_files_after_it(self, tmp_path: Path):
+        folder = tmp_path / "store"
+        with opened(folder / "memory.db") as memory:
+            fill(memory)
+            fill(memory, BORIS, "goldcrest")
+            memory.backup(tmp_path / "b.zip")
+            memory.erase(ANA)
+            memory.restore(tmp_path / "b.zip", is_replacing=True)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        assert not any(CANARY.encode() in path.read_bytes() for path in files)
+        assert any(b"goldcrest" in path.read_bytes() for path in files)
+
+    def test_before_the_backup_says_nothing_of_an_owner_who_came_back(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        memory.erase(ANA)
+        memory.remember(ANA, "Came back")
+        memory.backup(tmp_path / "b.zip")
+        report = memory.restore(tmp_path / "b.zip", is_replacing=True)
+        assert report.replayed == 0
+        assert texts(memory) == ["Came back"]
+
+    def test_stays_erased_where_the_store_is_lost_and_its_receipts_were_kept(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        fill(memory, BORIS, "goldcrest")
+        memory.backup(tmp_path / "b.zip")
+        memory.erase(ANA)
+        kept = memory.backup(tmp_path / "receipts.zip", contents="receipts")
+        assert (kept.manifest.receipts, sum(kept.manifest.counts.values())) == (1, 0)
+        with opened(tmp_path / "new.db") as other:
+            report = other.restore(tmp_path / "b.zip", receipts=tmp_path / "receipts.zip")
+            assert report.replayed == 1
+            assert not other.recall(ANA, CANARY, limits=None).hits
+            assert other.recall(BORIS, "goldcrest").hits
+            again = other.restore(tmp_path / "b.zip", is_replacing=True)
+            assert again.replayed == 1
+            with pytest.raises(InvalidInputError, match="holds receipts alone"):
+                other.restore(tmp_path / "receipts.zip", is_replacing=True)
+
+    def test_by_a_store_with_another_key_is_erased_and_known_from_then_on(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        memory.erase(BORIS)  # makes the key of this store
+        memory.backup(tmp_path / "b.zip")
+        with opened(tmp_path / "other.db") as other:
+            fill(other)
+            other.erase(ANA)
+            report = other.restore(tmp_path / "b.zip", is_replacing=True)
+            assert report.replayed == 1
+            assert any("of another store" in note for note in report.notes)
+            assert not other.recall(ANA, CANARY, limits=None).hits
+            again = other.restore(tmp_path / "b.zip", is_replacing=True)
+            assert (again.replayed, again.notes, again.erased) == (1, (), report.erased)
+            assert not other.recall(ANA, CANARY, limits=None).hits
+
+    def test_while_the_restore_is_on_its_way_is_erased_too(self, memory: Mnemic, place: str, tmp_path: Path):
+        fill(memory)
+        memory.backup(tmp_path / "b.zip")
+        erased: list[int] = []
+        with opened(place) as other:
+
+            def erase(what: str, done: int, total: int) -> None:
+                if what == "checking" and done == total and not erased:
+                    erased.append(len(other.erase(ANA).counts))
+
+            report = memory.restore(tmp_path / "b.zip", is_replacing=True, progress=erase)
+        assert erased
+        assert report.replayed == 1
+        assert not memory.recall(ANA, CANARY, limits=None).hits
+
+    def test_of_a_session_takes_its_messages_and_what_was_made_of_them(self, memory: Mnemic, tmp_path: Path):
+        fill(memory)
+        later = Scope(user="ana", agent="quill", session="s2")
+        memory.capture(later, user="Another day")
+        memory.backup(tmp_path / "b.zip")
+        memory.erase(ANA, level=Level.SESSION)
+        memory.restore(tmp_path / "b.zip", is_replacing=True)
+        assert memory.window(ANA) == []
+        assert [message.text for message in memory.window(later)] == ["Another day"]
+
+
+@pytest.mark.requirement("P-30")
+class TestAFileThatCannotBeUsed:
+    @pytest.fixture
+    def backup(self, tmp_path: Path) -> Path:
+        with opened(tmp_path / "source.db") as source:
+            fill(source)
+            source.backup(tmp_path / "b.zip")
+        return tmp_path / "b.zip"
+
+    def refused(self, backup: Path, error: type[Exception], match: str) -> None:
+        """It is refused with the error, and everything is as it was."""
+        with opened(backup.parent / "memory.db") as memory:
+            memory.remember(ANA, "Drinks tea")
+            before = sorted(backup.parent.iterdir())
+            with pytest.raises(error, match=match):
+                memory.restore(backup, is_replacing=True)
+            assert texts(memory) == ["Drinks tea"]
+            assert sorted(backup.parent.iterdir()) == before
+        with pytest.raises(error, match=match):
+            check_backup(backup)
+
+    def test_because_it_is_missing(self, tmp_path: Path):
+        self.refused(tmp_path / "none.zip", InvalidInputError, "there is no file")
+
+    @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+    def test_because_it_is_cut_short(self, backup: Path, share: float):
+        backup.write_bytes(backup.read_bytes()[: int(backup.stat().st_size * share)])
+        self.refused(backup, InvalidInputError, "damaged or no backup")
+
+    @pytest.mark.parametrize("share", [0.05, 0.2, 0.5, 0.8])
+    def test_because_a_byte_of_it_is_another(self, backup: Path, share: float):
+        content = bytearray(backup.read_bytes())
+        content[int(len(content) * share)] ^= 0xFF
+        backup.write_bytes(content)
+        self.refused(backup, InvalidInputError, "damaged or no backup")
+
+    def test_because_it_is_something_else(self, backup: Path):
+        backup.write_text("Dear diary", encoding="utf-8")
+        self.refused(backup, InvalidInputError, "no whole zip file")
+        with zipfile.ZipFile(backup, "w") as packed:
+            packed.writestr("manifest.json", '{"format": "a game"}')
+        self.refused(backup, InvalidInputError, "no backup of Mnemic")
+        with zipfile.ZipFile(backup, "w") as packed:
+            packed.writestr("manifest.json", "[" * 100_000)
+        self.refused(backup, InvalidInputError, "manifest cannot be read")
+
+    @pytest.mark.parametrize("change", [{"version": 2}, {"schema": 10_000}])
+    def test_because_it_is_of_a_newer_mnemic(self, backup: Path, change: dict[str, int]):
+        repacked(backup, change)
+        self.refused(backup, ConfigError, r"newer .*pip install --upgrade mnemic")
+
+    @pytest.mark.parametrize("change", [{"sha256": "ab" * 32}, {"size": 4096}, {"counts": {"memories": 7}}])
+    def test_because_it_is_not_what_it_says(self, backup: Path, change: dict[str, object]):
+        repacked(backup, change)
+        self.refused(backup, InvalidInputError, "than it says|as it says|it says they are|as many as it says")
+
+    def test_because_there_is_no_room_to_unpack_it(self, backup: Path):
+        repacked(backup, {"size": 10**18})
+        self.refused(backup, UnavailableError, "free")
+
+    def test_because_somebody_put_a_trigger_into_its_rows(self, backup: Path, tmp_path: Path):
+        rows = tmp_path / "rows.db"
+        with zipfile.ZipFile(backup) as packed:
+            rows.write_bytes(packed.read("rows.db"))
+        with closing(sqlite3.connect(rows)) as connection:
+            connection.execute("CREATE TRIGGER evil AFTER INSERT ON memories BEGIN DELETE FROM messages; END")
+            connection.commit()
+        content = rows.read_bytes()
+        rows.unlink()
+        repacked(backup, {"size": len(content), "sha256": sha256(content).hexdigest()}, content)
+        self.refused(backup, InvalidInputError, "trigger evil")
+
+
+def repacked(backup: Path, change: dict[str, object] | dict[str, int], rows: bytes | None = None) -> None:
+    """The same backup with another manifest, and perhaps other rows."""
+    with zipfile.ZipFile(backup) as packed:
+        manifest = json.loads(packed.read("manifest.json")) | change
+        content = packed.read("rows.db") if rows is None else rows
+    with zipfile.ZipFile(backup, "w") as packed:
+        packed.writestr("rows.db", content)
+        packed.writestr("manifest.json", json.dumps(manifest))
+
+
+@pytest.mark.requirement("P-30")
+def test_a_store_in_memory_says_that_it_cannot_be_copied(tmp_path: Path):
+    with opened("memory://") as memory:
+        with pytest.raises(UnsupportedError, match="export"):
+            memory.backup(tmp_path / "b.zip")
+        with pytest.raises(UnsupportedError, match="export"):
+            memory.restore(tmp_path / "b.zip")
+
+
+def test_what_a_process_left_that_died_is_removed_by_the_next_and_what_is_in_use_is_not(tmp_path: Path):
+    left = tmp_path / ".b.zip.abc.unfinished"
+    left.mkdir()
+    (left / "rows.db").write_text("half", encoding="utf-8")
+    (left / "in-use").touch()
+    with scratch_folder(tmp_path, "b.zip") as first:
+        assert not left.exists()
+        with scratch_folder(tmp_path, "b.zip") as second:
+            assert first.exists()
+            assert second.exists()
+        assert first.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_another_did_not_come_to_lock_is_left_alone(tmp_path: Path):
+    young = tmp_path / ".b.zip.abc.unfinished"
+    young.mkdir()
+    with scratch_folder(tmp_path, "b.zip"):
+        assert young.exists()
