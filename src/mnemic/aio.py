@@ -199,13 +199,9 @@ class AsyncMnemic(AsyncAssistantVerbs, AsyncReviewVerbs, AsyncUpkeepVerbs, Abstr
         """As `Mnemic.ingest`; `progress` is called from another thread."""
         return await self._run(self._mnemic.ingest, scope, content, **fields)
 
-    async def health(self) -> Diagnosis:
-        """As `Mnemic.health`."""
-        return await self._run(self._mnemic.health)
-
-    async def doctor(self) -> Diagnosis:
+    async def doctor(self, *, is_quick: bool = False) -> Diagnosis:
         """As `Mnemic.doctor`."""
-        return await self._run(self._mnemic.doctor)
+        return await self._run(self._mnemic.doctor, is_quick=is_quick)
 
     async def window(self, scope: Scope, *, limit: int | None = None) -> builtins.list[Message]:
         """As `Mnemic.window`."""

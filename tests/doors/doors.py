@@ -41,7 +41,7 @@ COMMANDS = {
     verb.name: [*verb.command.split(), *(["--yes"] if verb.name in UNASKED else [])] for verb in VERBS if verb.command
 }
 POSITIONAL = ("text", "id", "ids", "turn_id", "query", "question", "name", "verdict")
-WITHOUT_SCOPE = ("health", "doctor", "work", "tools.list")
+WITHOUT_SCOPE = ("doctor", "work", "tools.list")
 OPTIONS = {("update", "text"), ("merge", "text"), ("complete", "name"), ("ingest", "name"), ("import_", "name")}
 """Arguments that are options of their commands, although others give them as operands."""
 

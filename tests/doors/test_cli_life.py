@@ -204,14 +204,14 @@ class TestUpkeep:
     def test_a_sound_store_is_ok_and_findings_are_a_table(self):
         answer("remember", "Ana sails", *ANA)
         assert answer("doctor")["condition"] == "ok"
-        assert answer("health")["condition"] == "ok"
+        assert answer("doctor", "--quick")["condition"] == "ok"
         rows = [line.split("\t") for line in told("doctor")[0].splitlines()]
         assert {"store", "embedder", "vectors", "jobs"} <= {row[1] for row in rows}
 
     def test_what_is_degraded_or_broken_ends_with_1_and_a_remedy(self, home: Path, monkeypatch: pytest.MonkeyPatch):
         (home / "letter.txt").write_text("Dear Ana, " * 100, encoding="utf-8")
-        for command in ("doctor", "health"):
-            code, out, err = run([command, "--json", "--store", str(home / "letter.txt")], [])
+        for command in (["doctor"], ["doctor", "--quick"]):
+            code, out, err = run([*command, "--json", "--store", str(home / "letter.txt")], [])
             assert (code, err) == (1, "")
             finding = json.loads(out)["findings"][0]
             assert (finding["condition"], bool(finding["remedy"])) == ("broken", True)

@@ -66,7 +66,7 @@ def test_a_server_tells_where_to_go_works_and_ends_when_told_to(server: Server, 
     with mnemic.connect(server.url) as remote:
         tea = remote.remember(ANA, "Ana likes smoked tea")
         assert remote.recall(ANA, "which drink?", deadline_ms=1000).hits[0].id == tea.id
-        assert remote.health().condition.value == "ok"
+        assert remote.doctor(is_quick=True).condition.value == "ok"
     ready = httpx2.get(f"{server.url}/health/ready")
     assert (ready.status_code, ready.json()["condition"]) == (200, "ok")
     metrics = httpx2.get(f"{server.url}/metrics").text

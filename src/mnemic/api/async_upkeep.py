@@ -7,20 +7,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from mnemic.api.backup import BackupFields, RestoreFields
+from mnemic.api.health import HealthFields
 from mnemic.api.reembed import ReembedFields
+from mnemic.engine.health import HealthReport
 from mnemic.engine.jobs import WorkReport
 from mnemic.engine.reembed import ReembedReport
 from mnemic.model.backup import BackupReport, RestoreReport
+from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:
     from mnemic.api.verbs import Mnemic
 
 
 class AsyncUpkeepVerbs:
-    """As the verbs of `Mnemic` that look after the whole store."""
+    """As the verbs of `Mnemic` that look after a store and what is remembered."""
 
     _mnemic: Mnemic
     _run: Callable[..., Awaitable[Any]]
+
+    async def health(self, scope: Scope, **fields: Unpack[HealthFields]) -> HealthReport:
+        """As `Mnemic.health`; `progress` is called from another thread."""
+        return await self._run(self._mnemic.health, scope, **fields)
 
     async def reembed(self, **fields: Unpack[ReembedFields]) -> ReembedReport:
         """As `Mnemic.reembed`; `progress` is called from another thread."""

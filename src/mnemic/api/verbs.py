@@ -41,7 +41,7 @@ from mnemic.engine import browse, edit
 from mnemic.engine.capture import capture, complete
 from mnemic.engine.context import context
 from mnemic.engine.delete import clear, delete
-from mnemic.engine.doctor import doctor, health
+from mnemic.engine.doctor import doctor, glance
 from mnemic.engine.export import OWN_LEVELS, export
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.import_logs import ImportReport
@@ -73,6 +73,7 @@ class Mnemic(
     LifeVerbs,
     ReviewVerbs,
     AssistantVerbs,
+    HealthVerbs,
     IngestVerbs,
     ReembedVerbs,
     BackupVerbs,
@@ -240,13 +241,11 @@ class Mnemic(
         """
         return import_content(self._parts, scope, text, ImportRequest(**fields), actor=self._actor)
 
-    def health(self) -> Diagnosis:
-        """The quick look: does the store answer? Never raises for a broken part."""
-        return health(self._parts)
-
-    def doctor(self) -> Diagnosis:
-        """The thorough look at every part of the whole store: what works, what is degraded, and what to do."""
-        return doctor(self._parts)
+    def doctor(self, *, is_quick: bool = False) -> Diagnosis:
+        """How the installation is: the thorough look at every part of the whole store, what works, what is degraded,
+        and what to do. `is_quick`: only whether the store answers; for probes. Never raises for a broken part.
+        """
+        return glance(self._parts) if is_quick else doctor(self._parts)
 
     @property
     def profile(self) -> ProfileVerbs:

@@ -93,6 +93,7 @@ def application() -> typer.Typer:
         upkeep,
         reembed,
         backup,
+        health,
         worker,
         serve,
         configure,

@@ -1,4 +1,4 @@
-"""`mnemic doctor`, `health`, `work` and `jobs …`: look after a store."""
+"""`mnemic doctor`, `work` and `jobs …`: look after a store."""
 
 from __future__ import annotations
 
@@ -27,16 +27,14 @@ States = Annotated[
 MOST_RETRIED = 1000
 
 
-def examine(asking: ScopeOptions) -> None:
+def examine(
+    asking: ScopeOptions,
+    is_quick: Annotated[bool, typer.Option("--quick", help="Only whether the store answers, for probes.")] = False,
+) -> None:
     """Look thoroughly at every part of the whole store: what works, what is degraded or broken, and what to do. Exits
-    with 1 when anything is not well.
+    with 1 when anything is not well. How well what is remembered is, `mnemic health` tells.
     """
-    _tell(_looked(asking, lambda mnemic: mnemic.doctor()), asking)
-
-
-def glance(asking: ScopeOptions) -> None:
-    """Ask quickly whether the store answers, for probes. Exits with 1 when it does not."""
-    _tell(_looked(asking, lambda mnemic: mnemic.health()), asking)
+    _tell(_looked(asking, lambda mnemic: mnemic.doctor(is_quick=is_quick)), asking)
 
 
 def labour(
@@ -97,8 +95,9 @@ def try_again(
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    command(app, "doctor", examples="mnemic doctor\nmnemic doctor --json --store memory.db")(examine)
-    command(app, "health", examples="mnemic health --json")(glance)
+    command(app, "doctor", examples="mnemic doctor\nmnemic doctor --quick\nmnemic doctor --json --store memory.db")(
+        examine
+    )
     command(app, "work", examples="mnemic work\nmnemic work --one")(labour)
 
 

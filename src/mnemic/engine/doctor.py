@@ -22,7 +22,7 @@ _MISSING_SHOWN = 1000
 _LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens=4, timeout_s=15.0)
 
 
-def health(parts: Parts) -> Diagnosis:
+def glance(parts: Parts) -> Diagnosis:
     """The quick look: does the store answer, is there room, may it be written? For probes that ask every few seconds.
 
     Of what is well it says only that the store answers.

@@ -29,6 +29,7 @@ class Action(StrEnum):
     CLEARED = "cleared"
     REMADE = "remade"
     DELETED = "deleted"
+    ASSESSED = "assessed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from mnemic.api import (
 )
 from mnemic.api.backup import BackupFields, RestoreFields, receive_backup
 from mnemic.api.documents import Content, IngestFields
+from mnemic.api.health import HealthFields
 from mnemic.api.reembed import ReembedFields
 from mnemic.api.review import REVIEW_LIMIT
 from mnemic.engine.consolidate import ConsolidateReport
@@ -31,6 +32,7 @@ from mnemic.engine.end import EndReport
 from mnemic.engine.evict import EvictReport
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.extract import ExtractReport
+from mnemic.engine.health import HealthReport
 from mnemic.engine.import_logs import ImportReport
 from mnemic.engine.jobs import WorkReport
 from mnemic.engine.reembed import ReembedReport
@@ -203,13 +205,15 @@ class RemoteMnemic(RemoteAssistant, AbstractContextManager["RemoteMnemic"]):
         content = {"content": sent, "headers": {"Content-Type": "text/plain; charset=utf-8"}}
         return from_wire(ImportReport, self._connection.send_content("import_", scope, arguments, content, tell))
 
-    def health(self) -> Diagnosis:
+    def health(self, scope: Scope, **fields: Unpack[HealthFields]) -> HealthReport:
         """As `Mnemic.health`."""
-        return self._ask("health", Diagnosis, None, {})
+        arguments = {name: value for name, value in fields.items() if name != "progress"}
+        tell = _telling(fields.get("progress"))
+        return from_wire(HealthReport, self._connection.send_content("health", scope, arguments, {}, tell))
 
-    def doctor(self) -> Diagnosis:
+    def doctor(self, *, is_quick: bool = False) -> Diagnosis:
         """As `Mnemic.doctor`."""
-        return self._ask("doctor", Diagnosis, None, {})
+        return self._ask("doctor", Diagnosis, None, {"is_quick": is_quick})
 
     def window(self, scope: Scope, *, limit: int | None = None) -> builtins.list[Message]:
         """As `Mnemic.window`."""

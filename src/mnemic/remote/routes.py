@@ -80,7 +80,7 @@ ROUTES: Mapping[str, Route] = {
     "work": Route("POST", "/work"),
     "reembed": Route("POST", "/reembed", query=("is_dry_run", "is_pruning")),
     "backup": Route("POST", "/backup", query=("contents",), takes_long=True),
-    "health": Route("GET", "/health"),
+    "health": Route("POST", "/health", query=("only", "fix", "levels", "limit", "is_dry_run"), takes_long=True),
     "doctor": Route("GET", "/doctor"),
     "keys.create": Route("POST", "/keys"),
     "keys.list": Route("GET", "/keys"),

@@ -1,4 +1,4 @@
-"""Jobs, and the health of the whole store."""
+"""Jobs, the health of what is remembered, and how the whole store is."""
 
 from __future__ import annotations
 
@@ -10,14 +10,30 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from mnemic.api import Mnemic
+from mnemic.api.health import LISTED
 from mnemic.api.jobs import UNFINISHED
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.health import MAX_LISTED
 from mnemic.model.health import Diagnosis
 from mnemic.model.job import JobState
+from mnemic.model.memory_health import Ailment
+from mnemic.model.scope import Level
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Operates, Reads, Writes
 from mnemic.rest.events import events, wants_events
 from mnemic.rest.lanes import Lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """What of the memories is looked at, and ended."""
+
+    only: Annotated[list[Ailment] | None, Query(description="may be repeated; every kind unless told")] = None
+    fix: Annotated[list[Ailment] | None, Query(description="end what is safe to end of this kind; repeated")] = None
+    levels: Annotated[list[Level] | None, Query(description="may be repeated; all but org unless told")] = None
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="most findings listed of a kind")] = LISTED
+    is_dry_run: Annotated[bool, Query(description="say what would happen, and change nothing")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +83,25 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
             return events(lambda tell: mnemic.reembed(**options, progress=_telling(tell)))
         return answer(mnemic.reembed(**options))
 
-    @router.get("/health", operation_id="health")
-    def health(asked: Reads) -> Response:
-        """The quick look: does the store answer?"""
-        del asked
-        return answer(_told(mnemic.health()))
+    @router.post("/health", operation_id="health")
+    def health(asked: Writes, request: Request, wanted: Annotated[Looking, Depends()]) -> Response:
+        """How well what the scope remembers is: a score, what is wrong and what ends it; `fix` ends what can be taken
+        back. With `Accept: application/x-ndjson` progress is told line by line, and the report ends it.
+        """
+        options: Any = {name: value for name, value in asdict(wanted).items() if value is not None}
+        if wanted.fix:
+            asked.caller.require_level(*(wanted.levels or OWN_LEVELS))
+        if wants_events(request):
+            return events(lambda tell: mnemic.health(asked.scope, **options, progress=_telling(tell)))
+        return answer(mnemic.health(asked.scope, **options))
 
     @router.get("/doctor", operation_id="doctor")
-    def doctor(asked: Operates) -> Response:
-        """The thorough look at every part of the whole store: what works, what is degraded, and what to do."""
+    def doctor(
+        asked: Operates, *, is_quick: Annotated[bool, Query(description="only whether the store answers")] = False
+    ) -> Response:
+        """How the whole installation is: what works, what is degraded, and what to do."""
         del asked
-        return answer(_told(mnemic.doctor()))
+        return answer(_told(mnemic.doctor(is_quick=is_quick)))
 
     return router
 

@@ -103,7 +103,7 @@ VERBS = (
     _verb("jobs.retry", "jobs retry", mcp=_FOR_THE_OPERATOR),
     _verb("work", "work", mcp=_FOR_THE_OPERATOR),
     _verb("worker", "worker", mcp=_FOR_THE_OPERATOR, net="the server runs its own"),
-    _verb("health", "health", mcp=_FOR_THE_OPERATOR),
+    _verb("health", "health", mcp=_FOR_PEOPLE),
     _verb("doctor", "doctor", mcp=_FOR_THE_OPERATOR),
     _verb("keys.create", "keys create", mcp=_FOR_THE_OPERATOR),
     _verb("keys.list", "keys list", mcp=_FOR_THE_OPERATOR),

@@ -47,7 +47,7 @@ class Health:
         return JSONResponse(body, HTTPStatus.OK if is_ready else NOT_READY)
 
     def _look(self) -> Diagnosis:
-        findings = [*self._mnemic.health().findings]
+        findings = [*self._mnemic.doctor(is_quick=True).findings]
         for look in self._looks:
             findings += look()
         return Diagnosis(tuple(findings))

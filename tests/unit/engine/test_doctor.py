@@ -100,7 +100,7 @@ def test_a_memory_in_which_all_is_well_has_no_fault(opened: Open):
     mnemic = opened()
     mnemic.remember(ANNA, "User keeps bees")
     assert faults(mnemic.doctor()) == {}
-    assert faults(mnemic.health()) == {}
+    assert faults(mnemic.doctor(is_quick=True)) == {}
 
 
 @pytest.mark.requirement("P-20")
@@ -108,7 +108,7 @@ def test_a_store_whose_file_is_gone_is_broken(opened: Open, tmp_path: Path):
     mnemic = opened()
     mnemic.remember(ANNA, "User keeps bees")
     (tmp_path / "m.db").unlink()
-    for told in (mnemic.doctor(), mnemic.health()):
+    for told in (mnemic.doctor(), mnemic.doctor(is_quick=True)):
         assert "gone" in faults(told)["store"].message
         assert told.condition is Condition.BROKEN
 
@@ -132,7 +132,7 @@ def test_a_store_that_cannot_be_written_is_told(opened: Open, tmp_path: Path):
 def test_a_file_without_the_right_to_write_is_told_by_the_quick_look_too(opened: Open, monkeypatch: pytest.MonkeyPatch):
     mnemic = opened()
     monkeypatch.setattr("os.access", refused)  # the tests may run as root, who may everything
-    assert "read-only" in faults(mnemic.health())["writing"].message
+    assert "read-only" in faults(mnemic.doctor(is_quick=True))["writing"].message
 
 
 @pytest.mark.requirement("P-20")
@@ -141,7 +141,7 @@ def test_a_file_that_another_process_keeps_locked_is_told(opened: Open, tmp_path
     with closing(sqlite3.connect(tmp_path / "m.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert "locked" in faults(mnemic.doctor())["writing"].message
-        assert faults(mnemic.health()) == {}  # the quick look waits for nobody
+        assert faults(mnemic.doctor(is_quick=True)) == {}  # the quick look waits for nobody
         other.execute("ROLLBACK")
     assert faults(mnemic.doctor()) == {}
 
@@ -150,7 +150,7 @@ def test_a_file_that_another_process_keeps_locked_is_told(opened: Open, tmp_path
 def test_a_disk_that_is_nearly_full_is_told(opened: Open, monkeypatch: pytest.MonkeyPatch):
     mnemic = opened()
     monkeypatch.setattr(shutil, "disk_usage", nearly_full)
-    for told in (mnemic.doctor(), mnemic.health()):
+    for told in (mnemic.doctor(), mnemic.doctor(is_quick=True)):
         assert "0.0 GB free" in faults(told)["disk"].message
 
 
@@ -159,7 +159,7 @@ def test_a_schema_of_a_newer_version_is_told_also_when_it_changes_under_an_open_
     mnemic = opened()
     with closing(sqlite3.connect(tmp_path / "m.db")) as other:
         other.execute("PRAGMA user_version = 999")
-    for told in (mnemic.doctor(), mnemic.health()):
+    for told in (mnemic.doctor(), mnemic.doctor(is_quick=True)):
         assert "newer Mnemic" in faults(told)["store"].message
     with pytest.raises(ConfigError, match="newer Mnemic"):
         opened()

@@ -1,0 +1,109 @@
+"""Which texts are worth nothing as memories: courtesies, empty words, what assistants say without saying anything.
+
+With care: a short fact is a fact. What is told is the reason, for a person to read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from mnemic.text.late_pattern import LatePattern
+from mnemic.text.normalise import key_words
+
+MIN_CHARS = 3
+"""Letters and digits; of scripts that write words without gaps, one less."""
+
+MAX_COURTESY_WORDS = 8
+MIN_REPEATED_WORDS = 8
+MAX_NEW_SHARE = 0.25
+"""Of so many words and more, fewer are other ones: the text repeats itself."""
+
+MIN_SIGNS_CHARS = 12
+MIN_LETTER_SHARE = 0.25
+
+_COURTEOUS = (
+    # English
+    "hi hello hey greetings good morning afternoon evening night bye goodbye welcome thanks thank thx ty cheers "
+    "you your youre you're so very much a lot ok okay k sure alright right great nice cool perfect awesome "
+    "wonderful excellent fine yes yeah yep yup no nope of course absolutely exactly indeed got it sounds good "
+    "please sorry np problem worries the lol haha hmm well done noted understood "
+    # German, French, Spanish, Italian, Portuguese, Dutch
+    "hallo guten morgen tag abend danke schön vielen dank bitte ja nein gut alles klar tschüss "
+    "bonjour bonsoir salut merci beaucoup oui non d'accord parfait "
+    "hola buenos días buenas tardes noches gracias muchas sí vale perfecto de nada adiós "
+    "ciao grazie mille prego va bene sì obrigado obrigada olá bom dia sim não dank je wel hoi goed "
+    # Chinese, Japanese, Korean, Russian
+    "你好 您好 谢谢 多谢 好的 好 是的 不客气 再见 嗯 早上好 晚安 こんにちは ありがとう ありがとうございます "
+    "はい いいえ 了解しました 안녕하세요 감사합니다 네 아니요 привет здравствуйте спасибо да нет хорошо пока"
+)
+_COURTESIES = frozenset(_COURTEOUS.split())
+_BESIDE_OTHERS = frozenset(("a", "of", "the", "your", "so", "very", "de", "it", "k", "right", "fine", "bom", "va"))
+"""No courtesy alone."""
+
+_PLACEHOLDERS = frozenset(
+    (
+        "n/a",
+        "na",
+        "none",
+        "null",
+        "undefined",
+        "nan",
+        "todo",
+        "tbd",
+        "tba",
+        "test",
+        "testing",
+        "asdf",
+        "foo",
+        "bar",
+        "xxx",
+    )
+)
+_ENDS = ".!?\u2026 "
+_EMPTY_PHRASES = LatePattern(
+    r"(?:as an? (?:ai|artificial intelligence)(?: language)?(?: model| assistant)?\b.*"
+    r"|(?:i'm|i am) (?:just )?an? (?:ai|language model)\b.*"
+    r"|i(?:'m| am) sorry,? but i (?:can't|cannot|can not)\b.*"
+    r"|(?:i )?hope (?:this|that) helps"
+    r"|(?:please )?let me know if (?:you|there).*"
+    r"|(?:is there )?anything else (?:i can|you).*"
+    r"|(?:how|what) can i (?:help|assist|do).*"
+    r"|(?:feel )?free to (?:ask|reach out).*"
+    r"|lorem ipsum.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_PLACEHOLDER_ONLY = LatePattern(r"(?:\W*\[REDACTED: [a-z0-9-]{1,40}\]\W*)+")
+
+
+def junk_reason(text: str) -> str:
+    """Why a text is worth nothing as a memory; "" where nothing is against it."""
+    letters = sum(character.isalnum() for character in text)
+    if not letters:
+        return "it holds no word"
+    if _PLACEHOLDER_ONLY.fullmatch(text):
+        return "nothing is left of it but redacted secrets"
+    words = key_words(text.strip("\u00a1\u00bf "))
+    if len(words) == 1 and words[0] in _PLACEHOLDERS:
+        return "it is a placeholder"
+    if len(words) <= MAX_COURTESY_WORDS and set(words) <= _COURTESIES and not set(words) <= _BESIDE_OTHERS:
+        return "it is a courtesy"
+    if max(letters, len(text.strip().rstrip(_ENDS))) < (MIN_CHARS if not _is_dense(text) else MIN_CHARS - 1):
+        return "it is too short to say anything"
+    return _form_reason(text, words, letters)
+
+
+def _form_reason(text: str, words: list[str], letters: int) -> str:
+    visible = sum(not character.isspace() for character in text)
+    if visible >= MIN_SIGNS_CHARS and letters < MIN_LETTER_SHARE * visible:
+        return "it is hardly more than signs"
+    if len(words) >= MIN_REPEATED_WORDS and len(set(words)) <= MAX_NEW_SHARE * len(words):
+        return "it repeats itself"
+    if _EMPTY_PHRASES.fullmatch(text.strip().rstrip(_ENDS)):
+        return "it is what assistants say without saying anything"
+    return ""
+
+
+def _is_dense(text: str) -> bool:
+    """True when a letter may be a word, as in Chinese."""
+    return any(unicodedata.category(character) == "Lo" for character in text)
