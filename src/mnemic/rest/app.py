@@ -19,7 +19,7 @@ from starlette.types import Scope as AsgiScope
 from mnemic import __version__
 from mnemic.api import Mnemic
 from mnemic.errors import MnemicError
-from mnemic.rest import assistant, backup, documents, keys, life, memories, messages, profile, transfer, upkeep
+from mnemic.rest import assistant, backup, documents, graph, keys, life, memories, messages, profile, transfer, upkeep
 from mnemic.rest.asking import PREFIX
 from mnemic.rest.description import describe
 from mnemic.rest.lanes import WAITING_THREADS, Lanes, quick_threads
@@ -36,6 +36,8 @@ ABOUT = """The memory of AI assistants: what is said is kept, and found again by
 Whose memory it is, is said by `user`, `agent` and `session` in the query (or by the headers `Mnemic-User`,
 `Mnemic-Agent`, `Mnemic-Session`). A part that is not named hides its level, it never widens what is seen. The org is
 that of the key.
+
+A write with an `Idempotency-Key` may be sent again for a day: it is done once, and answered as it was the first time.
 """
 
 
@@ -70,7 +72,7 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
         exception_handlers=_handlers(gate),
     )
     lanes = Lanes(gate.limits.threads or quick_threads(is_waiting=mnemic.admission.is_waiting))
-    for part in (memories, messages, profile, life, upkeep, backup, keys, documents, transfer, assistant):
+    for part in (memories, messages, profile, life, upkeep, backup, keys, documents, graph, transfer, assistant):
         app.include_router(part.routes(mnemic, lanes))
     app.add_middleware(_Audited, gate=gate)
     app.openapi = cache(partial(describe, app))

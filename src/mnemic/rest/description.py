@@ -25,7 +25,7 @@ PROBLEMS: Mapping[int, str] = {
     401: "A key is needed, or this one is not accepted.",
     403: "The key does not allow this.",
     404: "There is no such thing in this scope.",
-    409: "It exists already, or was changed meanwhile.",
+    409: "It exists already, was changed meanwhile, or came with this Idempotency-Key and cannot be answered again.",
     413: "The request is too large.",
     422: "An argument is not acceptable; nothing was stored.",
     429: "Too many requests of this key.",
