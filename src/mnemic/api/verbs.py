@@ -28,6 +28,7 @@ from mnemic.api.arguments import (
 from mnemic.api.assistant import AssistantVerbs
 from mnemic.api.backup import BackupVerbs
 from mnemic.api.documents import IngestVerbs
+from mnemic.api.health import HealthVerbs
 from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import Admission, KeyVerbs
 from mnemic.api.life import LifeVerbs

@@ -22,6 +22,7 @@ from mnemic.cli import (
     evaluate_answers,
     evaluate_extraction,
     evaluate_guard,
+    health,
     ingest,
     keys,
     life,
