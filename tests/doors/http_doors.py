@@ -100,8 +100,9 @@ class RestDoor:
 class Listening:
     """A server on a free port of this machine, in a thread."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
+    def __init__(self, app: ASGIApp, **settings: Any) -> None:
+        wanted: dict[str, Any] = {"port": 0, "log_config": None, "lifespan": "on", **settings}
+        self._server = uvicorn.Server(uvicorn.Config(app, **wanted))
         self._server.capture_signals = suppress  # type: ignore[method-assign]
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()

@@ -35,7 +35,7 @@ HOST, PORT = "127.0.0.1", 7700
 GRACE_S = 20
 SWITCH_S = 0.0005
 """How long a thread computes while another waits to; with Python's 5 ms the door waits for each of them in turn."""
-NEEDED = ("fastapi", "prometheus_client", "python_multipart", "uvicorn")
+NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
 
 DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.rest.app")
@@ -132,6 +132,7 @@ def is_loopback(host: str) -> bool:
 def _run(mnemic: Mnemic, worker: Worker | None, listening: socket.socket, bounds: Bounds, is_near: bool) -> None:
     import uvicorn
 
+    from mnemic.web.connections import Connection
     from mnemic.web.doors import application
     from mnemic.web.gate import Gate
     from mnemic.web.health import Health
@@ -152,6 +153,8 @@ def _run(mnemic: Mnemic, worker: Worker | None, listening: socket.socket, bounds
     app = application(doors, gate, health, Metrics(_registry(mnemic)))
     settings = uvicorn.Config(
         app,
+        http=Connection,
+        ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
