@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mnemic.engine.parts import Parts
 from mnemic.engine.passages import Passage, passages_of, widened
 from mnemic.engine.question import Question, Selection
 from mnemic.model.context import ChatMessage, Citation, Context, Placement
-from mnemic.model.item import Chunk, Message, Role
+from mnemic.model.item import Chunk, Memory, Message, Role
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.recall import Hit, Recall
 from mnemic.model.scope import Scope
@@ -20,6 +20,9 @@ from mnemic.text.shortening import CUT_MARK, cut_at_sentence
 
 DOCUMENTS = 5
 """Excerpts of documents in a context, unless told otherwise."""
+
+TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
+"""Stands before a memory with flags."""
 
 _HAN = re.compile(r"[㐀-鿿]")
 _PARTS_OF_PATH = re.compile(r"[/\\]+")
@@ -149,6 +152,8 @@ class Assembly:
         """A passage with its mark: whole if it fits, skipped if not, cut at a sentence if larger than all there is."""
         item = hit.item
         said = f"{item.observed_at.date().isoformat()}, {item.author}: " if isinstance(item, Message) else ""
+        if isinstance(item, Memory) and item.flags:
+            said = TO_BE_CONFIRMED[self._language]
         line = f"[{number}] {said}{item.text}"
         if room.fits(line):
             return line

@@ -143,6 +143,10 @@ class Consolidating:
         """Write the preferences, each in a transaction; one whose memories were changed meanwhile is left out."""
         return [done for group in groups if (done := self._write(group)) is not None]
 
+    def remade(self, group: Group) -> Memory:
+        """The preference that a group makes now; quarantined where its words would not pass the gate."""
+        return self._memory(group, *self._worded(group))
+
     def _write(self, group: Group) -> Consolidated | None:
         text, fallback = self._worded(group)
         new = self._memory(group, text, fallback)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.cascade import cascade
+from mnemic.engine.dependants import Hand
+from mnemic.engine.lasting_facts import take_back
+from mnemic.engine.parts import Parts
 from mnemic.engine.requests import forget_answers
 from mnemic.engine.secrets import redact
+from mnemic.engine.tombstones import deletion, erase_memories
 from mnemic.errors import NotFoundError
-from mnemic.model.history import Action, HistoryEntry, Receipt
+from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.query import MemoryQuery
-from mnemic.model.scope import Level, Partition, Scope, Visibility
-from mnemic.ports.store import UnitOfWork
+from mnemic.model.scope import Level, Scope, Visibility
 
 COPIES_LEFT = (
     "the copies in Redis could not be reached; this process lets go of them when it answers again, and else they end "
@@ -22,7 +25,9 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing has expired by then, so 
 
 
 def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str = "") -> Receipt:
-    """Erase the text, the vectors and the recorded history of an item. Raises `NotFoundError` when it is not there."""
+    """Erase the text, the vectors and the recorded history of an item, and what was made of it alone; what was made of
+    it among other things is flagged, and made anew by a job. Raises `NotFoundError` when it is not there.
+    """
     now, reason = parts.clock.now(), redact(parts, reason).text
     with parts.store.write() as work:
         memories = work.memories.get(scope.visibility, [item_id])
@@ -35,47 +40,33 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
             "messages": work.messages.erase(partition, [item_id]) if messages else 0,
             "history": work.history.scrub(partition, [item_id]),
         }
-        work.history.add([_deleted(partition, item_id, actor, reason, now)])
+        entry = deletion(partition, item_id, actor, reason, now)
+        work.history.add([entry])
+        hand = Hand(parts, work, actor, now)
+        followed = cascade(hand, [entry])
+        counts["memories"] += followed.erased
+        if messages and (taken := take_back(hand, messages)):
+            counts["profiles"] = taken
         forget_answers(work, [partition])
     is_gone = not messages or parts.window is None or parts.window.clear(partition, messages[0].session)
-    return Receipt(now, counts, notes=() if is_gone else (COPIES_LEFT,))
+    return Receipt(now, counts, notes=(*followed.notes, *(() if is_gone else (COPIES_LEFT,))))
 
 
 def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:
-    """Erase every memory of the levels, private ones of other agents excepted, all or none of them. Messages, documents
-    and the profile stay.
+    """Erase every memory of the levels, private ones of other agents excepted, all or none of them, with what was made
+    of them alone, as `delete` does. Messages, documents and the profile stay.
     """
     now, reason = parts.clock.now(), redact(parts, reason).text
     counts = {"memories": 0, "history": 0}
+    entries: list[HistoryEntry] = []
     with parts.store.write() as work:
         for partition in scope.visibility.at(*levels).partitions:
             visible = Visibility((partition,), scope.agent)
             ids = sorted(work.memories.ids(visible, MemoryQuery(now=_LONG_AGO, states=())))
-            for table, count in erase_memories(work, partition, ids, actor=actor, reason=reason, now=now).items():
+            removed, deleted = erase_memories(work, partition, ids, actor=actor, reason=reason, now=now)
+            entries += deleted
+            for table, count in removed.items():
                 counts[table] += count
-    return Receipt(now, counts)
-
-
-def erase_memories(
-    work: UnitOfWork, partition: Partition, ids: Sequence[str], *, actor: str, reason: str, now: datetime
-) -> dict[str, int]:
-    """Erase memories and what history and kept answers quote of them, and write down that they were deleted; counts by
-    table.
-    """
-    counts = {"memories": work.memories.erase(partition, ids, now), "history": work.history.scrub(partition, ids)}
-    work.history.add([_deleted(partition, item_id, actor, reason, now) for item_id in ids])
-    if ids:
-        forget_answers(work, [partition])
-    return counts
-
-
-def _deleted(partition: Partition, item_id: str, actor: str, reason: str, now: datetime) -> HistoryEntry:
-    return HistoryEntry(
-        id=new_id(now),
-        partition=partition,
-        item_id=item_id,
-        action=Action.DELETED,
-        actor=actor,
-        at=now,
-        reason=reason,
-    )
+        followed = cascade(Hand(parts, work, actor, now), entries)
+        counts["memories"] += followed.erased
+    return Receipt(now, counts, notes=followed.notes)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from mnemic.engine.browse import MAX_PAGE
-from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.cascade import Cascaded, cascade
+from mnemic.engine.dependants import Hand
+from mnemic.engine.parts import Parts
 from mnemic.engine.requests import forget_answers
+from mnemic.engine.tombstones import deletion
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.document import Document, DocumentQuery
-from mnemic.model.history import Action, HistoryEntry, Receipt
+from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Chunk
-from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
 
@@ -67,36 +69,38 @@ def document_passages(parts: Parts, scope: Scope, reference: str, first: int, co
 
 
 def delete_document(parts: Parts, scope: Scope, reference: str, *, actor: str, reason: str = "") -> Receipt:
-    """Erase the text, the passages, the vectors and the recorded history of a document. Raises as `get_document`."""
+    """Erase the text, the passages, the vectors and the recorded history of a document, and what was made of them as
+    `delete` does. Raises as `get_document`.
+    """
     now = parts.clock.now()
     with parts.store.write() as work:
         document = _found(work, scope.visibility, reference)
-        counts = erase_documents(work, document.partition, [document.id], actor=actor, reason=reason, now=now)
-    return Receipt(now, {**counts, "chunks": document.chunks})
+        counts, followed = erase_documents(Hand(parts, work, actor, now), [document], reason=reason)
+    return Receipt(now, {**counts, "chunks": document.chunks}, notes=followed.notes)
 
 
-def erase_documents(
-    work: UnitOfWork, partition: Partition, ids: Sequence[str], *, actor: str, reason: str, now: datetime
-) -> dict[str, int]:
-    """Erase documents and what their history says of them, and write down that they were deleted; counts by table."""
+def erase_documents(hand: Hand, documents: Sequence[Document], *, reason: str) -> tuple[dict[str, int], Cascaded]:
+    """Erase documents of one partition and what their history says of them, write down that they were deleted, and
+    follow what that means for memories; counts by table.
+    """
+    if not documents:
+        return {}, Cascaded()
+    work, now, partition = hand.work, hand.now, documents[0].partition
+    ids = [document.id for document in documents]
+    entries = [deletion(partition, document_id, hand.actor, reason, now) for document_id in ids]
+    passages = [passage for pair in zip(documents, entries, strict=True) for passage in _passages_gone(work, *pair)]
     counts = {"documents": work.documents.erase(partition, ids, now), "history": work.history.scrub(partition, ids)}
-    work.history.add(
-        [
-            HistoryEntry(
-                id=new_id(now),
-                partition=partition,
-                item_id=document_id,
-                action=Action.DELETED,
-                actor=actor,
-                at=now,
-                reason=reason,
-            )
-            for document_id in ids
-        ]
-    )
-    if ids:
-        forget_answers(work, [partition])
-    return counts
+    work.history.add(entries)
+    followed = cascade(hand, [*entries, *passages])
+    forget_answers(work, [partition])
+    return counts | ({"memories": followed.erased} if followed.erased else {}), followed
+
+
+def _passages_gone(work: UnitOfWork, document: Document, entry: HistoryEntry) -> list[HistoryEntry]:
+    """The entry of a document as one of each of its passages, which have none of their own."""
+    visible = Visibility((document.partition,), document.private_agent)
+    found = work.documents.passages(visible, document.id, 0, document.chunks)
+    return [replace(entry, item_id=chunk.id) for chunk in found]
 
 
 def _by_id(work: UnitOfWork, visible: Visibility, document_id: str) -> Document:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
 
+from mnemic.engine.dependants import MAX_FLAGS, Hand, follow
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.fields import differences, held_key, indexed_text, with_fields
 from mnemic.engine.gate import gated
@@ -52,6 +53,8 @@ class Editor:
     def put(self, old: Memory, new: Memory, action: Action, reason: str, **notes: object) -> Memory:
         """Store `new` in the place of `old` and write down what changed, and `notes`; nothing is done when nothing did.
 
+        All that was made of it is flagged, or its flags go, where the change means that (see `engine.dependants`).
+
         Raises `ConflictError` when another memory already says the same, or somebody changed this one meanwhile.
         """
         before, after = differences(old, new)
@@ -60,12 +63,13 @@ class Editor:
         new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
         if not self._work.memories.replace(new, self._parts.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; read it again")
-        self.note(new, action, reason, before, {**after, **notes})
+        entry = self.note(new, action, reason, before, {**after, **notes})
+        follow(Hand(self._parts, self._work, self._actor, self.now), old, new, entry)
         return new
 
     def note(
         self, memory: Memory, action: Action, reason: str, before: Mapping[str, object], after: Mapping[str, object]
-    ) -> None:
+    ) -> HistoryEntry:
         """Write an entry into the history of a memory."""
         entry = HistoryEntry(
             id=new_id(self.now),
@@ -79,6 +83,7 @@ class Editor:
             after=after,
         )
         self._work.history.add([entry])
+        return entry
 
     def quarantine(self, memory: Memory, reason: str) -> None:
         """Write down that a memory, which is stored as quarantined, is so, and why."""
@@ -101,7 +106,7 @@ class Editor:
         for entry in reversed(self._work.history.of(self._visible, memory.id)):
             if entry.action is Action.RESTORED:
                 undone.add(entry.after.get("undone"))
-            elif entry.action in UNDOABLE and entry.id not in undone:
+            elif entry.action in UNDOABLE and entry.id not in undone and not _is_empty(entry):
                 return entry
         raise ConflictError(f"memory {memory.id} has no change left to take back")
 
@@ -121,6 +126,8 @@ def update(
             raise InvalidInputError("valid_to must be later than valid_from")
         if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
             new = replace(new, dedup_key=held_key(new.text, new.kind, new.valid_from))
+        if new.text != old.text:
+            new = replace(new, flags=())  # whoever writes the text anew answers for it
         changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
         says_other = any(getattr(old, name) != getattr(changed, name) for name in ("text", "context", "snippet"))
         quarantined, suspicion = gated(parts, changed) if says_other else (changed, "")
@@ -170,6 +177,7 @@ def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> 
         provenance=tuple(dict.fromkeys(entry for memory in memories for entry in memory.provenance)),
         context="\n".join(dict.fromkeys(memory.context for memory in memories if memory.context)),
         metadata={**first.metadata, MERGED_IDS: [memory.id for memory in others]},
+        flags=tuple(dict.fromkeys(flag for memory in memories for flag in memory.flags))[:MAX_FLAGS],
     )
 
 
@@ -243,6 +251,11 @@ class _Ready:
         if _says_other(old, new):
             vectors = self.vectors if self.text == indexed_text(new) else None
             put_vectors(parts, work, [(new.partition, new.id)], vectors, new.updated_at)
+
+
+def _is_empty(entry: HistoryEntry) -> bool:
+    """True when what a change did is not known any more: it told of something that was erased."""
+    return entry.action is not Action.FEEDBACK and not entry.before and not entry.after
 
 
 def _says_other(old: Memory, new: Memory) -> bool:

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 
 from mnemic.engine.archive import EXPIRED, archive, is_lasting
 from mnemic.engine.decay import present_importance
-from mnemic.engine.delete import erase_memories
 from mnemic.engine.parts import Parts
 from mnemic.engine.sweep import PAGES_A_JOB, Reach, sweep
+from mnemic.engine.tombstones import erase_memories
 from mnemic.model.history import Action
 from mnemic.model.item import Memory, State
 from mnemic.model.scope import Level, Partition, Scope, Visibility

@@ -9,6 +9,7 @@ from datetime import datetime
 from types import UnionType
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
+from mnemic.engine.dependants import MAX_FLAGS
 from mnemic.engine.export_documents import DocumentReader, WholeDocument
 from mnemic.engine.fields import from_json, held_key
 from mnemic.engine.inputs import check_categories, check_fraction, check_id, check_line, check_metadata, check_text
@@ -19,7 +20,7 @@ from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.clocktime import as_utc
 from mnemic.model.conversation import CURSORS
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Memory, Message, Provenance, Role, State
+from mnemic.model.item import Flag, Memory, Message, Provenance, Role, State
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.model.unicode import check_unicode
@@ -33,7 +34,7 @@ _NOUNS: Mapping[str, type[Noun]] = {
     "memory": Memory,
     "history": HistoryEntry,
 }
-_LISTS = ("categories", "provenance")
+_LISTS = ("categories", "provenance", "flags")
 _READERS = {"role": Role, "action": Action, "at": datetime.fromisoformat}
 
 
@@ -59,7 +60,8 @@ class RecordReader:
             raise InvalidInputError(f"not usable: unknown type {record['type']!r:.40}")
         try:
             check_unicode(json.dumps(record, ensure_ascii=False), "it")
-            values = {name: _value(name, record[name]) for name in kind.__dataclass_fields__ if name != "partition"}
+            known: Record = {"flags": [], **record}  # exports of before have none
+            values = {name: _value(name, known[name]) for name in kind.__dataclass_fields__ if name != "partition"}
             noun = kind(partition=self._partition(record, kind), **values)
             _check_types(noun)
             return self._checked(self._clean(noun))
@@ -140,6 +142,11 @@ class RecordReader:
             check_line(getattr(memory, name) or "", name)
         for entry in memory.provenance:
             check_fraction(entry.support, "support")
+        for flag in memory.flags[: MAX_FLAGS + 1]:
+            check_id(flag.source_id)
+            check_id(flag.entry_id)
+        if len(memory.flags) > MAX_FLAGS:
+            raise InvalidInputError(f"a memory has at most {MAX_FLAGS} flags")
         if memory.valid_from and memory.valid_to and memory.valid_to <= memory.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
         if memory.private_agent is not None and self._scope.agent is None:
@@ -185,7 +192,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint in (int, float):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return is_number and (hint is float or (isinstance(value, int) and 0 <= value <= MAX_WHOLE))
-    if hint is Provenance and isinstance(value, Provenance):
+    if hint in (Provenance, Flag) and isinstance(value, Provenance | Flag):
         _check_types(value)
         return True
     return isinstance(value, origin or hint)

@@ -98,7 +98,7 @@ def held_key(text: str, kind: Kind, valid_from: datetime | None) -> str:
 
 def imported_id(partition: Partition, key: str) -> str:
     """The id of what says `key` (a dedup key) in a place and came from elsewhere: a UUIDv7 of 1970, always the same."""
-    said = "\0".join((partition.org, partition.level.value, partition.owner, key))
+    said = f"{partition.org}\0{partition.level.value}\0{partition.owner}\0{key}"
     digest = bytearray(hashlib.sha256(said.encode()).digest()[:16])
     digest[:6] = bytes(6)
     digest[6] = (digest[6] & 0x0F) | 0x70

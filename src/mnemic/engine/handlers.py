@@ -13,10 +13,12 @@ from mnemic.engine.evict import evict_partition
 from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
 from mnemic.engine.graph_extract import graph_partition
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EMBED, EVICT, EXTRACT, GRAPH, REFLECT, SUMMARISE
+from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EMBED, EVICT, EXTRACT, GRAPH, REFLECT, REMAKE, SUMMARISE
+from mnemic.engine.lasting_facts import find_again
 from mnemic.engine.parts import Parts
 from mnemic.engine.pending import pending
 from mnemic.engine.reflect import Reflecting
+from mnemic.engine.remake import Remade, Remaking
 from mnemic.engine.summarise import SUMMARIES_AT_ONCE, Summarising
 from mnemic.engine.vectors import fill_vectors, lacks_vectors
 from mnemic.errors import BadReplyError
@@ -136,6 +138,25 @@ def _consolidate(parts: Parts, job: Job) -> FollowUp:
     return lambda _: rest
 
 
+def _remake(parts: Parts, job: Job) -> FollowUp:
+    """A memory, or a key of a profile, without what was erased. One whose sources come first is made by the last of
+    their jobs, or by a next one where that found this one still running.
+    """
+    if "profile" in job.payload:
+        find_again(parts, job.partition, str(job.payload["profile"]))
+        return _nothing
+    agent, is_last = job.payload.get("agent"), job.attempts >= parts.settings.life.llm_tries
+    memory_id, agent = str(job.payload["memory"]), None if agent is None else str(agent)
+    work = Remaking(parts, job.partition, memory_id, agent, REMAKE, may_fall_back=is_last)
+    ended = work.run()
+
+    def follow_up(unit: UnitOfWork) -> Sequence[Job]:
+        is_due = ended is not Remade.DONE and work.is_due(unit)
+        return [anew(job, parts.clock.now())] if is_due else []
+
+    return follow_up
+
+
 def _graph(parts: Parts, job: Job) -> FollowUp:
     """What some pages of items say; the rest is the work of a next job."""
     if not parts.settings.life.graphs:
@@ -155,5 +176,6 @@ HANDLERS: Mapping[str, Handler] = {
     CURATE: _curate,
     CONSOLIDATE: _consolidate,
     GRAPH: _graph,
+    REMAKE: _remake,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from mnemic.engine.dependants import Hand
 from mnemic.engine.document_chunks import prepare
 from mnemic.engine.documents import erase_documents
 from mnemic.engine.ingest_plan import LOOKED_UP, Plan, Shelf, Task, batches, plan
@@ -41,7 +42,7 @@ def _ingested(parts: Parts, scope: Scope, content: str | bytes, request: IngestR
     shelf = Shelf(scope.partition(request.level or scope.default_level), scope.agent if request.is_private else None)
     made = plan(parts, shelf, content, request)
     storing = Storing(parts, shelf, actor)
-    deed = _would(made, request) if request.is_dry_run else _done(parts, shelf, made, storing, request, actor)
+    deed = _would(made, request) if request.is_dry_run else _done(parts, made, storing, request, actor)
     files = sorted([*made.reports, *deed], key=lambda file: file.source)
     return IngestReport(
         at=at,
@@ -64,18 +65,13 @@ def _would(made: Plan, request: IngestRequest) -> Iterator[FileReport]:
         yield _gone(document, is_removed=request.is_pruning)
 
 
-def _done(
-    parts: Parts, shelf: Shelf, made: Plan, storing: Storing, request: IngestRequest, actor: str
-) -> Iterator[FileReport]:
+def _done(parts: Parts, made: Plan, storing: Storing, request: IngestRequest, actor: str) -> Iterator[FileReport]:
     if made.tasks:
         yield from _stored(parts, made, storing, request)
     if request.is_pruning:
         for batch in batches(made.gone, LOOKED_UP):
             with parts.store.write() as work:
-                ids = [document.id for document in batch]
-                erase_documents(
-                    work, shelf.partition, ids, actor=actor, reason="its file is gone", now=parts.clock.now()
-                )
+                erase_documents(Hand(parts, work, actor, parts.clock.now()), batch, reason="its file is gone")
     for document in made.gone:
         yield _gone(document, is_removed=request.is_pruning)
 

@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from mnemic.engine.dependants import Hand
+from mnemic.engine.kinds import REMAKE
+from mnemic.engine.parts import Parts, new_id
 from mnemic.model.item import Message, Role, Trust
+from mnemic.model.job import Job
 from mnemic.model.profile import ProfileEntry
-from mnemic.model.scope import Partition
+from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.attributes import attributes, plain_statements
 from mnemic.text.prompts import STABLE_KEYS
 
-DERIVED_SOURCES = ("extraction", "curation", "reflection")
+EXTRACTION = "extraction"
+DERIVED_SOURCES = (EXTRACTION, "curation", "reflection")
 """The sources of profile entries that nobody set by hand."""
 
 Facts = Mapping[str, tuple[str, datetime]]
 """Values by key, and when they were said."""
 
+PAGE = 500
 _OWN_TRUST = (Trust.USER, Trust.IMPORTED)
 
 
@@ -53,6 +59,48 @@ def put_derived(work: UnitOfWork, partition: Partition, facts: Facts, *, source:
     if new:
         work.profiles.put(new)
     return {entry.key: entry.value for entry in new}
+
+
+def take_back(hand: Hand, messages: Sequence[Message]) -> int:
+    """Remove the profile entries that nobody set by hand and that these messages, which are being erased, say; a job
+    for each key looks whether the user said so elsewhere. How many there were.
+    """
+    partition = messages[0].partition
+    entries = [each for each in hand.work.profiles.of(partition) if each.source in DERIVED_SOURCES]
+    said = lasting_facts(messages, {entry.key: entry.value for entry in entries})
+    keys = [entry.key for entry in entries if said.get(entry.key, ("", None))[0] == entry.value]
+    hand.work.jobs.add([_profile_job(hand, partition, key) for key in keys])
+    return hand.work.profiles.remove(partition, keys) if keys else 0
+
+
+def find_again(parts: Parts, partition: Partition, key: str) -> None:
+    """Fill one key of a profile, where it is empty, with what the user said of it last."""
+    visible, after, found = Visibility((partition,), None), None, dict[str, tuple[str, datetime]]()
+    while True:
+        with parts.store.read() as work:
+            page = work.messages.page(visible, after, PAGE)
+        said = lasting_facts(page, {}).get(key)
+        if said is not None and (key not in found or found[key][1] <= said[1]):
+            found[key] = said
+        if len(page) < PAGE:
+            break
+        after = page[-1].id
+    if found:
+        with parts.store.write() as work:
+            if all(entry.key != key for entry in work.profiles.of(partition)):
+                put_derived(work, partition, found, source=EXTRACTION, now=parts.clock.now())
+
+
+def _profile_job(hand: Hand, partition: Partition, key: str) -> Job:
+    return Job(
+        id=new_id(hand.now),
+        partition=partition,
+        kind=REMAKE,
+        key=f"profile {key}",
+        created_at=hand.now,
+        run_at=hand.now,
+        payload={"profile": key},
+    )
 
 
 def _last_said(own: Sequence[Message], value: str) -> datetime | None:

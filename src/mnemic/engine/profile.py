@@ -60,7 +60,7 @@ def whole_profile(parts: Parts, scope: Scope) -> Profile:
     with parts.store.read() as work:
         static = work.profiles.of(profile_partition(scope))
         memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
-    current = [m for m in memories if m.valid_to is None or m.valid_to > query.now]
+    current = [m for m in memories if not m.flags and (m.valid_to is None or m.valid_to > query.now)]
     unique = {memory.id: memory for memory in current}
     return Profile(tuple(static), tuple(unique.values())[:DYNAMIC_MEMORIES])
 

@@ -170,7 +170,7 @@ def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[
     query = replace(question.memory_query(now), order=Order.IMPORTANCE, limit=limit * _BACKGROUND_SPARE)
     with parts.store.read() as work:
         memories = work.memories.list(visible, query)
-    shown = [memory for memory in memories if chosen.takes(memory, now)][:limit]
+    shown = [memory for memory in memories if not memory.flags and chosen.takes(memory, now)][:limit]
     return tuple(Hit(m, m.present_importance, None, _importance(m), is_fallback=True) for m in shown)
 
 

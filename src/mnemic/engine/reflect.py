@@ -80,7 +80,7 @@ class Reflecting:
         most = self._parts.settings.life.reflection_episodes
         least = -(-most // 2)
         with self._parts.store.read() as work:
-            episodes = sorted(self._with(work, Kind.SUMMARY, "session", self._session), key=_place)[-most:]
+            episodes = sorted(self._with(work, Kind.SUMMARY, "session", self._session), key=place_of)[-most:]
             is_known = self._is_known(work, episodes)
         if len(episodes) < least:
             _log.debug("session %s: %d summaries, at least %d make a reflection", self._session, len(episodes), least)
@@ -89,15 +89,16 @@ class Reflecting:
 
     def run(self, episodes: Sequence[Memory]) -> ReflectReport:
         """Make the reflection; nothing is written when a summary is gone by then, or somebody else has reflected."""
-        made, proposed = self._digest(episodes)
+        made, proposed = self.digest(episodes)
         now = self._parts.clock.now()
         memory = derived_memory(made, episodes, now)
         vectors = document_vectors(self._parts, [indexed_text(memory)])
         report = ReflectReport(self._session, len(episodes))
         with self._parts.store.write() as work:
-            ids = [episode.id for episode in episodes]
-            if len(work.memories.get(self._visible, ids)) < len(ids):
-                return replace(report, skipped="a summary was deleted meanwhile")
+            work.dependants.of(self._partition, ())  # takes the lock, so that nothing is erased after the look
+            present = work.memories.get(self._visible, [episode.id for episode in episodes])
+            if [each.text for each in present] != [each.text for each in episodes]:
+                return replace(report, skipped="a summary was deleted or made anew meanwhile")
             if self._is_known(work, episodes):
                 return replace(report, skipped="somebody else has reflected meanwhile")
             reason = f"reflection on {len(episodes)} summaries of session {self._session}"
@@ -109,7 +110,7 @@ class Reflecting:
         known = "" if is_new else "it says what another memory says"
         return replace(report, memory_id=memory.id if is_new else None, facts=facts, skipped=known, fallback=fallback)
 
-    def _digest(self, episodes: Sequence[Memory]) -> tuple[Derived, Mapping[str, str]]:
+    def digest(self, episodes: Sequence[Memory]) -> tuple[Derived, Mapping[str, str]]:
         """The reflection on some summaries, and what the model proposes for the profile. Raises its errors."""
         texts = [episode.text for episode in episodes]
         language = prompts.language_of(texts)
@@ -164,8 +165,8 @@ class Reflecting:
         return work.memories.list(self._visible, query)
 
 
-def _place(summary: Memory) -> tuple[int, datetime]:
-    """Where it stands in the conversation."""
+def place_of(summary: Memory) -> tuple[int, datetime]:
+    """Where a summary stands in its conversation."""
     return covered(summary)[1], summary.created_at
 
 

@@ -19,7 +19,8 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
 
     It keeps its text, gains provenance, context and categories, and the higher importance and confidence. One that was
     quarantined because its sources did not carry it becomes active when the new one is carried, and one that gives
-    orders to the model when the user says it. `undo` takes that back.
+    orders to the model when the user says it. What is said again does not hang on what flagged it. `undo` takes that
+    back.
     """
     gained = replace(
         held,
@@ -29,6 +30,7 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
         snippet=held.snippet or memory.snippet,
         importance=max(held.importance, memory.importance),
         confidence=max(held.confidence, memory.confidence),
+        flags=held.flags if memory.state is not State.ACTIVE else memory.flags,
     )
     causes = (UNSUPPORTED, SUSPECT) if memory.trust is Trust.USER else (UNSUPPORTED,)
     is_waiting = held.state is State.QUARANTINED and memory.state is State.ACTIVE

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mnemic.engine.browse import MAX_PAGE
+from mnemic.engine.dependants import Hand, clear_below, told
 from mnemic.engine.edit import Editor
 from mnemic.engine.parts import Parts
 from mnemic.engine.settle import Neighbours, Settler
@@ -22,10 +23,12 @@ _CAUSES = (Action.QUARANTINED, Action.DISPUTED)
 
 
 def review(parts: Parts, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
-    """The visible memories that wait for a judgement, the newest first, from behind the id `after`."""
+    """The visible memories that wait for a judgement, those with flags too, the newest first, from behind the id
+    `after`.
+    """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
-    query = MemoryQuery(now=parts.clock.now(), states=WAITING, limit=limit, after=after)
+    query = MemoryQuery(now=parts.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)
     with parts.store.read() as work:
         found = work.memories.list(scope.visibility, query)
         return [_review(memory, work.history.of(scope.visibility, memory.id)) for memory in found]
@@ -33,20 +36,25 @@ def review(parts: Parts, scope: Scope, *, limit: int, after: str | None = None) 
 
 def trust(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
     """Let a memory that waits be recalled. One from quarantine is then compared with what is known, as if it were told
-    now; one that was in dispute supersedes what it was in dispute with.
+    now; one that was in dispute supersedes what it was in dispute with. One with flags loses them, and so does what was
+    flagged on its account alone.
 
     Raises `NotFoundError`, and `ConflictError` for one that does not wait or whose place was taken.
     """
     with parts.store.write() as work:
         editor = Editor(parts, work, scope.visibility, actor)
         old = _waiting(editor, memory_id)
-        active = replace(old, state=State.ACTIVE, other_id=None)
+        is_waiting = old.state in WAITING
+        active = replace(old, state=State.ACTIVE, other_id=None) if is_waiting else old
+        active = replace(active, flags=())
         trusted = editor.put(old, active, Action.TRUSTED, reason or "somebody trusts it")
         if old.state is State.QUARANTINED:
             Settler(work, editor).settle(trusted, Neighbours(is_told=True))
         for other in _opponents(work, scope, old):
             gone = replace(other, state=State.SUPERSEDED, other_id=old.id)
             editor.put(other, gone, Action.SUPERSEDED, f"{old.id}, which contradicts it, was trusted")
+        if old.flags:
+            clear_below(Hand(parts, work, actor, editor.now), trusted, old.flags)
         return editor.get(memory_id)
 
 
@@ -70,7 +78,7 @@ def reject(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: st
 
 def _waiting(editor: Editor, memory_id: str) -> Memory:
     memory = editor.get(memory_id)
-    if memory.state not in WAITING:
+    if memory.state not in WAITING and not (memory.flags and memory.state is State.ACTIVE):
         raise ConflictError(f"memory {memory_id} is {memory.state.value}: it waits for no judgement")
     return memory
 
@@ -84,6 +92,8 @@ def _opponents(work: UnitOfWork, scope: Scope, memory: Memory) -> list[Memory]:
 
 
 def _review(memory: Memory, entries: Sequence[HistoryEntry]) -> Review:
+    if memory.state not in WAITING:
+        return Review(memory, "; ".join(told(flag) for flag in memory.flags), min(flag.at for flag in memory.flags))
     causes = [entry for entry in entries if entry.action in _CAUSES]
     last = causes[-1] if causes else None
     return Review(memory, last.reason if last else "", last.at if last else memory.updated_at)

@@ -112,7 +112,8 @@ class Settler:
         reason = "it says the same"
         gone = replace(memory, state=State.SUPERSEDED, other_id=known.id, retired_at=self._editor.now)
         self._editor.put(memory, gone, Action.MERGED, f"merged into {known.id}: {reason}")
-        self._editor.put(known, merged(known, [memory]), Action.MERGED, f"{memory.id} was merged into it: {reason}")
+        said_again = replace(merged(known, [memory]), flags=memory.flags)
+        self._editor.put(known, said_again, Action.MERGED, f"{memory.id} was merged into it: {reason}")
         return Decision(Verdict.MERGE, known.id, memory.id, reason)
 
     def _set_against(self, memory: Memory, known: Memory, *, is_told: bool) -> Decision:

@@ -121,7 +121,7 @@ class Summarising:
         done: list[Summarised] = []
         while due.count and (most is None or len(done) < most):
             batch = self._next(due)
-            entry = self._commit(batch, self._digest(batch.messages))
+            entry = self._commit(batch, self.digest(batch.messages))
             if entry is None:
                 due = Pending(self.due(is_flush=True).after, due.until)
                 continue
@@ -155,7 +155,13 @@ class Summarising:
         llm = self._parts.llm
         return SUMMARY_CHARS if llm is None else max(500, min(SUMMARY_CHARS, llm.capabilities.context_tokens // 2))
 
-    def _digest(self, messages: Sequence[Message]) -> Derived | None:
+    def messages(self, first: int, last: int) -> list[Message]:
+        """The messages at these positions, both inclusive, that are not erased."""
+        with self._parts.store.read() as work:
+            found = work.conversations.messages(self._partition, self._session, first - 1, last - first + 1)
+        return [message for message in found if message.position <= last]
+
+    def digest(self, messages: Sequence[Message]) -> Derived | None:
         """The summary of some messages; None when they say nothing. Raises the errors of the model."""
         if not messages:
             return None
@@ -202,9 +208,10 @@ class Summarising:
         vectors = None if memory is None else document_vectors(self._parts, [indexed_text(memory)])
         with self._parts.store.write() as work:
             ids = [message.id for message in batch.messages]
+            place = (self._partition, self._session)
+            work.dependants.of(self._partition, ())  # takes the lock, so that nothing is erased after the look
             if len(work.messages.get(self._visible, ids)) < len(ids):
                 return None
-            place = (self._partition, self._session)
             if not work.conversations.move(*place, SUMMARISED, batch.place.after, batch.place.until):
                 return None
             reason = (

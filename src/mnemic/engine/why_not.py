@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mnemic.engine.dependants import told
 from mnemic.engine.embedding import question_vectors
 from mnemic.engine.parts import Parts
 from mnemic.engine.passages import admits
@@ -46,9 +47,8 @@ def why_not(parts: Parts, scope: Scope, item_id: str, question: Question) -> Why
         raise NotFoundError(f"there is no memory, message or passage {item_id!r} in this scope")
     query = question.memory_query(parts.clock.now())
     meets_filter = _meets(parts, visible, item, question, query)
-    return _before_scoring(visible, item, question, query, meets_filter=meets_filter) or _scored(
-        parts, visible, item, question
-    )
+    lost = _before_scoring(visible, item, question, query, meets_filter=meets_filter)
+    return lost or _with_flags(_scored(parts, visible, item, question), item, question)
 
 
 def _meets(parts: Parts, visible: Visibility, item: Item, question: Question, query: MemoryQuery) -> bool:
@@ -96,6 +96,14 @@ def _scored(parts: Parts, visible: Visibility, item: Item, question: Question) -
         reason = f"{ranks[0] - 1} others score higher, and the limit is {question.limit}"
         return WhyNot("rank", reason, ranks[0], total, score, contributions)
     return WhyNot("found", f"it is found, at rank {ranks[0]}", ranks[0], total, score, contributions)
+
+
+def _with_flags(why: WhyNot, item: Item, question: Question) -> WhyNot:
+    """Where a memory was put back for its flags, the reason says why it has them."""
+    if not isinstance(item, Memory) or not item.flags or question.is_about_the_past:
+        return why
+    flags = "; ".join(told(flag) for flag in item.flags)
+    return replace(why, reason=f"{why.reason}; it is flagged and put back: {flags}")
 
 
 def _has_vector(parts: Parts, item: Item) -> bool:

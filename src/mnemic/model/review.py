@@ -10,7 +10,7 @@ from mnemic.model.item import Memory
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A memory that is quarantined or disputed, why, and since when."""
+    """A memory that is quarantined, disputed or flagged, why, and since when."""
 
     memory: Memory
     reason: str

@@ -34,6 +34,22 @@ class Partition:
     level: Level
     owner: str
 
+    def may_feed(self, other: Partition) -> bool:
+        """True when what lies in `other` may come of what lies here: within one org, and never from one user to another
+        but by way of an agent or the org.
+        """
+        if self.org != other.org:
+            return False
+        is_shared = {self.level, other.level} & {Level.AGENT, Level.ORG}
+        return bool(is_shared) or self == other or (self._user is not None and self._user == other._user)
+
+    @property
+    def _user(self) -> str | None:
+        if self.level is Level.USER:
+            return self.owner
+        user, separator, _ = self.owner.partition(_OWNER_SEPARATOR)
+        return user if separator else None
+
 
 @dataclass(frozen=True, slots=True)
 class Visibility:

@@ -27,7 +27,9 @@ class Dependants(Protocol):
     """
 
     def of(self, partition: Partition, ids: Collection[str]) -> Sequence[Memory]:
-        """The memories, not erased, that were made of one of these items of a partition."""
+        """The memories, not erased, that were made of one of these items of a partition. In a unit of work that writes,
+        nobody else writes there, or where they lie, until its end.
+        """
         ...
 
     def flagged(self, org: str, source_id: str) -> Sequence[Memory]:

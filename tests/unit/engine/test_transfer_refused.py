@@ -91,6 +91,14 @@ HOSTILE: list[dict[str, Any]] = [
     {"categories": ["x"] * 3 + ["y" * 100]},
     {"provenance": [{"source_id": "a"}]},
     {"provenance": "x"},
+    {"flags": "x"},
+    {"flags": None},
+    {"flags": [{"source_id": "a"}]},
+    {"flags": [{"source_id": "a", "cause": "bored", "at": "2026-01-01T00:00:00+00:00", "entry_id": "e"}]},
+    {"flags": [{"source_id": 1, "cause": "erased", "at": "2026-01-01T00:00:00+00:00", "entry_id": "e"}]},
+    {"flags": [{"source_id": "a", "cause": "erased", "at": "2026-01-01T00:00:00+00:00", "entry_id": "e"}] * 21},
+    {"flags": [{"source_id": "a\u0000", "cause": "erased", "at": "2026-01-01T00:00:00+00:00", "entry_id": "e"}]},
+    {"flags": [{"source_id": "a", "cause": "erased", "at": "then", "entry_id": "e"}]},
     {"provenance": [{"source_id": 1, "start": "a", "end": 0, "extractor": "", "version": "", "support": 2}]},
     {"context": "x" * 1_000_001},
     {"source": {"a": 1}},
@@ -119,7 +127,7 @@ class TestHostileRecords:
         assert len(report.problems[0]) < 400
         assert state_of(store) == before
 
-    @pytest.mark.parametrize("name", sorted(set(Memory.__dataclass_fields__) - {"partition"}))
+    @pytest.mark.parametrize("name", sorted(set(Memory.__dataclass_fields__) - {"partition", "flags"}))
     def test_a_record_without_a_field_is_refused(
         self, mnemic: Mnemic, lines: list[str], record: dict[str, Any], name: str
     ):
