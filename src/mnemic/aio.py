@@ -31,6 +31,7 @@ from mnemic.api import (
     UpdateFields,
 )
 from mnemic.api.async_assistant import AsyncAssistantVerbs
+from mnemic.api.async_graph import AsyncGraphPart
 from mnemic.api.async_review import AsyncReviewVerbs
 from mnemic.api.async_upkeep import AsyncUpkeepVerbs
 from mnemic.api.documents import LISTED as LISTED_PASSAGES
@@ -71,7 +72,9 @@ _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
 
-class AsyncMnemic(AsyncAssistantVerbs, AsyncReviewVerbs, AsyncUpkeepVerbs, AbstractAsyncContextManager["AsyncMnemic"]):
+class AsyncMnemic(
+    AsyncAssistantVerbs, AsyncReviewVerbs, AsyncUpkeepVerbs, AsyncGraphPart, AbstractAsyncContextManager["AsyncMnemic"]
+):
     """An open memory for asyncio: each verb runs on one of `threads` threads and never on the event loop."""
 
     def __init__(self, mnemic: Mnemic, *, threads: int = DEFAULT_THREADS) -> None:

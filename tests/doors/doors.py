@@ -33,6 +33,7 @@ OPTION_NAMES = {
     "is_pruning": "--prune",
     "is_again": "--again",
     "statuses": "--status",
+    "types": "--type",
 }
 UNASKED = {"clear", "erase"}
 """Commands that ask before they do it, unless told."""
@@ -40,9 +41,9 @@ UNASKED = {"clear", "erase"}
 COMMANDS = {
     verb.name: [*verb.command.split(), *(["--yes"] if verb.name in UNASKED else [])] for verb in VERBS if verb.command
 }
-POSITIONAL = ("text", "id", "ids", "turn_id", "query", "question", "name", "verdict")
+POSITIONAL = ("text", "id", "ids", "turn_id", "query", "question", "name", "verdict", "source", "target")
 WITHOUT_SCOPE = ("doctor", "work", "tools.list")
-OPTIONS = {("update", "text"), ("merge", "text"), ("complete", "name"), ("ingest", "name"), ("import_", "name")}
+OPTIONS = {("update", "text"), ("merge", "text"), ("complete", "name"), ("ingest", "name"), ("import_", "name"), ("ingest", "source")}
 """Arguments that are options of their commands, although others give them as operands."""
 
 ENDABLE = ("valid_from", "valid_to", "expires_at")

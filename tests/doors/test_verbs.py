@@ -13,7 +13,9 @@ from mnemic import AsyncMnemic, Mnemic
 from mnemic.aio import AsyncDocumentVerbs, AsyncJobVerbs, AsyncKeyVerbs, AsyncProfileVerbs
 from mnemic.api.assistant import ToolVerbs
 from mnemic.api.async_assistant import AsyncToolVerbs
+from mnemic.api.async_graph import AsyncGraphVerbs
 from mnemic.api.documents import DocumentVerbs
+from mnemic.api.graph import GraphVerbs
 from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import KeyVerbs
 from mnemic.api.profile import ProfileVerbs
@@ -22,6 +24,7 @@ from mnemic.mcp.verbs import verb_tools
 from mnemic.remote import RemoteMnemic
 from mnemic.remote.assistant import RemoteTools
 from mnemic.remote.documents import RemoteDocuments
+from mnemic.remote.graph import RemoteGraph
 from mnemic.remote.parts import RemoteJobs, RemoteKeys, RemoteProfile
 from mnemic.remote.routes import ROUTES
 from mnemic.testing.verbs import CLI, DOORS, MCP, OTHER_COMMANDS, REMOTE, REST, VERBS
@@ -41,6 +44,7 @@ LIBRARY_PARTS: dict[str, type] = {
     "jobs.": JobVerbs,
     "keys.": KeyVerbs,
     "documents.": DocumentVerbs,
+    "graph.": GraphVerbs,
     "tools.": ToolVerbs,
 }
 ASYNC_PARTS: dict[str, type] = {
@@ -49,6 +53,7 @@ ASYNC_PARTS: dict[str, type] = {
     "jobs.": AsyncJobVerbs,
     "keys.": AsyncKeyVerbs,
     "documents.": AsyncDocumentVerbs,
+    "graph.": AsyncGraphVerbs,
     "tools.": AsyncToolVerbs,
 }
 REMOTE_PARTS: dict[str, type] = {
@@ -57,6 +62,7 @@ REMOTE_PARTS: dict[str, type] = {
     "jobs.": RemoteJobs,
     "keys.": RemoteKeys,
     "documents.": RemoteDocuments,
+    "graph.": RemoteGraph,
     "tools.": RemoteTools,
 }
 

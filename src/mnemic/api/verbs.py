@@ -29,6 +29,7 @@ from mnemic.api.assistant import AssistantVerbs
 from mnemic.api.backup import BackupVerbs
 from mnemic.api.documents import IngestVerbs
 from mnemic.api.health import HealthVerbs
+from mnemic.api.graph import GraphPart
 from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import Admission, KeyVerbs
 from mnemic.api.life import LifeVerbs
@@ -76,6 +77,7 @@ class Mnemic(
     AssistantVerbs,
     HealthVerbs,
     IngestVerbs,
+    GraphPart,
     ReembedVerbs,
     BackupVerbs,
     AbstractContextManager["Mnemic"],

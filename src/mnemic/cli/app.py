@@ -22,6 +22,7 @@ from mnemic.cli import (
     evaluate_answers,
     evaluate_extraction,
     evaluate_guard,
+    graph,
     health,
     ingest,
     keys,
@@ -113,6 +114,7 @@ def application() -> typer.Typer:
         review.register,
     )
     _group(app, "documents", "What was taken in of files: list, show, delete.", documents.register)
+    _group(app, "graph", "What is named, and how it is related: list, walk, draw, read.", graph.register)
     _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)
     _group(app, "jobs", "Work that must still be done, and work that gave up.", upkeep.register_jobs)
     _group(app, "tools", "The tools that a model may call.", tools.register)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from mnemic.api import Mnemic
+from mnemic.api.graph import MOST_DEPTH
 from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError
 from mnemic.model.history import HistoryEntry
@@ -17,13 +18,14 @@ from mnemic.model.item import Chunk, Item, Memory, Message, Role, Trust
 from mnemic.model.tool import ToolContext
 from mnemic.ports.tool import Tool
 from mnemic.text.blocks import facts_block
+from mnemic.text.graph.picture import edge_lines
 
 MAX_LISTED = 50
 
 
 def verb_tools(mnemic: Mnemic) -> Sequence[Tool]:
     """The tools over an open memory, each within the scope of its call."""
-    return (*_reading(mnemic), *_looking(mnemic), *_writing(mnemic), *_documents(mnemic))
+    return (*_reading(mnemic), *_looking(mnemic), *_writing(mnemic), *_documents(mnemic), *_graph(mnemic))
 
 
 def _reading(mnemic: Mnemic) -> Sequence[Tool]:
@@ -171,6 +173,37 @@ def _documents(mnemic: Mnemic) -> Sequence[Tool]:
         return facts_block(lines) or "there are no documents"
 
     return (list_documents,)
+
+
+def _graph(mnemic: Mnemic) -> Sequence[Tool]:
+    @tool(is_read_only=True)
+    def related(context: ToolContext, name: str, depth: int = 1) -> str:
+        """Tells what a person, project, technology, place or other thing is related to, with the words that say so.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            name: The name of the thing.
+            depth: How many relations away to look, 1 to 4.
+        """
+        found = mnemic.graph.neighbours(context.scope, name, depth=min(max(depth, 1), MOST_DEPTH))
+        context.tell(found)
+        return facts_block(edge_lines((found.start, *found.nodes), found.edges)) or "nothing is related to it"
+
+    @tool(is_read_only=True)
+    def how_related(context: ToolContext, source: str, target: str) -> str:
+        """Tells how two things are related, step by step, with the words that say so. Call it for questions such as how
+        a project relates to a policy.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            source: The name of the one.
+            target: The name of the other.
+        """
+        found = mnemic.graph.path(context.scope, source, target)
+        context.tell(found)
+        return facts_block(edge_lines(found.nodes, found.edges)) or "no relation between them is known"
+
+    return related, how_related
 
 
 def _happened(entry: HistoryEntry) -> str:

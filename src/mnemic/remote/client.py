@@ -55,6 +55,7 @@ from mnemic.model.scope import Level, Scope
 from mnemic.remote.assistant import RemoteAssistant
 from mnemic.remote.connection import Connection, Progress
 from mnemic.remote.documents import RemoteDocuments, ingest
+from mnemic.remote.graph import RemoteGraphPart
 from mnemic.remote.parts import RemoteJobs, RemoteKeys, RemoteProfile
 from mnemic.wire.reading import from_wire
 
@@ -74,7 +75,7 @@ def connect_async(
     return AsyncMnemic(remote, threads=threads)
 
 
-class RemoteMnemic(RemoteAssistant, AbstractContextManager["RemoteMnemic"]):
+class RemoteMnemic(RemoteAssistant, RemoteGraphPart, AbstractContextManager["RemoteMnemic"]):
     """An open connection. Safe to use from several threads; close it, or use it in a `with` block.
 
     The verbs, their arguments, answers and errors are those of `Mnemic`. The org of a scope must be the key's, or

@@ -104,4 +104,8 @@ ROUTES: Mapping[str, Route] = {
     "documents.text": Route("GET", "/texts/{id}"),
     "documents.passages": Route("GET", "/passages/{id}"),
     "documents.delete": Route("DELETE", "/documents/{id}"),
+    "graph.entities": Route("GET", "/graph/entities"),
+    "graph.neighbours": Route("GET", "/graph/neighbours"),
+    "graph.path": Route("GET", "/graph/path"),
+    "graph.extract": Route("POST", "/graph/extract", takes_long=True),
 }

@@ -265,6 +265,12 @@ class Upkeep(DryRun):
     levels: list[Level] = [Level.SESSION, Level.USER, Level.AGENT]
 
 
+class GraphReading(Upkeep):
+    """At most `limit` items."""
+
+    limit: Annotated[StrictInt, Field(ge=1)] | None = None
+
+
 class Erasure(DryRun):
     """The level that is erased: of user, agent and session the first that the scope names, unless told."""
 

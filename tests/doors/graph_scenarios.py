@@ -1,0 +1,83 @@
+"""What every door must do alike: the graph."""
+
+from __future__ import annotations
+
+from mnemic.errors import InvalidInputError, NotFoundError
+from tests.doors.scenarios import BORIS, OTHER_ORG, Ref, Scenario, Step
+
+X_DEPENDS = Step("remember", {"text": "Project X depends on the Billing Service."}, save="first")
+Y_GOVERNS = Step("remember", {"text": "The Billing Service is governed by Policy Y."}, save="second")
+
+GRAPH = (
+    Scenario(
+        "a graph is read, listed and walked, and every step says which words say so",
+        (
+            X_DEPENDS,
+            Y_GOVERNS,
+            Step("graph.entities", expect={"nodes": [], "next": None}),
+            Step("graph.extract", {"is_dry_run": True}, expect={"items": 2, "relations": 2, "is_dry_run": True}),
+            Step("graph.entities", expect={"nodes.#": 0}),
+            Step("graph.extract", expect={"items": 2, "mentions": 4, "relations": 2, "is_finished": True}),
+            Step("graph.extract", expect={"items": 0}),
+            Step(
+                "graph.entities",
+                {"limit": 2},
+                expect={"nodes.#": 2, "nodes.0.name": "Billing Service", "nodes.0.mentions": 2, "next": "policy y"},
+                save="page",
+            ),
+            Step("graph.entities", {"after": Ref("page", "next")}, expect={"nodes.#": 1, "nodes.0.type": "project"}),
+            Step("graph.entities", {"query": "billing", "types": ["thing"]}, expect={"nodes.#": 1}),
+            Step("graph.entities", {"query": "billing", "types": ["person"]}, expect={"nodes.#": 0}),
+            Step(
+                "graph.neighbours",
+                {"name": "billing service"},
+                expect={"start.name": "Billing Service", "nodes.#": 2, "edges.#": 2, "is_cut": False},
+            ),
+            Step("graph.neighbours", {"name": "Project X", "depth": 2, "types": ["DEPENDS_ON"]}, expect={"nodes.#": 1}),
+            Step(
+                "graph.path",
+                {"source": "project x", "target": "Policy Y"},
+                expect={
+                    "nodes.#": 3,
+                    "nodes.1.name": "Billing Service",
+                    "edges.0.type": "DEPENDS_ON",
+                    "edges.0.citations.0.item_id": Ref("first"),
+                    "edges.0.citations.0.text": "Project X depends on the Billing Service",
+                    "edges.1.type": "GOVERNED_BY",
+                    "edges.1.citations.0.item_id": Ref("second"),
+                },
+            ),
+            Step("graph.path", {"source": "project x", "target": "Policy Y", "max_hops": 1}, expect={"nodes": []}),
+        ),
+    ),
+    Scenario(
+        "nobody else's graph is found, and what is deleted leaves it at once",
+        (
+            X_DEPENDS,
+            Y_GOVERNS,
+            Step("graph.extract", expect={"items": 2}),
+            Step("graph.entities", scope=BORIS, expect={"nodes": []}),
+            Step("graph.neighbours", {"name": "Policy Y"}, scope=BORIS, fails=NotFoundError),
+            Step("graph.path", {"source": "Project X", "target": "Policy Y"}, scope=OTHER_ORG, fails=NotFoundError),
+            Step("delete", {"id": Ref("second")}),
+            Step("graph.neighbours", {"name": "Policy Y"}, fails=NotFoundError),
+            Step("graph.neighbours", {"name": "Billing Service"}, expect={"nodes.#": 1}),
+            Step("erase", expect={"counts.entities": 2}),
+            Step("graph.entities", expect={"nodes": []}),
+        ),
+    ),
+    Scenario(
+        "what cannot be asked is refused",
+        (
+            X_DEPENDS,
+            Step("graph.extract"),
+            Step("graph.entities", {"types": ["planet"]}, fails=InvalidInputError),
+            Step("graph.entities", {"limit": 0}, fails=InvalidInputError),
+            Step("graph.neighbours", {"name": "Project X", "depth": 9}, fails=InvalidInputError),
+            Step("graph.path", {"source": "Project X", "target": "Nobody"}, fails=NotFoundError),
+            Step("graph.path", {"source": "Project X", "target": "X", "max_hops": 99}, fails=InvalidInputError),
+            Step("graph.extract", {"levels": ["planet"]}, fails=InvalidInputError),
+            Step("graph.extract", {"limit": 0}, fails=InvalidInputError),
+        ),
+    ),
+)

@@ -1,0 +1,88 @@
+"""The graph through every door, and its pictures on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.doors.doors import run
+from tests.doors.graph_scenarios import GRAPH
+from tests.doors.scenarios import Scenario
+from tests.doors.test_scenarios import DOORS, go, ways
+
+
+@pytest.mark.requirement("N-27", "P-26")
+@pytest.mark.parametrize("name, scenario", ways(GRAPH))
+def test_the_graph_goes_alike_through_every_door(name: str, scenario: Scenario, tmp_path: Path):
+    door = DOORS[name][1](str(tmp_path / "memory.db"))
+    try:
+        go(door, scenario)
+    finally:
+        door.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """A store with a small graph."""
+    path = str(tmp_path / "memory.db")
+    for text in ("Project X depends on the Billing Service.", "The Billing Service is governed by Policy Y."):
+        assert mnemic(path, "remember", text)[0] == 0
+    assert mnemic(path, "graph", "extract")[0] == 0
+    return path
+
+
+def mnemic(store: str, *words: str) -> tuple[int, str, str]:
+    """A command of ana's."""
+    cut = 2 if words[0] == "graph" else 1
+    return run(["--store", store, "--user", "ana", *words[cut:]], list(words[:cut]), b"")
+
+
+@pytest.mark.requirement("P-26")
+class TestTheCommandLine:
+    def test_a_tree_is_drawn_in_the_terminal(self, store: str):
+        code, out, _ = mnemic(store, "graph", "show", "Project X")
+        assert code == 0
+        assert out.splitlines() == [
+            "Project X (project)",
+            "└─ depends on → Billing Service (thing)",
+            "   └─ governed by → Policy Y (policy)",
+        ]
+
+    def test_all_of_the_graph_is_drawn_without_a_name(self, store: str):
+        mnemic(store, "remember", "Anna lives in Oslo.")
+        mnemic(store, "graph", "extract")
+        code, out, _ = mnemic(store, "graph", "show")
+        assert code == 0
+        assert sum(not line.startswith(("└", "├", " ", "│")) for line in out.splitlines()) == 2
+
+    @pytest.mark.parametrize("form", [".html", ".svg", ".dot", ".mermaid"])
+    def test_a_picture_is_a_file_that_names_everything(self, store: str, form: str, tmp_path: Path):
+        out = tmp_path / f"graph{form}"
+        code, _, told = mnemic(store, "graph", "show", "Project X", "--out", str(out))
+        assert (code, told) == (0, f"3 things and 2 relations drawn in {out}\n")
+        drawn = out.read_text("utf-8")
+        assert all(name in drawn for name in ("Project X", "Billing Service", "Policy Y"))
+        assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+
+    def test_another_form_is_refused(self, store: str, tmp_path: Path):
+        code, _, told = mnemic(store, "graph", "show", "--out", str(tmp_path / "graph.exe"))
+        assert code != 0
+        assert "must end in .html" in told
+
+    def test_a_way_is_told_step_by_step_with_its_words(self, store: str):
+        code, out, _ = mnemic(store, "graph", "path", "Project X", "policy y")
+        rows = [line.split("\t") for line in out.splitlines()]
+        assert code == 0
+        assert [row[:4] for row in rows] == [
+            ["Project X", "DEPENDS_ON", "Billing Service", "Project X depends on the Billing Service"],
+            ["Billing Service", "GOVERNED_BY", "Policy Y", "Billing Service is governed by Policy Y"],
+        ]
+
+    def test_what_is_not_there_is_said_and_how_to_read_it(self, tmp_path: Path):
+        path = str(tmp_path / "empty.db")
+        assert "graph extract" in mnemic(path, "graph", "entities")[2]
+        assert "graph extract" in mnemic(path, "graph", "show")[2]
+        code, _, told = mnemic(path, "graph", "neighbours", "Nobody")
+        assert code != 0
+        assert "graph extract" in told
