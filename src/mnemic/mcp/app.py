@@ -50,5 +50,8 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         async with manager.run():
             yield
 
-    route = Route(PATH, endpoint=Bound(StreamableHTTPASGIApp(manager), gate.limits.in_flight))
+    endpoint = Bound(StreamableHTTPASGIApp(manager), gate.limits.in_flight)
+    route = Route(
+        PATH, endpoint=endpoint, methods=["POST"]
+    )  # a stream by GET would hold a place and never tell anything
     return Door(tells=("MCP", PATH), routes=[route], lifespan=lifespan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -58,10 +58,13 @@ class Buckets:
 
 
 class Bound:
-    """An ASGI application with at most `limit` requests at a time; more are answered 503 before any work."""
+    """An ASGI application with at most `limit` requests at a time; more are answered 503 before any work. One key has
+    at most three quarters of them, and more are answered 429: whoever sends slowly takes no place from all others.
+    """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
-        self._app, self._limit = app, limit
+        self._app, self._limit, self._share = app, limit, max(limit * 3 // 4, 1)
+        self._of_keys: Counter[str] = Counter()
         self.in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,11 +74,19 @@ class Bound:
             return
         if self.in_flight >= self._limit:
             raise ProblemError(BUSY)
+        caller = scope.get("mnemic.caller")
+        name = "" if caller is None or caller.key is None else caller.key.id
+        if name and self._of_keys[name] >= self._share:
+            raise ProblemError(_too_many(1.0))
         self.in_flight += 1
+        self._of_keys[name] += 1
         try:
             await self._app(scope, receive, send)
         finally:
             self.in_flight -= 1
+            self._of_keys[name] -= 1
+            if not self._of_keys[name]:
+                del self._of_keys[name]
 
 
 class BodyLimit:
