@@ -31,6 +31,7 @@ OPTION_NAMES = {
     "is_dry_run": "--dry-run",
     "is_flush": "--flush",
     "is_pruning": "--prune",
+    "is_quick": "--quick",
     "is_again": "--again",
     "statuses": "--status",
     "types": "--type",

@@ -15,6 +15,7 @@ from tests.doors.chat_scenarios import CHATS, TOOLS, speak
 from tests.doors.curate_scenarios import CURATION
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
 from tests.doors.erase_scenarios import ERASURE
+from tests.doors.health_scenarios import HEALTH
 from tests.doors.http_doors import AsyncRemoteDoor, RemoteDoor, RestDoor
 from tests.doors.life_scenarios import LIFE_SCENARIOS
 from tests.doors.mcp_door import McpDoor, takes
@@ -35,7 +36,8 @@ DOORS: dict[str, tuple[str, Callable[[str], Door]]] = {
 }
 """Each door that is tested, and which of the table it is."""
 
-ALL_SCENARIOS = (*SCENARIOS, *LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *REVIEWS, *ERASURE, *MODEST, *TOOLS)
+LIFE = (*LIFE_SCENARIOS, *CURATION, *SESSION_SCENARIOS, *REVIEWS, *ERASURE, *HEALTH)
+ALL_SCENARIOS = (*SCENARIOS, *LIFE, *MODEST, *TOOLS)
 ENOUGH = 10
 """So many scenarios go through MCP too."""
 
