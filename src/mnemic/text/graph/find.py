@@ -35,8 +35,9 @@ _GAP_WORD = re.compile(
 )
 _KIND = re.compile(
     r"(?:,|['\u2019]s)?\s+(?:(?:is|was|as|ist|war|est|es|\u00e8|\u00e9)\s+)?"
-    r"(?:an?|the|our|my|ein|eine|une?|una?|um|uma|unsere?)\s+(?:[\w-]{2,20}\s+){0,3}?(?P<noun>[^\W\d_]{3,20})\b"
+    r"(?:an?|the|our|my|ein|eine|une?|una?|um|uma|unsere?)\s+(?P<words>[\w-]{2,20}(?:\s[\w-]{2,20}){0,3})"
 )
+_ENDS_KIND = frozenset(("in", "of", "who", "that", "which", "from", "with", "for", "at", "and", "by", "to"))
 _BRACKETED = re.compile(r"\s*\((?P<short>[A-Z][A-Za-z0-9&.-]{1,11})\)")
 
 
@@ -160,9 +161,9 @@ def _with_kinds(text: str, names: Sequence[Name], end: int, findings: Findings) 
         name = each
         until = names[place + 1].start if place + 1 < len(names) else end
         match = _KIND.match(text, name.end, end)
-        noun = match["noun"].lower() if match is not None and match.end() <= until + 1 else ""
-        if noun in phrases.KIND_NOUNS and name.type is EntityType.THING:
-            name = replace(name, type=phrases.KIND_NOUNS[noun])
+        kind = EntityType.THING if match is None else _kind_said(match["words"], until - match.start("words"))
+        if kind is not EntityType.THING and name.type is EntityType.THING:
+            name = replace(name, type=kind)
             findings.see(name)
         kept.append(name)
         short = _BRACKETED.match(text, name.end, end)
@@ -170,6 +171,16 @@ def _with_kinds(text: str, names: Sequence[Name], end: int, findings: Findings) 
             other = Name(short["short"], short.start("short"), short.end("short"), name.type)
             findings.relate(name, other, PHRASES["also known as"], (name.start, short.end()))
     return kept
+
+
+def _kind_said(words: str, room: int) -> EntityType:
+    """The kind that the noun of some words tells, if it stands within the first `room` characters of them."""
+    for word in words[: max(room, 0)].lower().split():
+        if word in phrases.KIND_NOUNS:
+            return phrases.KIND_NOUNS[word]
+        if word in _ENDS_KIND:
+            break
+    return EntityType.THING
 
 
 def _is_short_for(short: str, name: str) -> bool:

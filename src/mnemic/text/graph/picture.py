@@ -56,7 +56,7 @@ class Picture:
 
 def edge_lines(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[str]:
     """Each edge in one line, with the last words that say so."""
-    names = {node.id: node.name for node in nodes}
+    names = {node.id: _label(node.name) for node in nodes}
     return [
         f"{names[edge.source_id]} {spoken(edge.type)} {names[edge.target_id]}{_quoted(edge)}"
         for edge in edges
@@ -207,7 +207,7 @@ def _shown(text: str) -> str:
 
 def _quoted(edge: Edge) -> str:
     said = next((citation.text for citation in edge.citations if citation.text), "")
-    return f" (“{one_line(said)}”)" if said else ""
+    return f" (“{_shown(said)}”)" if said else ""
 
 
 def _dot_text(text: str) -> str:
