@@ -56,12 +56,14 @@ class Columns:
         self.vectors = np.zeros((capacity, self.dims), dtype=np.float32)
 
     def ensure(self, rows: int) -> None:
-        """Make room for `rows` slots."""
+        """Make room for `rows` slots, and for a quarter more, so that what is read once does not move with the next row:
+        room that is not used takes no memory.
+        """
         capacity = self.capacity
         if rows <= capacity:
             return
         old = self.__dict__.copy()
-        self._allocate(max(rows, capacity * 2))
+        self._allocate(max(rows + rows // 4, capacity * 2))
         for name, values in old.items():
             if isinstance(values, np.ndarray):
                 getattr(self, name)[:capacity] = values
