@@ -21,6 +21,7 @@ TABLES = (
     "relations",
     "mentions",
     "entities",
+    "research_steps",
     "read_items",
     "receipts",
     "chunks",

@@ -38,6 +38,7 @@ from mnemic.testing.samples import (
 from mnemic.testing.store_access import a_key, a_note, add_keys
 from mnemic.testing.store_graph import a_sheet, named
 from mnemic.testing.store_requests import a_request
+from mnemic.testing.store_research import a_step
 from tests.conformance.conftest import TABLES
 from tests.conformance.forgetful_kit import READS, ForgetfulRun, done, forget, reads, writes
 
@@ -70,7 +71,8 @@ def fill(store: PostgresStore, scope: Scope) -> None:
     add_memories(store, memory)
     add_messages(store, a_message(1, said, scope))
     add_vectors(store, a_vector(memory.id), partition=partition)
-    (chunk,) = fill_document(store, a_document(f"{scope.org}.md", partition), said)
+    document = a_document(f"{scope.org}.md", partition)
+    (chunk,) = fill_document(store, document, said)
     add_vectors(store, a_vector(chunk.id), partition=partition)
     add_keys(store, a_key(scope.org))
     with store.write() as work:
@@ -80,6 +82,7 @@ def fill(store: PostgresStore, scope: Scope) -> None:
         work.conversations.move(partition, "s1", "summarised", 0, 1)
         work.audit.add([a_note(org=scope.org)])
         work.erasure.add(Receipt(NOW, {}, id="r1", org=scope.org))
+        work.research.put(partition, document, [a_step(said, reply=said)])
         work.requests.add(a_request(org=scope.org, key=scope.org, user=scope.org), NOW)
         work.graph.put(partition, [a_sheet(memory.id, named(scope.org), named("tea"))])
 
@@ -163,7 +166,7 @@ def test_a_statement_without_a_condition_changes_and_deletes_nothing_of_another_
         asked.see("acme")
         assert asked.write("UPDATE memories SET text = 'gone'", {}).rowcount == 1
         assert asked.write("UPDATE api_keys SET revoked_at = 1", {}).rowcount == 1
-        order = ("supports", "relations", "mentions", "entities", "read_items")
+        order = ("research_steps", "supports", "relations", "mentions", "entities", "read_items")
         order += ("vectors", "chunks", "document_texts", "documents", "messages", "memories", "conversations", "jobs")
         for table in (
             *order,

@@ -19,6 +19,7 @@ from mnemic.engine.requests import KEPT
 from mnemic.model.conversation import SUMMARISED
 from mnemic.model.job import Job, JobState
 from mnemic.model.life import LifeSettings
+from mnemic.model.research import STEPS_KEPT
 from mnemic.model.scope import Partition
 from mnemic.ports.store import UnitOfWork
 
@@ -127,6 +128,7 @@ def _run(parts: Parts, at: Timetable) -> int:
         unit.upkeep.forget_jobs(_before(now, parts.settings.life.done_jobs_days))
         unit.audit.forget(_before(now, parts.settings.life.audit_days))
         unit.requests.forget(now - KEPT)
+        unit.research.forget(now - STEPS_KEPT)
     _log.info("schedule %s, due at %s: %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
     parts.observer.count("mnemic.schedules.run", schedule=at.schedule.name)
     return sum(added)

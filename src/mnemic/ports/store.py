@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from mnemic.model.change import Change
 from mnemic.model.conversation import Conversation
 from mnemic.model.health import Finding
-from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Memory, Message
 from mnemic.model.job import Job, JobState
 from mnemic.model.query import MemoryQuery
@@ -30,8 +29,10 @@ from mnemic.ports.dependants import Dependants
 from mnemic.ports.documents import Documents
 from mnemic.ports.erasure import Erasure
 from mnemic.ports.graph import Graph
+from mnemic.ports.history import History
 from mnemic.ports.profiles import Profiles
 from mnemic.ports.requests import Requests
+from mnemic.ports.research import ResearchSteps
 
 MAIN_VIEW = "item"
 
@@ -252,22 +253,6 @@ class Jobs(Protocol):
         ...
 
 
-class History(Protocol):
-    """What happened to items."""
-
-    def add(self, entries: Sequence[HistoryEntry]) -> None:
-        """Write entries down. One whose id is taken in its partition raises `ConflictError`."""
-        ...
-
-    def of(self, visible: Visibility, item_id: str) -> list[HistoryEntry]:
-        """The entries of one item in the order of their writing; none when it is not visible."""
-        ...
-
-    def scrub(self, partition: Partition, item_ids: Sequence[str]) -> int:
-        """Empty before, after and reason of all entries of these items; returns how many entries."""
-        ...
-
-
 class UnitOfWork(Protocol):
     """One transaction: all of it or nothing of it."""
 
@@ -349,6 +334,11 @@ class UnitOfWork(Protocol):
     @property
     def requests(self) -> Requests:
         """What came with a key of its own, so that it is done once."""
+        ...
+
+    @property
+    def research(self) -> ResearchSteps:
+        """What a model said of documents, so that it is asked once."""
         ...
 
 

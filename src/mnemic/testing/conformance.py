@@ -36,6 +36,7 @@ from mnemic.testing.store_messages import MessagesContract
 from mnemic.testing.store_partitions import PartitionsContract
 from mnemic.testing.store_profiles import ProfilesContract
 from mnemic.testing.store_requests import RequestsContract
+from mnemic.testing.store_research import ResearchStepsContract
 from mnemic.testing.store_units import DurableContract, UnitsContract
 from mnemic.testing.store_upkeep import UpkeepContract
 from mnemic.testing.store_vectors import VectorsContract
@@ -61,6 +62,7 @@ class StoreContract(
     KeysContract,
     AuditContract,
     RequestsContract,
+    ResearchStepsContract,
     ErasureContract,
     DependantsContract,
     UnitsContract,

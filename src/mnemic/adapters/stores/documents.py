@@ -11,6 +11,7 @@ from datetime import datetime
 
 from mnemic.adapters.stores.document_checks import check_chunks, check_documents, refused
 from mnemic.adapters.stores.graph import GraphLinks
+from mnemic.adapters.stores.research import StepLinks
 from mnemic.adapters.stores.rows import Row, chunk_columns, document_columns, partition_of, to_chunk, to_document
 from mnemic.adapters.stores.sql_session import SqlSession
 from mnemic.errors import ConflictError
@@ -23,14 +24,17 @@ from mnemic.model.terms import Terms
 
 class SqlDocuments:
     """The `Documents` port; `sql` are the statements of `documents.sql`, `erase_vectors` that of `vectors.sql`; `links`
-    lets the graph go of passages.
+    lets the graph go of passages, `steps` research of documents.
     """
 
-    def __init__(self, session: SqlSession, sql: Mapping[str, str], erase_vectors: str, links: GraphLinks) -> None:
+    def __init__(
+        self, session: SqlSession, sql: Mapping[str, str], erase_vectors: str, links: GraphLinks, steps: StepLinks
+    ) -> None:
         self._session = session
         self._sql = sql
         self._erase_vectors = erase_vectors
         self._links = links
+        self._steps = steps
 
     def put(self, documents: Sequence[Document]) -> None:
         self._session.check_writing()
@@ -46,6 +50,7 @@ class SqlDocuments:
         self._check_ids(pid, [chunk.id for chunk, _ in chunks])
         self._put([document_columns(document, pid)])
         self._erase_chunks(pid, changed, [document.id])
+        self._steps.cut(pid, [document.id])
         key: Mapping[str, object] = {"pid": pid, "org": document.partition.org, "id": document.id}
         self._session.write(self._sql["put_text"], {**key, "text": text})
         self._session.write(self._sql["count"], {**key, "characters": len(text), "chunks": len(chunks)})
@@ -105,6 +110,7 @@ class SqlDocuments:
         if erased:
             self._session.write(self._sql["erase_texts"], {"pid": pid, "ids": self._session.listed(erased)})
             self._erase_chunks(pid, changed, erased)
+            self._steps.cut(pid, erased)
             self._session.advance(pid)
         return len(erased)
 

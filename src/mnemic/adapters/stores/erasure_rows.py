@@ -11,6 +11,7 @@ from mnemic.model.history import Receipt
 KEY_BYTES = 32
 
 TABLES = (
+    "research_steps",
     "supports",
     "relations",
     "mentions",

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from mnemic.adapters.stores.document_checks import check_chunks, check_documents, refused
 from mnemic.adapters.stores.memory.graph import MemoryGraph
+from mnemic.adapters.stores.memory.research import MemoryResearchSteps
 from mnemic.adapters.stores.memory.tables import Row
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import ConflictError
@@ -44,6 +45,7 @@ class MemoryDocuments:
         self._check_put(document)
         changed = self._transaction.changed(partition)
         self._erase_chunks(partition, document.id, changed)
+        MemoryResearchSteps(self._transaction).cut(partition, document.id)
         tables.texts[partition, document.id] = text
         for chunk, terms in chunks:
             tables.chunks[partition, chunk.id] = Row(chunk, terms, changed, self._transaction.number())
@@ -85,6 +87,7 @@ class MemoryDocuments:
             key = (partition, document.id)
             tables.texts.pop(key, None)
             self._erase_chunks(*key, self._transaction.changed(partition))
+            MemoryResearchSteps(self._transaction).cut(*key)
             tables.documents[key] = replace(
                 document,
                 status=DocumentStatus.ERASED,

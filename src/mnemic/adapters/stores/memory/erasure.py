@@ -30,6 +30,7 @@ _BY_PARTITION = (
     "relations",
     "entities",
     "read_items",
+    "research_steps",
 )
 
 
@@ -99,4 +100,4 @@ class MemoryErasure:
 
     def _of(self, name: str, partition: Partition) -> list[Any]:
         table: dict[Any, Any] = getattr(self._transaction.tables, name)
-        return [key for key in table if key[0] == partition]
+        return [key for key in table if key[0] == partition or (name == "research_steps" and key[1] == partition)]

@@ -16,6 +16,7 @@ from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
 from mnemic.adapters.stores.memory.profiles import MemoryProfiles
 from mnemic.adapters.stores.memory.records import MemoryHistory, MemoryJobs, MemoryPartitions, MemoryVectors
 from mnemic.adapters.stores.memory.requests import MemoryRequests
+from mnemic.adapters.stores.memory.research import MemoryResearchSteps
 from mnemic.adapters.stores.memory.tables import Tables
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import UnavailableError
@@ -41,6 +42,7 @@ class MemoryUnitOfWork:
         self.keys = MemoryKeys(transaction)
         self.audit = MemoryAudit(transaction)
         self.requests = MemoryRequests(transaction)
+        self.research = MemoryResearchSteps(transaction)
         self.erasure = MemoryErasure(transaction)
         self.dependants = MemoryDependants(transaction)
 

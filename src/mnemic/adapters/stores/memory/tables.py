@@ -18,12 +18,14 @@ from mnemic.model.item import Chunk, Item, Memory, Message
 from mnemic.model.job import Job
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.request import KeptRequest
+from mnemic.model.research import Step
 from mnemic.model.scope import Partition
 from mnemic.model.terms import Terms
 
 ItemT = TypeVar("ItemT", bound=Item)
 Key = tuple[Partition, str]
 LinkKey = tuple[Partition, str, str]
+StepKey = tuple[Partition, Partition, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Tables:
     mentions: dict[LinkKey, tuple[Mention, str]] = field(default_factory=dict[LinkKey, tuple[Mention, str]])
     supports: dict[LinkKey, Support] = field(default_factory=dict[LinkKey, Support])
     read_items: dict[Key, str] = field(default_factory=dict[Key, str])
+    research_steps: dict[StepKey, Step] = field(default_factory=dict[StepKey, Step])
     secret: bytes = b""
     floor: int = 0  # versions of new partitions begin above it
     number: int = 0  # the running number of the row written last
@@ -95,6 +98,7 @@ class Tables:
             self.mentions.copy(),
             self.supports.copy(),
             self.read_items.copy(),
+            self.research_steps.copy(),
             self.secret,
             self.floor,
             self.number,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mnemic.adapters.stores.documents import SqlDocuments
 from mnemic.adapters.stores.postgres.graph import graph_links
+from mnemic.adapters.stores.postgres.research import step_links
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 
@@ -12,5 +13,5 @@ class PostgresDocuments(SqlDocuments):
     """The `Documents` port."""
 
     def __init__(self, session: Session) -> None:
-        links = graph_links(session)
-        super().__init__(session, statements("documents"), statements("vectors")["erase"], links)
+        links = graph_links(session), step_links(session)
+        super().__init__(session, statements("documents"), statements("vectors")["erase"], *links)

@@ -32,6 +32,7 @@ from mnemic.adapters.stores.postgres.migration import migrate
 from mnemic.adapters.stores.postgres.partitions import PostgresPartitions
 from mnemic.adapters.stores.postgres.profiles import PostgresProfiles
 from mnemic.adapters.stores.postgres.requests import PostgresRequests
+from mnemic.adapters.stores.postgres.research import PostgresResearchSteps
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.postgres.upkeep import PostgresUpkeep
@@ -60,6 +61,7 @@ class PostgresUnitOfWork:
         self.keys = PostgresKeys(session)
         self.audit = PostgresAudit(session)
         self.requests = PostgresRequests(session)
+        self.research = PostgresResearchSteps(session)
         self.erasure = PostgresErasure(session)
         self.dependants = PostgresDependants(session)
 

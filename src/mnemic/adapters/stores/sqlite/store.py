@@ -25,6 +25,7 @@ from mnemic.adapters.stores.sqlite.messages import SqliteMessages
 from mnemic.adapters.stores.sqlite.partitions import SqlitePartitions
 from mnemic.adapters.stores.sqlite.profiles import SqliteProfiles
 from mnemic.adapters.stores.sqlite.requests import SqliteRequests
+from mnemic.adapters.stores.sqlite.research import SqliteResearchSteps
 from mnemic.adapters.stores.sqlite.session import Session, translated_errors
 from mnemic.adapters.stores.sqlite.statements import migrations, statements
 from mnemic.adapters.stores.sqlite.upkeep import SqliteUpkeep
@@ -57,6 +58,7 @@ class SqliteUnitOfWork:
         self.keys = SqliteKeys(session)
         self.audit = SqliteAudit(session)
         self.requests = SqliteRequests(session)
+        self.research = SqliteResearchSteps(session)
         self.erasure = SqliteErasure(session)
         self.dependants = SqliteDependants(session)
 

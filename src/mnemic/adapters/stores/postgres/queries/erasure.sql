@@ -30,6 +30,10 @@ SELECT count(*) FROM mentions WHERE pid = %(pid)s;
 SELECT count(*) FROM entities WHERE pid = %(pid)s;
 -- name: count_read_items
 SELECT count(*) FROM read_items WHERE pid = %(pid)s;
+-- name: count_research_steps
+SELECT count(*) FROM research_steps WHERE pid = %(pid)s OR %(pid)s = document_pid;
+-- name: wipe_research_steps
+DELETE FROM research_steps WHERE pid = %(pid)s OR %(pid)s = document_pid;
 -- name: wipe_supports
 DELETE FROM supports WHERE pid = %(pid)s;
 -- name: wipe_relations

@@ -30,6 +30,10 @@ SELECT count(*) FROM mentions WHERE pid = :pid;
 SELECT count(*) FROM entities WHERE pid = :pid;
 -- name: count_read_items
 SELECT count(*) FROM read_items WHERE pid = :pid;
+-- name: count_research_steps
+SELECT count(*) FROM research_steps WHERE pid = :pid OR :pid = document_pid;
+-- name: wipe_research_steps
+DELETE FROM research_steps WHERE pid = :pid OR :pid = document_pid;
 -- name: wipe_supports
 DELETE FROM supports WHERE pid = :pid;
 -- name: wipe_relations
