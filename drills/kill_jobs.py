@@ -29,11 +29,14 @@ from drills.kit.memory import file_problems, parts_of
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
 from drills.kit.outcome import Outcome
 from mnemic.api import Mnemic
+from mnemic.engine.delete import delete
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import run_jobs, work
-from mnemic.engine.kinds import CURATE, DECAY, EMBED, EVICT, EXTRACT, REFLECT, SUMMARISE
+from mnemic.engine.kinds import CURATE, DECAY, EMBED, EVICT, EXTRACT, REFLECT, REMAKE, SUMMARISE
 from mnemic.engine.parts import Parts, new_id
+from mnemic.model.item import Kind
 from mnemic.model.job import Job, JobState
+from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level, Scope
 
 USERS = [f"user{number:02d}" for number in range(12)]
@@ -44,7 +47,7 @@ MEMORIES_OF_DAYS = (300, 200)
 EVICTED_DAYS = 40
 WORKERS = 2
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
-ORDER = (EMBED, EXTRACT, SUMMARISE, REFLECT, CURATE, DECAY, EVICT)
+ORDER = (EMBED, EXTRACT, SUMMARISE, REFLECT, REMAKE, CURATE, DECAY, EVICT)
 """Each kind works on what the kinds before it have left."""
 CURSORS = ("extracted", "summarised", "unreflected", "curated", "curate_tries")
 OF_A_SESSION = (EXTRACT, SUMMARISE, REFLECT)
@@ -93,6 +96,9 @@ def people(path: Path) -> None:
 
 def add_jobs(parts: Parts, kind: str) -> None:
     """A job of the kind for each user, unless one waits from the kind before."""
+    if kind == REMAKE:
+        erase_something(parts)
+        return
     now = parts.clock.now()
     jobs: list[Job] = []
     for user in USERS:
@@ -104,6 +110,16 @@ def add_jobs(parts: Parts, kind: str) -> None:
         )
     with parts.store.write() as unit:
         unit.jobs.add(jobs)
+
+
+def erase_something(parts: Parts) -> None:
+    """A message of each user that a summary was made of, among others: it leaves a job, and that one the next."""
+    for user in USERS:
+        scope = Scope(user=user)
+        query = MemoryQuery(now=parts.clock.now(), kinds=(Kind.SUMMARY,), order=Order.OLDEST, limit=1)
+        with parts.store.read() as unit:
+            (summary,) = unit.memories.list(scope.visibility, query)
+        delete(parts, scope, summary.provenance[0].source_id, actor="drill")
 
 
 def do(parts: Parts, kind: str, worker: str) -> None:

@@ -15,7 +15,7 @@ from mnemic.engine.kinds import REMAKE
 from mnemic.engine.parts import new_id
 from mnemic.engine.tombstones import erase_memories
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import CHOSEN_IDS, MERGED_IDS, Cause, Flag, Memory
+from mnemic.model.item import CHOSEN_IDS, MERGED_IDS, Cause, Flag, Kind, Memory
 from mnemic.model.job import Job
 from mnemic.model.scope import Partition
 
@@ -64,6 +64,7 @@ def cascade(hand: Hand, deleted: Sequence[HistoryEntry]) -> Cascaded:
                 loss.entries |= {i: entries[i] for i in memory.source_ids & entries.keys()}
         orphans = [place for place, loss in lost.items() if place not in gone and loss.is_orphan(hand)]
         fresh = _erased(hand, orphans)
+        hand.work.jobs.add([job for place in orphans for job in _again(hand, lost[place].memory)])
         gone.update(orphans)
         erased += len(orphans)
     left = [loss for place, loss in lost.items() if place not in gone]
@@ -116,6 +117,15 @@ def _erased(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
         _, entries = erase_memories(hand.work, partition, ids, actor=hand.actor, reason=_ALL_GONE, now=hand.now)
         found += entries
     return found
+
+
+def _again(hand: Hand, memory: Memory) -> list[Job]:
+    """A summary that is gone covered other messages too: of these another one is made."""
+    session, positions = memory.metadata.get("session"), memory.metadata.get("positions")
+    if memory.kind is not Kind.SUMMARY or not isinstance(session, str) or not isinstance(positions, list):
+        return []
+    job = remake_job(hand, memory)
+    return [replace(job, payload={"session": session, "positions": positions})]  # pyright: ignore[reportUnknownArgumentType] -- JSON
 
 
 def _flag(hand: Hand, loss: _Loss) -> None:

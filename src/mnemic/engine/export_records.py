@@ -142,11 +142,7 @@ class RecordReader:
             check_line(getattr(memory, name) or "", name)
         for entry in memory.provenance:
             check_fraction(entry.support, "support")
-        for flag in memory.flags[: MAX_FLAGS + 1]:
-            check_id(flag.source_id)
-            check_id(flag.entry_id)
-        if len(memory.flags) > MAX_FLAGS:
-            raise InvalidInputError(f"a memory has at most {MAX_FLAGS} flags")
+        _check_flags(memory)
         if memory.valid_from and memory.valid_to and memory.valid_to <= memory.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
         if memory.private_agent is not None and self._scope.agent is None:
@@ -173,6 +169,14 @@ def _value(name: str, value: Any) -> Any:
 def _check_list(name: str, value: object) -> None:
     if not isinstance(value, list):
         raise InvalidInputError(f"{name} must be a list")
+
+
+def _check_flags(memory: Memory) -> None:
+    if len(memory.flags) > MAX_FLAGS:
+        raise InvalidInputError(f"a memory has at most {MAX_FLAGS} flags")
+    for name in {name for flag in memory.flags for name in (flag.source_id, flag.entry_id)}:
+        if "\0" in check_id(name):
+            raise InvalidInputError(f"a flag cannot name {name!r:.40}")
 
 
 def _check_types(noun: object) -> None:

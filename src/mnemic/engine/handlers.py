@@ -20,6 +20,7 @@ from mnemic.engine.pending import pending
 from mnemic.engine.reflect import Reflecting
 from mnemic.engine.remake import Remade, Remaking
 from mnemic.engine.summarise import SUMMARIES_AT_ONCE, Summarising
+from mnemic.engine.summarise_again import SummarisingAgain
 from mnemic.engine.vectors import fill_vectors, lacks_vectors
 from mnemic.errors import BadReplyError
 from mnemic.model.job import Job
@@ -139,15 +140,26 @@ def _consolidate(parts: Parts, job: Job) -> FollowUp:
 
 
 def _remake(parts: Parts, job: Job) -> FollowUp:
-    """A memory, or a key of a profile, without what was erased. One whose sources come first is made by the last of
-    their jobs, or by a next one where that found this one still running.
-    """
+    """A memory, a summary or a key of a profile without what was erased."""
+    is_last = job.attempts >= parts.settings.life.llm_tries
     if "profile" in job.payload:
         find_again(parts, job.partition, str(job.payload["profile"]))
         return _nothing
-    agent, is_last = job.payload.get("agent"), job.attempts >= parts.settings.life.llm_tries
-    memory_id, agent = str(job.payload["memory"]), None if agent is None else str(agent)
-    work = Remaking(parts, job.partition, memory_id, agent, REMAKE, may_fall_back=is_last)
+    if "positions" in job.payload:
+        session, (first, last) = str(job.payload["session"]), cast("list[int]", job.payload["positions"])
+        again = SummarisingAgain(parts, job.partition, session, first, last, REMAKE, may_fall_back=is_last)
+        is_done = again.run()
+        return _nothing if is_done else lambda _: [anew(job, parts.clock.now())]
+    return _remade(parts, job, may_fall_back=is_last)
+
+
+def _remade(parts: Parts, job: Job, *, may_fall_back: bool) -> FollowUp:
+    """One memory. Where its sources come first, the last of their jobs leaves one for it, or, where that found this one
+    still running, this one does.
+    """
+    agent, memory_id = job.payload.get("agent"), str(job.payload["memory"])
+    agent = None if agent is None else str(agent)
+    work = Remaking(parts, job.partition, memory_id, agent, REMAKE, may_fall_back=may_fall_back)
     ended = work.run()
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:

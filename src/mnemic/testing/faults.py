@@ -37,6 +37,8 @@ PORTS = (
     "documents",
     "erasure",
     "dependants",
+    "requests",
+    "graph",
     "vectors",
     "jobs",
     "history",

@@ -320,11 +320,11 @@ def test_an_export_keeps_flags_and_one_of_before_has_none(mnemic: Mnemic, parts:
     mnemic.feedback(ANNA, home.id, "outdated")
     lines = [*mnemic.export(ANNA)]
     there = Scope(org="elsewhere", user="anna")
-    assert mnemic.import_(there, lines).added["memory"] == 2
+    assert mnemic.import_(there, "\n".join(lines)).added["memory"] == 2
     assert causes(mnemic, derived, there) == [(home.id, Cause.OUTDATED)]
     mnemic.undo(there, home.id)
     assert causes(mnemic, derived, there) == []
     assert causes(mnemic, derived) == [(home.id, Cause.OUTDATED)]
     older = [json.dumps({k: v for k, v in json.loads(line).items() if k != "flags"}) for line in lines]
-    assert mnemic.import_(Scope(org="third", user="anna"), older).added["memory"] == 2
+    assert mnemic.import_(Scope(org="third", user="anna"), "\n".join(older)).added["memory"] == 2
     assert causes(mnemic, derived, Scope(org="third", user="anna")) == []
