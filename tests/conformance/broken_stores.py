@@ -21,8 +21,10 @@ from mnemic.model.item import Chunk, Memory, Message
 from mnemic.model.job import Job
 from mnemic.model.llm import Usage
 from mnemic.model.query import MemoryQuery
+from mnemic.model.request import KeptRequest
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.documents import Documents
+from mnemic.ports.requests import Requests
 from mnemic.ports.store import (
     Conversations,
     Jobs,
@@ -314,6 +316,28 @@ class ForgetsWhatJobsCost(Spoilt):
 
     def finish(self, job: Job) -> bool:
         return self.port.finish(replace(job, usage=Usage()))
+
+
+class AnswersAnyOrg(Spoilt):
+    port: Requests
+
+    def get(self, org: str, caller: str, key: str) -> KeptRequest | None:
+        found = (self.port.get(each, caller, key) for each in ("acme", org))
+        return next(filter(None, found), None)
+
+
+class BeginsTwice(Spoilt):
+    port: Requests
+
+    def add(self, request: KeptRequest, since: datetime) -> bool:  # noqa: ARG002 -- whatever is there already
+        return self.port.add(request, FAR_AHEAD)
+
+
+class KeepsAnswersOfTheForgotten(Spoilt):
+    port: Requests
+
+    def scrub(self, org: str, level: Level, owner: str, but: str) -> int:
+        return 0 if level is Level.AGENT else self.port.scrub(org, level, owner, but)
 
 
 class CommitsWhatRaised(MemoryStore):

@@ -13,6 +13,7 @@ from mnemic.testing.conformance import StoreContract, rejections
 from mnemic.testing.faults import FaultsContract
 from mnemic.testing.isolation import IsolationContract
 from mnemic.testing.machine import SETTINGS, compare_with_reference
+from mnemic.testing.store_requests import RequestsContract
 from tests.conformance import broken_stores as broken
 
 WITHOUT_SHRINKING = settings(SETTINGS, phases=[Phase.generate], max_examples=300)  # it ends at the first difference
@@ -193,6 +194,18 @@ def test_a_store_that_crosses_a_boundary_is_rejected_by_random_use(port: str, sp
     make_store: Callable[[], Store] = lambda: broken.SpoiltStore(**{port: spoilt})  # noqa: E731 -- a def hides its type
     with pytest.raises((AssertionError, KeyError)):
         IsolationContract().test_ten_thousand_random_operations_over_random_scopes_never_show_a_row_outside(make_store)
+
+
+@pytest.mark.parametrize(
+    "spoilt, promise",
+    [
+        (broken.AnswersAnyOrg, "test_one_key_of_two_orgs_or_two_callers_is_two_keys"),
+        (broken.BeginsTwice, "test_a_key_stands_for_one_request_until_that_is_forgotten"),
+        (broken.KeepsAnswersOfTheForgotten, "test_what_names_an_owner_is_emptied_and_nothing_else"),
+    ],
+)
+def test_a_store_that_mistakes_requests_is_rejected(spoilt: type[broken.Spoilt], promise: str):
+    assert promise in rejections(RequestsContract, lambda: broken.SpoiltStore(requests=spoilt))
 
 
 @pytest.mark.parametrize(

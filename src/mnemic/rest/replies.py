@@ -48,7 +48,7 @@ is noted of them is written with the work. All else is noted before it begins, a
 """
 
 SECRET = f"{PREFIX}/keys"
-"""Answers that hold a key, which is nowhere kept."""
+"""What is posted there makes a key, and its answer holds it: it is nowhere kept."""
 
 THREADS = 4
 """Threads that look for requests and write answers down, so that these do not wait for the work of others."""
@@ -91,7 +91,7 @@ class _Try:
         """What is to be told to whoever asks again."""
         if not self.is_ended or self.status >= 500 or self.status == 429:  # noqa: PLR2004 -- HTTP's own
             return Outcome.UNFINISHED
-        if str(self.scope["path"]).startswith(SECRET):
+        if self.scope["method"] == "POST" and str(self.scope["path"]).startswith(SECRET):
             return Outcome.WITHHELD
         return Outcome.TOO_LARGE if self.size > MOST_BYTES else Outcome.ANSWERED
 

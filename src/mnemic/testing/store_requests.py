@@ -107,32 +107,25 @@ class RequestsContract:
             assert not work.requests.remove(a_request())
         assert known(store, a_request()) is None
 
-    @pytest.mark.parametrize(
-        "level, owner, names",
-        [
-            (Level.USER, "anna", {"user"}),
-            (Level.AGENT, "jarvis", {"agent"}),
-            (Level.SESSION, "s1", {"session"}),
-            (Level.ORG, "acme", {"user", "agent", "session", "nobody"}),
-        ],
-    )
-    def test_what_names_an_owner_is_emptied_and_nothing_else(
-        self, store: Store, level: Level, owner: str, names: set[str]
-    ):
-        nobody = {"user": None, "agent": None, "session": None}
-        asked = {name: a_request(key=name, **{**nobody, name: getattr(a_request(), name)}) for name in nobody}
-        asked |= {"nobody": a_request(key="nobody", **nobody)}
-        others = [a_request(org=OTHER), a_request(key="bert", user="bert", agent="friday", session="s2")]
-        begin(store, *asked.values(), *others[: 1 if level is Level.ORG else 2])
-        for each in asked.values():
+    def test_what_names_an_owner_is_emptied_and_nothing_else(self, store: Store):
+        nobody: dict[str, str | None] = {"user": None, "agent": None, "session": None}
+        owners = {Level.USER: "anna", Level.AGENT: "jarvis", Level.SESSION: "s1"}
+        asked = {level: a_request(key=level, **nobody | {level.value: owner}) for level, owner in owners.items()}
+        bert = a_request(key="bert", user="bert", agent="friday", session="s2")
+        other, plain = a_request(org=OTHER), a_request(key="plain", **nobody)
+        begin(store, *asked.values(), bert, other, plain)
+        for each in (*asked.values(), bert, plain):
             answer(store, each)
-        assert scrub(store, level, owner) == len(names)
-        assert scrub(store, level, owner) == 0
-        for name, each in asked.items():
-            emptied = replace(each, **nobody, fingerprint="", outcome=Outcome.FORGOTTEN)
-            kept = replace(each, outcome=Outcome.ANSWERED, answer=TOLD)
-            assert known(store, each) == (emptied if name in names else kept)
-        assert known(store, others[0]) == others[0]
+        kept = {
+            each.key: replace(each, outcome=Outcome.ANSWERED, answer=TOLD) for each in (*asked.values(), bert, plain)
+        }
+        for level, owner in (*owners.items(), (Level.ORG, "acme")):
+            names = {level.value} if level in asked else {"bert", "plain"}
+            assert (scrub(store, level, owner), scrub(store, level, owner)) == (len(names), 0)
+            for name in names:
+                kept[name] = replace(kept[name], **nobody, fingerprint="", outcome=Outcome.FORGOTTEN, answer=b"")
+            assert {name: known(store, each) for name, each in kept.items()} == kept
+        assert known(store, other) == other
 
     def test_one_that_is_still_open_when_it_is_emptied_keeps_no_answer_later(self, store: Store):
         begin(store, a_request(), a_request(key="k2"))
