@@ -59,6 +59,8 @@ def nodes(
     """The nodes whose name holds `query`, by name. One that is another name of a node stands with that alone, unless
     it was asked for.
     """
+    if query.strip() and not name_key(query):
+        return NodePage(())
     asked = EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)
     with parts.store.read() as work:
         rows = work.graph.entities(scope.visibility, asked)

@@ -46,7 +46,7 @@ _SAID: Mapping[str, tuple[Phrase, str]] = {
     "lives in": (
         Phrase("LIVES_IN", PERSON, PLACE),
         (
-            "live in|lives in|living in|resides in|reside in|is based in|moved to|relocated to|lives at|wohnt in"
+            "live in|lives in|living in|resides in|reside in|moved to|relocated to|lives at|wohnt in"
             "|wohne in"
             "|lebt in|lebe in|zog nach|habite à|habite|vit à|vive en|vivo en|mora em|vive em|vive a|abita a"
         ),
