@@ -22,6 +22,10 @@ from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level
 from mnemic.model.settings import Settings
 
+MOST = 2**31
+"""The largest of the numbers that count something."""
+
+LONGEST_MS = 86_400_000.0
 MessageLike = MessageDraft | Mapping[str, object]
 """A message to capture: a draft, or a mapping with role and content."""
 
@@ -87,7 +91,9 @@ class ListFields(TypedDict, total=False):
 
 
 class UpdateFields(TypedDict, total=False):
-    """What `update` can change; None ends or empties a time. `text` gets new vectors."""
+    """What `update` can change; None ends or empties a time. `text` gets new vectors. `trust` is that of whoever says
+    so now: it can lower a memory's, never raise it.
+    """
 
     text: str
     kind: Kind | str
@@ -101,6 +107,7 @@ class UpdateFields(TypedDict, total=False):
     valid_from: datetime | str | None
     valid_to: datetime | str | None
     expires_at: datetime | str | None
+    trust: str
     metadata: Mapping[str, object]
 
 
@@ -245,8 +252,8 @@ def _flag(value: object, name: str) -> bool | None:
 
 
 def _limit(value: object) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InvalidInputError(f"limit must be a whole number from 1, or None for no limit, not {value!r}")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST):
+        raise InvalidInputError(f"limit must be a whole number from 1, or None for no limit, not {_shown(value)}")
     return value
 
 
@@ -255,12 +262,19 @@ def _limits(value: Mapping[Level | str, int] | None) -> dict[Level, int]:
 
 
 def _whole(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidInputError(f"{name} must be a whole number from 0, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        raise InvalidInputError(f"{name} must be a whole number from 0 to {MOST:,}, not {_shown(value)}")
     return value
 
 
 def _deadline(value: object) -> float | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
-        raise InvalidInputError(f"deadline_ms must be a number of milliseconds from 0, not {value!r}")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_MS:
+        raise InvalidInputError(f"deadline_ms must be a number of milliseconds from 0 to a day, not {_shown(value)}")
     return value
+
+
+def _shown(value: object) -> str:
+    """A value in an error, where it may be a number of any length."""
+    return "one so large" if isinstance(value, int) and abs(value) > MOST else repr(value)[:80]

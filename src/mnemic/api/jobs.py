@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Sequence
 
-from mnemic.engine.inputs import check_choice
+from mnemic.engine.inputs import check_choice, check_id
 from mnemic.engine.jobs import LISTED, list_jobs, retry_jobs
 from mnemic.engine.parts import Parts
 from mnemic.model.job import Job, JobState
@@ -29,4 +29,4 @@ class JobVerbs:
 
     def retry(self, scope: Scope, ids: Sequence[str]) -> int:
         """Let dead jobs be tried again from now; returns how many there were."""
-        return retry_jobs(self._parts, scope, ids)
+        return retry_jobs(self._parts, scope, [check_id(each) for each in ids])

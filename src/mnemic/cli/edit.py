@@ -18,7 +18,7 @@ from mnemic.cli.output import note, one_line, show_json, write
 from mnemic.cli.recall import Query, RecallOptions
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
-from mnemic.model.item import Kind, Memory, State
+from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.scope import Level
 from mnemic.model.unicode import check_unicode
 
@@ -57,6 +57,7 @@ class ChangeOptions:
     valid_from: Annotated[str | None, typer.Option(help=f"True from. {_TIME}")] = None
     valid_to: Annotated[str | None, typer.Option(help=f"True until before. {_TIME}")] = None
     expires_at: Annotated[str | None, typer.Option(help=f"Gone at. {_TIME}")] = None
+    trust: Annotated[Trust | None, typer.Option(help="Whose word it is now; it lowers the memory's alone.")] = None
     metadata: Annotated[str | None, typer.Option(help="A JSON object of your own, in the place of the old one.")] = None
 
     def arguments(self) -> UpdateFields:
@@ -71,6 +72,7 @@ class ChangeOptions:
             "snippet": self.snippet,
             "source": self.source,
             "observed_at": self.observed_at,
+            "trust": self.trust,
             "metadata": json_mapping(self.metadata, "metadata"),
         }
         found = {name: value for name, value in given.items() if value is not None}

@@ -10,7 +10,7 @@ from mnemic.engine.dependants import Hand
 from mnemic.engine.lasting_facts import take_back
 from mnemic.engine.parts import Parts
 from mnemic.engine.requests import forget_answers
-from mnemic.engine.secrets import redact
+from mnemic.engine.secrets import clean_reason
 from mnemic.engine.tombstones import deletion, erase_memories
 from mnemic.errors import NotFoundError
 from mnemic.model.history import HistoryEntry, Receipt
@@ -28,7 +28,7 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
     """Erase the text, the vectors and the recorded history of an item, and what was made of it alone; what was made of
     it among other things is flagged, and made anew by a job. Raises `NotFoundError` when it is not there.
     """
-    now, reason = parts.clock.now(), redact(parts, reason).text
+    now, reason = parts.clock.now(), clean_reason(parts, reason)
     with parts.store.write() as work:
         memories = work.memories.get(scope.visibility, [item_id])
         messages = work.messages.get(scope.visibility, [item_id])
@@ -56,7 +56,7 @@ def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, re
     """Erase every memory of the levels, private ones of other agents excepted, all or none of them, with what was made
     of them alone, as `delete` does. Messages, documents and the profile stay.
     """
-    now, reason = parts.clock.now(), redact(parts, reason).text
+    now, reason = parts.clock.now(), clean_reason(parts, reason)
     counts = {"memories": 0, "history": 0}
     entries: list[HistoryEntry] = []
     with parts.store.write() as work:

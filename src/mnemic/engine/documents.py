@@ -10,6 +10,7 @@ from mnemic.engine.cascade import Cascaded, cascade
 from mnemic.engine.dependants import Hand
 from mnemic.engine.parts import Parts
 from mnemic.engine.requests import forget_answers
+from mnemic.engine.secrets import clean_reason
 from mnemic.engine.tombstones import deletion
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.document import Document, DocumentQuery
@@ -72,7 +73,7 @@ def delete_document(parts: Parts, scope: Scope, reference: str, *, actor: str, r
     """Erase the text, the passages, the vectors and the recorded history of a document, and what was made of them as
     `delete` does. Raises as `get_document`.
     """
-    now = parts.clock.now()
+    now, reason = parts.clock.now(), clean_reason(parts, reason)
     with parts.store.write() as work:
         document = _found(work, scope.visibility, reference)
         counts, followed = erase_documents(Hand(parts, work, actor, now), [document], reason=reason)

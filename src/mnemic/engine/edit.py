@@ -14,10 +14,10 @@ from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.fields import differences, held_key, indexed_text, with_fields
 from mnemic.engine.gate import gated
 from mnemic.engine.parts import Parts, new_id
-from mnemic.engine.secrets import fields_without_secrets, noted, redact, tell_redacted
+from mnemic.engine.secrets import clean_reason, fields_without_secrets, noted, redact, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import MERGED_IDS, Memory, State
+from mnemic.model.item import MERGED_IDS, TRUST_ORDER, Memory, State, Trust
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
@@ -77,7 +77,7 @@ class Editor:
             item_id=memory.id,
             action=action,
             actor=self._actor,
-            reason=redact(self._parts, reason).text,
+            reason=clean_reason(self._parts, reason),
             at=self.now,
             before=before,
             after=after,
@@ -114,14 +114,17 @@ class Editor:
 def update(
     parts: Parts, scope: Scope, memory_id: str, changes: Mapping[str, Any], *, actor: str, reason: str = ""
 ) -> Memory:
-    """Change checked fields of a memory; a new text gets new vectors before the call returns. Secrets are redacted."""
+    """Change checked fields of a memory; a new text gets new vectors before the call returns. Secrets are redacted.
+    `trust` is that of whoever changes it: the memory keeps the lower of both.
+    """
     changes, redacted = fields_without_secrets(parts, changes)
     tell_redacted(parts, redacted)
     ready = _Ready.of(parts, scope, memory_id, lambda _, memory: replace(memory, **changes))
+    said_by = changes.get("trust", Trust.USER)
     with parts.store.write() as work:
         editor = Editor(parts, work, scope.visibility, actor)
         old = editor.get(memory_id)
-        new = replace(old, **changes)
+        new = replace(old, **{**changes, "trust": min(old.trust, said_by, key=TRUST_ORDER.index)})
         if new.valid_from and new.valid_to and new.valid_to <= new.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
         if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
@@ -177,6 +180,7 @@ def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> 
         provenance=tuple(dict.fromkeys(entry for memory in memories for entry in memory.provenance)),
         context="\n".join(dict.fromkeys(memory.context for memory in memories if memory.context)),
         metadata={**first.metadata, MERGED_IDS: [memory.id for memory in others]},
+        trust=min((memory.trust for memory in memories), key=TRUST_ORDER.index),
         flags=tuple(dict.fromkeys(flag for memory in memories for flag in memory.flags))[:MAX_FLAGS],
     )
 

@@ -27,7 +27,11 @@ def suspicion(parts: Parts, memory: Memory) -> str:
 
 def suspicion_of(parts: Parts, trust: Trust, texts: Sequence[str]) -> str:
     """The same of texts that are no memory yet."""
-    wanted = parts.settings.quarantine
+    return orders(parts.settings.quarantine, trust, texts)
+
+
+def orders(wanted: Quarantine, trust: Trust, texts: Sequence[str]) -> str:
+    """The same where only the setting is known."""
     if wanted is Quarantine.OFF or (wanted is Quarantine.UNTRUSTED and trust is Trust.USER):
         return ""
     found = {one.pattern for text in texts if text for one in findings(text) if one.severity == HIGH}

@@ -25,6 +25,7 @@ SECRET_BYTES = 32
 MAX_TOKEN_CHARS = 200
 MAX_OVERLAP_S = 30 * 86_400.0
 MAX_AUDIT_PAGE = 1000
+MAX_PLACE = 2**63 - 1
 _NO_HASH = "0" * 64
 
 
@@ -136,6 +137,8 @@ def list_audit(parts: Parts, scope: Scope, *, before: int | None, limit: int) ->
     """What was done in the scope's org, newest first."""
     if isinstance(limit, bool) or not 1 <= limit <= MAX_AUDIT_PAGE:
         raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_AUDIT_PAGE}, not {limit!r}")
+    if before is not None and not 0 <= before <= MAX_PLACE:
+        raise InvalidInputError("before must be the `next` of a page")
     with parts.store.read() as work:
         found = work.audit.list(scope.org, before, limit + 1)
     page = found[:limit]

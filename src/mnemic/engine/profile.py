@@ -12,6 +12,7 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.profile import Profile, ProfileEntry
 from mnemic.model.query import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope
+from mnemic.model.unicode import check_unicode
 
 MAX_KEY_CHARS = 100
 MAX_VALUE_CHARS = 2000
@@ -73,7 +74,7 @@ def check_profile_fact(parts: Parts, key: object, value: object) -> None:
 def _key(key: object) -> str:
     if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY_CHARS or "\n" in key:
         raise InvalidInputError(f"a profile key is one line of 1 to {MAX_KEY_CHARS} characters, not {key!r:.120}")
-    return key.strip()
+    return check_unicode(key.strip(), "a profile key")
 
 
 def _value(parts: Parts, key: str, value: object) -> str:

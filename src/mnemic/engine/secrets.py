@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+from mnemic.engine.inputs import check_line
 from mnemic.engine.parts import Parts
 from mnemic.model.draft import MemoryDraft, MessageDraft
 from mnemic.model.history import HistoryEntry
@@ -18,6 +19,7 @@ from mnemic.ports.detector import SecretSpan
 
 _log = logging.getLogger("mnemic.secrets")
 
+MAX_REASON_CHARS = 4000
 MAX_ROUNDS = 4
 """What stands around a secret may read like one once it is out; after so many looks the text is as it is."""
 
@@ -90,6 +92,13 @@ def without_secrets(parts: Parts, noun: Noun) -> tuple[Noun, Kinds]:
     fields = {name: getattr(noun, name) for name in (*TEXTS, *MAPPINGS) if hasattr(noun, name)}
     clean, kinds = fields_without_secrets(parts, fields)
     return (replace(noun, **clean), kinds) if kinds else (noun, ())
+
+
+def clean_reason(parts: Parts, reason: str) -> str:
+    """Why something was done, as it may stand in the history. Raises `InvalidInputError` for one that is too long, or
+    no valid Unicode.
+    """
+    return redact(parts, check_line(reason, "reason", limit=MAX_REASON_CHARS)).text
 
 
 def fields_without_secrets(parts: Parts, fields: Mapping[str, Any]) -> tuple[dict[str, Any], Kinds]:

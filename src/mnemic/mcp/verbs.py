@@ -1,7 +1,8 @@
 """The verbs that people use in a chat, as tools beside those of the registry.
 
 What was stored is given as data between markers, sanitised as in a context. What a client captures went through its
-model: the user's side, too, has the trust `assistant`, so that the gate judges what is made of it.
+model: the user's side, too, has the trust `assistant`, so that the gate judges what is made of it. So has what a model
+changes, and a profile takes no order from it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import Literal
 
 from mnemic.api import Mnemic
 from mnemic.api.graph import MOST_DEPTH
+from mnemic.engine.gate import orders
 from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError
 from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Chunk, Item, Memory, Message, Role, Trust
+from mnemic.model.item import Chunk, Item, Memory, Message, Role, State, Trust
 from mnemic.model.tool import ToolContext
 from mnemic.ports.tool import Tool
 from mnemic.text.blocks import facts_block
@@ -130,8 +132,10 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
             text: What it should say, as one sentence.
             reason: Why it changes.
         """
-        memory = mnemic.update(context.scope, id, text=text, reason=reason)
+        memory = mnemic.update(context.scope, id, text=text, reason=reason, trust=Trust.ASSISTANT)
         context.tell(memory)
+        if memory.state is State.QUARANTINED:
+            return f"{memory.id} is set aside: it now reads like an order to a model; a person must review it first"
         return facts_block([_line(memory)])
 
     @tool
@@ -157,6 +161,9 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
             context: For whom and when; filled by Mnemic.
             facts: The facts by what they are about, such as {"home": "Lyon"}; null or an empty text removes one.
         """
+        texts = [*facts, *(value or "" for value in facts.values())]
+        if suspect := orders(mnemic.settings.quarantine, Trust.ASSISTANT, texts):
+            raise InvalidInputError(f"nothing was kept: {suspect}")
         context.tell(mnemic.profile.set(context.scope, {key: value or None for key, value in facts.items()}))
         return mnemic.profile.format(context.scope).strip() or "the profile is empty"
 

@@ -31,6 +31,9 @@ NUMBER_FIELDS = ("importance", "confidence", "access_count")
 TEXT_FIELDS = ("kind", "state", "level", "source", "agent", "trust", "text")
 FIELDS = (*TEXT_FIELDS, *NUMBER_FIELDS, "is_pinned", "categories", *TIME_FIELDS)
 MAX_CONDITIONS = 100
+MAX_VALUES = 500
+"""Of all lists of values (`in`) together."""
+
 MAX_DEPTH = 10
 _UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
 
@@ -74,17 +77,20 @@ def parse_filter(value: Mapping[str, object] | None) -> Filter:
     parsed = EVERYTHING if value is None else _parse(value, "filter")
     if _size(parsed) > MAX_CONDITIONS:
         raise InvalidInputError(f"a filter may hold at most {MAX_CONDITIONS} conditions")
+    if _size(parsed, is_values=True) > MAX_VALUES:
+        raise InvalidInputError(f"a filter may compare with at most {MAX_VALUES} values")
     return parsed
 
 
-def _size(filter_: Filter) -> int:
+def _size(filter_: Filter, *, is_values: bool = False) -> int:
+    """How many conditions a filter holds, or with how many values they compare."""
     match filter_:
         case All(parts) | AnyOf(parts):
-            return sum(_size(part) for part in parts)
+            return sum(_size(part, is_values=is_values) for part in parts)
         case Not(part):
-            return _size(part)
-        case Condition():
-            return 1
+            return _size(part, is_values=is_values)
+        case Condition(value=value):
+            return len(value) if is_values and isinstance(value, tuple) else 1
 
 
 def _parse(value: object, where: str, depth: int = 0) -> Filter:

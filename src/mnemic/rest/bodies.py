@@ -21,6 +21,7 @@ MOST_TOGETHER = 1000
 Time = Annotated[str, Field(description="ISO 8601; without a zone it is UTC", examples=["2026-05-01T09:30:00Z"])]
 Fraction = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
 Importance = Annotated[Fraction | str, Field(description="0 to 1, or low, medium, high", examples=[0.8, "high"])]
+Milliseconds = Annotated[StrictFloat | StrictInt, Field(ge=0, le=86_400_000)]
 Count = Annotated[StrictInt, Field(ge=0, le=2**31)]
 Metadata = Annotated[dict[str, Any], Field(examples=[{"project": "sails"}])]
 Filter = Annotated[dict[str, Any], Field(examples=[{"categories": {"contains": "work"}}])]
@@ -90,6 +91,7 @@ class MemoryChanges(Body):
     valid_from: Time | None = None
     valid_to: Time | None = None
     expires_at: Time | None = None
+    trust: Annotated[Trust, Field(description="whose word it is; lowers the memory's, never raises it")] = Trust.USER
     metadata: Metadata = {}
     reason: Reason = ""
 
@@ -106,7 +108,7 @@ class Question(Body):
     min_similarity: Fraction | None = None
     as_of: Time | None = None
     known_at: Time | None = None
-    deadline_ms: Annotated[StrictFloat | StrictInt, Field(ge=0)] | None = None
+    deadline_ms: Milliseconds | None = None
     rerank: StrictBool | None = None
     diversity: Fraction = 0.0
 
@@ -128,7 +130,7 @@ class Around(Body):
     min_similarity: Fraction | None = None
     as_of: Time | None = None
     known_at: Time | None = None
-    deadline_ms: Annotated[StrictFloat | StrictInt, Field(ge=0)] | None = None
+    deadline_ms: Milliseconds | None = None
     rerank: StrictBool | None = None
     diversity: Fraction = 0.0
 

@@ -44,7 +44,7 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     @router.get("/audit", operation_id="keys.audit")
     def audit(
         asked: Administers,
-        before: Annotated[int | None, Query(description="`next` of the page before")] = None,
+        before: Annotated[int | None, Query(ge=0, le=2**63 - 1, description="`next` of the page before")] = None,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """What was done in the org, newest first."""
