@@ -125,7 +125,7 @@ def _again(hand: Hand, memory: Memory) -> list[Job]:
     if memory.kind is not Kind.SUMMARY or not isinstance(session, str) or not isinstance(positions, list):
         return []
     job = remake_job(hand, memory)
-    return [replace(job, payload={"session": session, "positions": positions})]  # pyright: ignore[reportUnknownArgumentType] -- JSON
+    return [replace(job, payload={"session": session, "positions": positions})]
 
 
 def _flag(hand: Hand, loss: _Loss) -> None:

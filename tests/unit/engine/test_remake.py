@@ -214,6 +214,7 @@ def derived(mnemic_parts: object, text: str, *sources: str) -> Memory:
 @pytest.mark.requirement("P-06")
 class TestFailures:
     def test_a_store_that_fails_at_any_step_of_a_deletion_has_done_all_of_it_or_nothing(self, clock: Clock):
+        nth, is_there = 0, True
         for nth in count(1):
             store, fault = MemoryStore(), Fault((nth + 1) // 2, is_after=nth % 2 == 0)
             parts = parts_over(store, clock)
@@ -236,6 +237,7 @@ class TestFailures:
         assert not is_there
 
     def test_a_store_that_fails_at_any_step_of_making_anew_loses_nothing(self, clock: Clock):
+        nth = 0
         for nth in count(1):
             store, fault = MemoryStore(), Fault((nth + 1) // 2, is_after=nth % 2 == 0)
             mnemic, _ = opened(store, clock, settings=small())
