@@ -70,7 +70,8 @@ def _copy_receipts(store: Store, draft: Draft) -> None:
     with store.read() as work:
         owed = owed_by(work)
     with closing(draft.open_rows()) as rows, rows.write() as work:
-        work.erasure.adopt(owed.key)
+        if owed.key:
+            work.erasure.key(owed.key)
         for receipt in owed.receipts:
             work.erasure.add(receipt)
 

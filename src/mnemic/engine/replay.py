@@ -51,8 +51,7 @@ def replay(store: Store, owed: Owed, now: datetime) -> Replay:
     if not owed.receipts:
         return Replay(0, erased, is_foreign=False)
     with store.write() as work:
-        work.erasure.adopt(owed.key)
-        own = work.erasure.key()
+        own = work.erasure.key(owed.key)
         plans = _plans(work, owed.key, owed.receipts)
         is_foreign = own != owed.key
         kept = [_receipt(org, plan, own, now) for org, plan in plans.items()] if is_foreign else owed.receipts

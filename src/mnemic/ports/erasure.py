@@ -36,14 +36,11 @@ class Erasure(Protocol):
         """Memories and documents of the org that are private to the agent, wherever they lie: (partition, id)."""
         ...
 
-    def key(self) -> bytes:
+    def key(self, inherited: bytes = b"") -> bytes:
         """The secret of this store for keyed hashes, 32 bytes, made when it is first asked for in a unit of work that
-        writes; empty in one that reads before that.
+        writes; empty in one that reads before that. `inherited`: the secret of another store whose receipts come here,
+        taken over instead of making one.
         """
-        ...
-
-    def adopt(self, key: bytes) -> None:
-        """Take over the secret of another store, whose receipts come with it. A secret that is there stays."""
         ...
 
     def add(self, receipt: Receipt) -> None:

@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from mnemic import __version__
 from mnemic.adapters.archives import manifest as manifests
 from mnemic.adapters.archives.scratch import scratch_folder
 from mnemic.adapters.stores.sqlite import SqliteStore
@@ -80,7 +80,7 @@ class _Draft(_Rows):
 
     def seal(self, manifest: Manifest, told: Told) -> Manifest:
         told_of = replace(
-            manifest, made_by=__version__, schema=migrations()[-1][0], size=self.rows.stat().st_size, sha256=""
+            manifest, made_by=version("mnemic"), schema=migrations()[-1][0], size=self.rows.stat().st_size, sha256=""
         )
         with _created(self._packed) as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_QUICK) as packed:

@@ -77,14 +77,10 @@ class MemoryErasure:
             if item.partition.org == org and item.private_agent == agent
         ]
 
-    def key(self) -> bytes:
+    def key(self, inherited: bytes = b"") -> bytes:
         if not self._transaction.tables.secret and self._transaction.is_writing:
-            self._transaction.writable.secret = secrets.token_bytes(KEY_BYTES)
+            self._transaction.writable.secret = inherited or secrets.token_bytes(KEY_BYTES)
         return self._transaction.tables.secret
-
-    def adopt(self, key: bytes) -> None:
-        tables = self._transaction.writable
-        tables.secret = tables.secret or key
 
     def add(self, receipt: Receipt) -> None:
         receipts = self._transaction.writable.receipts

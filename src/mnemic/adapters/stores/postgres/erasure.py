@@ -53,17 +53,13 @@ class PostgresErasure:
         rows = self._session.run(self._sql["private"], {"org": org, "agent": agent})
         return [(partition_of(org, level, owner), item_id) for org, level, owner, item_id in rows]
 
-    def key(self) -> bytes:
+    def key(self, inherited: bytes = b"") -> bytes:
         row = self._session.run(self._sql["key"]).fetchone()
         secret = bytes(row[0]) if row else b""
         if not secret and self._session.is_writing:
-            secret = secrets.token_bytes(KEY_BYTES)
+            secret = inherited or secrets.token_bytes(KEY_BYTES)
             self._session.write(self._sql["put_key"], {"secret": secret})
         return secret
-
-    def adopt(self, key: bytes) -> None:
-        if key:
-            self._session.write(self._sql["adopt_key"], {"secret": key})
 
     def add(self, receipt: Receipt) -> None:
         self._session.see(receipt.org)

@@ -100,7 +100,5 @@ VALUES (%(org)s, %(id)s, %(at)s, %(scope_hash)s, %(counts)s, %(hashes)s, %(notes
 ON CONFLICT DO NOTHING RETURNING 1;
 -- name: receipts
 SELECT org, id, at, scope_hash, counts, hashes, notes FROM receipts WHERE org = %(org)s ORDER BY at, id;
--- name: adopt_key
-UPDATE erasing SET secret = %(secret)s WHERE secret = '';
 -- name: orgs
 SELECT DISTINCT org FROM receipts ORDER BY org;

@@ -109,7 +109,5 @@ INSERT INTO receipts (org, id, at, scope_hash, counts, hashes, notes)
 VALUES (:org, :id, :at, :scope_hash, :counts, :hashes, :notes);
 -- name: receipts
 SELECT org, id, at, scope_hash, counts, hashes, notes FROM receipts WHERE org = :org ORDER BY at, id;
--- name: adopt_key
-UPDATE erasing SET secret = :secret WHERE secret = x'';
 -- name: orgs
 SELECT DISTINCT org FROM receipts ORDER BY org;
