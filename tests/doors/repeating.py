@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -131,3 +133,45 @@ class Told:
         for piece in self.pieces:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+
+
+class Dropping:
+    """Between a client and a server: the first request is passed on, and its line to the client is closed at once;
+    later ones are passed on and back. `told` is set when something came back.
+    """
+
+    def __init__(self, url: str) -> None:
+        host, port = url.removeprefix("http://").split(":")
+        self._upstream = (host, int(port))
+        self.told = threading.Event()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def close(self) -> None:
+        """Take nobody any more."""
+        self._listening.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            client, _ = self._listening.accept()
+            upstream = socket.create_connection(self._upstream)
+            asked = b""
+            while not asked.endswith(b"}"):  # a JSON object is its whole body
+                asked += client.recv(65_536)
+            upstream.sendall(asked)
+            client.close()
+            while True:
+                client, _ = self._listening.accept()
+                other = socket.create_connection(self._upstream)
+                for source, sink, told in ((client, other, None), (other, client, self.told)):
+                    threading.Thread(target=self._pass, args=(source, sink, told), daemon=True).start()
+
+    def _pass(self, source: socket.socket, sink: socket.socket, told: threading.Event | None) -> None:
+        with suppress(OSError):
+            while piece := source.recv(65_536):
+                sink.sendall(piece)
+                if told is not None:
+                    told.set()
+        for each in (source, sink):
+            each.close()

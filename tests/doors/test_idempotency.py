@@ -19,9 +19,11 @@ from mnemic.engine.requests import KEPT
 from mnemic.errors import UnavailableError
 from mnemic.model.access import Right
 from mnemic.model.scope import Level
+from mnemic.remote import connect
 from mnemic.rest.replies import MOST_BYTES
 from mnemic.testing.chat_server import ChatServer
-from tests.doors.repeating import ANA, Servers, Told, keyed, kind
+from tests.doors.http_doors import Listening
+from tests.doors.repeating import ANA, Dropping, Servers, Told, keyed, kind
 
 MEMORIES, MESSAGES = "/v1/memories", "/v1/messages"
 TEA: dict[str, Any] = {"json": {"text": "Ana drinks smoked tea"}}
@@ -118,6 +120,23 @@ class TestAtTheSameTime:
         assert (done.status_code, kind(refused)) == (201, (409, "outcome_unknown"))
         assert capture(one, "hello", "k").json() == done.json()
         assert len(slow.mnemic.window(Scope(user="ana", session="s"))) == 1
+
+    def test_the_client_asks_again_where_the_line_breaks_and_waits_for_what_is_under_way(
+        self, servers: Servers, monkeypatch: pytest.MonkeyPatch
+    ):
+        served, _ = servers.start()
+        listening = Listening(served.app)
+        dropping = Dropping(listening.url)
+        _, leave = hold(served.mnemic, monkeypatch)
+        with connect(dropping.url) as remote, ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(remote.remember, ANA, "Ana drinks tea")
+            is_told = dropping.told.wait(30)  # the second time it is still under way
+            leave.set()
+            assert is_told
+            assert asked.result().text == "Ana drinks tea"
+        dropping.close()
+        listening.close()
+        assert len(served.mnemic.list(ANA).memories) == 1
 
 
 class TestWithoutAnAnswer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
@@ -13,7 +14,7 @@ import httpx2
 from mnemic import __version__
 from mnemic.errors import BadReplyError, ConfigError, InvalidInputError
 from mnemic.model.scope import Scope
-from mnemic.remote.failures import loads, problem_error, raise_problem, transport_error
+from mnemic.remote.failures import is_under_way, loads, problem_error, raise_problem, transport_error
 from mnemic.remote.routes import ROUTES, Route
 from mnemic.wire import to_wire
 from mnemic.wire.reading import from_wire
@@ -21,6 +22,9 @@ from mnemic.wire.reading import from_wire
 NDJSON = "application/x-ndjson"
 LONG_TIMEOUT_S = 600.0
 """How long what takes long is waited for at least: a model may make several answers, with tools between."""
+
+WAIT_S = 0.2
+"""How long to wait before a server is asked again that still works on the same request."""
 
 OWN_ORG = "default"
 Progress = Callable[[Mapping[str, Any]], None]
@@ -139,7 +143,18 @@ class Connection:
         try:
             return self._client.send(request)
         except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
-            return self._client.send(request)
+            return self._asked_again(request)
+
+    def _asked_again(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer of a request that the server may have got before. While it works on that, it is waited for as long
+        as for any answer.
+        """
+        end = time.monotonic() + (request.extensions["timeout"]["read"] or LONG_TIMEOUT_S)
+        while True:
+            response = self._client.send(request)
+            if not is_under_way(response) or time.monotonic() > end:
+                return response
+            time.sleep(WAIT_S)
 
     def _open(self, request: httpx2.Request) -> httpx2.Response:
         """The answer before its body was read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, cast
 
 import httpx2
@@ -51,6 +52,11 @@ def raise_problem(response: httpx2.Response) -> None:
         told = None
     body = cast("Mapping[str, Any]", told if isinstance(told, dict) else {})
     raise problem_error(response.status_code, body, response.headers.get("retry-after"))
+
+
+def is_under_way(response: httpx2.Response) -> bool:
+    """True when the server still works on the same request, which came before with the same key."""
+    return response.status_code == HTTPStatus.CONFLICT and f"{TYPE_PREFIX}under_way" in response.text
 
 
 def problem_error(status: int, body: Mapping[str, Any], retry_after: str | None = None) -> MnemicError:
