@@ -53,7 +53,8 @@ class Application:
             await send({"type": "http.response.body", "body": ENDLESS, "more_body": True})
             await asyncio.sleep(0)
         gone.cancel()
-        await send({"type": "http.response.body", "body": str(length).encode()})
+        names = b" ".join(name for name, _ in scope["headers"]) if scope["path"] == "/headers" else b""
+        await send({"type": "http.response.body", "body": str(length).encode() + names})
 
 
 class Server(Listening):
@@ -170,3 +171,12 @@ class TestWhoDoesNotGoOn:
     def test_requests_sent_ahead_are_answered_in_turn(self, server: Server):
         with server.opened((GET + b"\r\n") * 50 + GET + b"Connection: close\r\n\r\n") as connection:
             assert rest(connection).count(b"HTTP/1.1 200") == 51
+
+
+@pytest.mark.requirement("P-17")
+def test_what_comes_behind_a_body_is_no_header(server: Server):
+    head = b"POST /headers HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nX-Before: 1\r\n\r\n"
+    with server.opened(head + b"1\r\nx\r\n0\r\nMnemic-User: boris\r\n\r\n") as connection:
+        told = connection.recv(1000)
+    assert b"x-before" in told
+    assert b"mnemic-user" not in told

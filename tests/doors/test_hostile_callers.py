@@ -10,6 +10,7 @@ import pytest
 
 from mnemic.model.access import Right
 from mnemic.model.scope import Scope
+from mnemic.web.limits import Limits
 from tests.doors.review_scenarios import ORDER
 from tests.doors.test_security import HERS, Doors
 
@@ -79,3 +80,28 @@ def test_what_is_open_to_all_does_nothing_but_answer(doors: Doors, path: str):
     for method in ("POST", "DELETE", "PATCH", "PUT"):
         answer = doors.ask(method, path, json={}, headers={"Idempotency-Key": "k"})
         assert answer.status_code in {404, 405}, (method, answer.text)
+
+
+@pytest.mark.requirement("P-17")
+def test_without_keys_a_host_that_is_not_plainly_this_machine_is_refused(doors: Doors):
+    for shown in (
+        [("Host", "user@localhost")],
+        [("Host", "localhost"), ("Host", "evil.example")],
+        [("Host", "localhost/x")],
+        [("Host", "localhost"), ("Sec-Fetch-Site", "cross-site")],
+        [("Host", "localhost"), ("Sec-Fetch-Site", "same-site")],
+    ):
+        assert doors.client.get("/v1/memories", headers=shown).status_code == 403, shown
+    for site in ("none", "same-origin"):
+        assert doors.client.get("/v1/memories", headers={"Sec-Fetch-Site": site}).status_code == 200
+
+
+@pytest.mark.requirement("P-17")
+def test_what_is_remembered_of_a_token_is_short_whatever_was_sent(tmp_path: Path):
+    opened = Doors(tmp_path, Limits(rate_per_s=100))
+    opened.key(ACME)
+    for number in range(5):
+        assert opened.ask("GET", "/v1/memories", f"mn_{number}_" + "x" * 50_000).status_code == 401
+    names: list[str] = list(vars(vars(opened.served.gate)["_rates"])["_levels"])
+    assert [len(name) for name in names] == [64] * 5
+    opened.close()

@@ -90,6 +90,11 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         self._part, self._body_bytes = _Part.BODY, 0
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; what comes behind the body is none, or it could name a user after the gate has looked."""
+        if self._part is not _Part.BODY:
+            super().on_header(name, value)
+
     def on_body(self, body: bytes) -> None:
         """A piece of its body."""
         self._body_bytes += len(body)

@@ -6,6 +6,8 @@ browser is the danger: a request must name this machine as its host, and may not
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -29,6 +31,7 @@ KEY_HEADER = "x-api-key"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 CHECKS_AT_ONCE = 4
 _CALLER = "mnemic.caller"
+_NO_HOST = re.compile(r"[@/?#\\\s]")
 
 
 class Gate:
@@ -56,7 +59,7 @@ class Gate:
             _check_origin(request)
             return Caller()
         self._attempts.check(address, take=0)
-        self._rates.check(token)  # before any work; whoever names a key with another secret has a bucket of their own
+        self._rates.check(_hash(token))  # before any work; a key with another secret has a bucket of its own
         try:
             key = await run_sync(self._admission.check, token, limiter=self._checks)
         except UnauthorisedError:
@@ -105,13 +108,19 @@ def _token(request: HTTPConnection) -> str | None:
     return given.pop() if given else None
 
 
+def _hash(token: str) -> str:
+    """A name of a token that is as short for a long one, and not the token."""
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
 def _check_origin(request: HTTPConnection) -> None:
     """Refuse what a page of another site may have sent."""
-    host = request.headers.get("host", "")
-    if _name(f"//{host}") not in LOOPBACK:
+    host, *others = request.headers.getlist("host") or [""]
+    if others or _NO_HOST.search(host) or _name(f"//{host}") not in LOOPBACK:
         raise ForbiddenError("without keys this server answers to localhost and 127.0.0.1 only; make a key for others")
-    origin = request.headers.get("origin")
-    if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
+    is_foreign = origin is not None and origin not in (f"http://{host}", f"https://{host}")
+    if is_foreign or site not in ("none", "same-origin"):
         raise ForbiddenError("without keys this server answers no page of another site")
 
 
