@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.machine import keep, provenance, table  # noqa: E402 -- the root of the repository is put on the path first
-from mnemic import Mnemic, Scope  # noqa: E402
-from mnemic.model.item import Message  # noqa: E402
-from mnemic.model.recall import Hit  # noqa: E402
-from mnemic.text.analyser import Analyser  # noqa: E402
+from mnemic import Mnemic, Scope  # noqa: E402 -- as above
+from mnemic.model.item import Message  # noqa: E402 -- as above
+from mnemic.model.recall import Hit  # noqa: E402 -- as above
+from mnemic.text.analyser import Analyser  # noqa: E402 -- as above
 
 FOLDER = "chat-exports"
 LONG_LOG = "pi-openclaw/before-compaction.jsonl"

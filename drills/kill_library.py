@@ -264,7 +264,7 @@ def main() -> int:
     parser.add_argument("--nursery", metavar="FILE", help="start writers on this file when told; used by the rounds")
     told = parser.parse_args()
     if told.nursery:
-        be_a_nursery(told.writers, lambda name: Writer(opened(told.nursery), name, random.Random(name)).run())  # noqa: S311
+        be_a_nursery(told.writers, lambda name: Writer(opened(told.nursery), name, random.Random(name)).run())  # noqa: S311 -- no secret hangs on it
         return 0
     judges: list[Judge] = []
     problems: list[str] = []

@@ -159,7 +159,7 @@ class TestDialects:
         return ChatServer(speak)
 
     @pytest.mark.parametrize("is_stream", [False, True])
-    def test_a_schema_that_is_refused_is_asked_for_as_an_object_and_that_is_remembered(self, is_stream: bool):  # noqa: FBT001
+    def test_a_schema_that_is_refused_is_asked_for_as_an_object_and_that_is_remembered(self, is_stream: bool):  # noqa: FBT001 -- pytest names what it passes
         with self.refusing("json_schema") as server:
             llm = OpenAILlm(MODEL, ChatEndpoint(base_url=server.url))
             for _ in range(2):
