@@ -22,12 +22,14 @@ class ReviewVerbs(Acting):
         """The memories that are never or only doubtfully recalled until somebody judges them, each with the reason.
 
         Those in quarantine (they give orders to the model and the user did not say them, or their sources do not carry
-        them) and those in dispute; the newest first, at most `limit` (1 to 1000), from behind the id `after`.
+        them), those in dispute, and those with flags (what they were made of was erased, corrected, or is believed no
+        more); the newest first, at most `limit` (1 to 1000), from behind the id `after`.
         """
         return review(self._parts, scope, limit=limit, after=None if after is None else check_id(after, "after"))
 
     def trust(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
-        """Let a memory that waits for judgement be recalled; what recall takes out of texts it still takes out.
+        """Let a memory that waits for judgement be recalled, without flags; what recall takes out of texts it still
+        takes out.
 
         Raises ConflictError for one that does not wait.
         """

@@ -215,7 +215,10 @@ class Mnemic(
         )
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
-        """Remove the text, the vectors and the recorded history of one memory or message."""
+        """Remove the text, the vectors and the recorded history of one memory or message, and what was made of it alone.
+
+        What was made of it and of other things is flagged, and made anew by a job; the notes of the receipt say so.
+        """
         return delete(self._parts, scope, check_id(id), actor=self._actor, reason=reason)
 
     def clear(self, scope: Scope, *, levels: Iterable[Level | str] = (), reason: str = "") -> Receipt:

@@ -128,6 +128,8 @@ def remove(
         show_json(receipt)
         return
     note(f"removed with {receipt.counts['chunks']:,} passages")
+    for each in receipt.notes:
+        note(one_line(each))
 
 
 def register(documents: typer.Typer) -> None:

@@ -158,6 +158,8 @@ def clear(
         show_json(receipt)
         return
     write(f"removed {receipt.counts['memories']} memories")
+    for each in receipt.notes:
+        note(one_line(each))
 
 
 def explain_absence(id: ItemId, query: Query, asking: ScopeOptions, wanted: RecallOptions) -> None:

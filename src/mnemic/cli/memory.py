@@ -119,7 +119,7 @@ def show(id: ItemId, asking: ScopeOptions) -> None:
 
 
 def remove(id: ItemId, asking: ScopeOptions, reason: Reason = "") -> None:
-    """Remove the text, the vectors and the recorded history of one memory or message, for good."""
+    """Remove the text, the vectors and the recorded history of one memory or message, and what was made of it alone."""
     with asking.open() as mnemic:
         receipt = mnemic.delete(asking.scope, check_unicode(id, "id"), reason=check_unicode(reason, "reason"))
     if asking.as_json:
@@ -127,6 +127,8 @@ def remove(id: ItemId, asking: ScopeOptions, reason: Reason = "") -> None:
         return
     removed = ", ".join(f"{count} {table}" for table, count in receipt.counts.items() if count)
     write(f"removed {removed}")
+    for each in receipt.notes:
+        note(one_line(each))
 
 
 def past(id: ItemId, asking: ScopeOptions) -> None:
@@ -146,6 +148,8 @@ def _row(memory: Memory) -> Row:
     remarks = [f"stored with {stored}"] if shown != stored else []
     if memory.state is not State.ACTIVE:
         remarks.append(memory.state.value)
+    if memory.flags:
+        remarks.append("flagged")
     if memory.other_id is not None:
         remarks.append(f"see {memory.other_id}")
     return item_row(memory, shown, remark=" · ".join(remarks))

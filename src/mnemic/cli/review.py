@@ -11,13 +11,14 @@ from mnemic.cli.memory import ItemId, Next, Reason
 from mnemic.cli.options import command
 from mnemic.cli.output import moment, note, one_line, show_json, write
 from mnemic.cli.scope_options import ScopeOptions
+from mnemic.model.item import State
 from mnemic.model.unicode import check_unicode
 
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Memories per page, 1 to 1000.")]
 
 
 def review(asking: ScopeOptions, limit: Limit = 50, after: Next = None) -> None:
-    """List the memories that wait for a judgement: in quarantine or in dispute, the newest first, with the reason."""
+    """List the memories that wait for a judgement: quarantined, disputed or flagged, newest first, with the reason."""
     last = after if after is None else check_unicode(after, "after")
     with asking.open() as mnemic:
         found = mnemic.review(asking.scope, limit=limit, after=last)
@@ -25,7 +26,8 @@ def review(asking: ScopeOptions, limit: Limit = 50, after: Next = None) -> None:
         show_json(found)
         return
     for each in found:
-        write(f"{each.memory.id}  {each.memory.state.value} since {moment(each.since)}: {one_line(each.reason)}")
+        how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
+        write(f"{each.memory.id}  {how} since {moment(each.since)}: {one_line(each.reason)}")
         write(f"  {one_line(each.memory.text)[:200]}")
     if not found:
         note("nothing waits for a judgement in this scope")
@@ -34,7 +36,7 @@ def review(asking: ScopeOptions, limit: Limit = 50, after: Next = None) -> None:
 
 
 def trust(id: ItemId, asking: ScopeOptions, reason: Reason = "") -> None:
-    """Let a memory that waits for a judgement be recalled."""
+    """Let a memory that waits for a judgement be recalled; a flagged one loses its flags."""
     wanted, why = check_unicode(id, "id"), check_unicode(reason, "reason")
     act(asking, lambda mnemic: mnemic.trust(asking.scope, wanted, reason=why), "trusted")
 

@@ -13,9 +13,9 @@ from mnemic.engine.cascade import stands_alone
 from mnemic.engine.consolidate import CHOSEN, LEAST_CHOICES, Consolidating, Group
 from mnemic.engine.dependants import Hand, own
 from mnemic.engine.derive import Derived, derived_memory
+from mnemic.engine.fields import filled_of
 from mnemic.engine.parts import Parts
 from mnemic.engine.reflect import Reflecting, place_of
-from mnemic.engine.settle import filled_of
 from mnemic.engine.summarise import Summarising, covered
 from mnemic.engine.support import MIN_SUPPORT, carried, supported
 from mnemic.model.fact import Fact
@@ -40,7 +40,6 @@ class Seen:
         """As it is in this unit of work."""
         found = [each for each in hand.work.dependants.sources(memory) if each.partition.may_feed(memory.partition)]
         return cls(memory, found, stands_alone(hand, memory))
-
 
     def says_the_same(self, other: Seen) -> bool:
         """True when neither the memory nor its sources were changed between the two; accesses are no change."""

@@ -78,7 +78,7 @@ def follow(hand: Hand, old: Memory, new: Memory, entry: HistoryEntry) -> None:
         flag_all(hand, (new.partition, new.id), Flag(new.id, cause, hand.now, entry.id))
         return
     undone = entry.after.get("undone")
-    is_back = _is_believed(new, hand.now) and not _is_believed(old, hand.now)
+    is_back = is_believed(new, hand.now) and not is_believed(old, hand.now)
     if undone is None and not is_back:
         return
 
@@ -145,6 +145,11 @@ def told(flag: Flag) -> str:
     return f"it was made of {flag.source_id}, which is {flag.cause.value}"
 
 
+def is_believed(memory: Memory, now: datetime) -> bool:
+    """True for what is active and has not ended."""
+    return memory.state is State.ACTIVE and not _has_ended(memory, now)
+
+
 def own(memory: Memory) -> Visibility:
     """What sees a memory: its partition, on behalf of the agent that it is private to."""
     return Visibility((memory.partition,), memory.private_agent)
@@ -191,9 +196,7 @@ def _cause(old: Memory, new: Memory, entry: HistoryEntry) -> Cause | None:
     return _OF_ACTIONS.get(entry.action)
 
 
-def _is_believed(memory: Memory, now: datetime) -> bool:
-    return memory.state is State.ACTIVE and not _has_ended(memory, now)
-
-
 def _has_ended(memory: Memory, now: datetime) -> bool:
-    return memory.valid_to is not None and memory.valid_to <= now
+    """Also for one that ends as soon as it may: the end is later than the beginning."""
+    begun = memory.valid_from or memory.observed_at
+    return memory.valid_to is not None and memory.valid_to <= max(now, begun + _TICK)

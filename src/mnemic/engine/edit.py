@@ -13,6 +13,7 @@ from mnemic.engine.dependants import MAX_FLAGS, Hand, follow
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.fields import differences, held_key, indexed_text, with_fields
 from mnemic.engine.gate import gated
+from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.secrets import clean_reason, fields_without_secrets, noted, redact, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
@@ -64,7 +65,9 @@ class Editor:
         if not self._work.memories.replace(new, self._parts.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; read it again")
         entry = self.note(new, action, reason, before, {**after, **notes})
-        follow(Hand(self._parts, self._work, self._actor, self.now), old, new, entry)
+        hand = Hand(self._parts, self._work, self._actor, self.now)
+        follow(hand, old, new, entry)
+        profile_follows(hand, old, new)
         return new
 
     def note(

@@ -13,6 +13,7 @@ from typing import Any, cast
 from mnemic.model.item import Cause, Flag, Kind, Memory, Provenance, State, Trust
 from mnemic.model.scope import Partition
 from mnemic.text.normalise import dedup_key
+from mnemic.text.slots import Filled
 
 CHANGEABLE = (
     "text",
@@ -121,3 +122,11 @@ def with_fields(memory: Memory, fields: Mapping[str, object]) -> Memory:
     """The memory with fields given as JSON put in."""
     values: dict[str, Any] = {name: from_json(name, value) for name, value in fields.items()}
     return replace(memory, **values)
+
+
+def filled_of(memory: Memory) -> Filled | None:
+    """The slot of a memory and its value, as its metadata say."""
+    slot, value = memory.metadata.get("slot"), memory.metadata.get("value")
+    if isinstance(slot, str) and isinstance(value, str) and slot and value:
+        return Filled(slot, value)
+    return None

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from mnemic.engine.dependants import Hand
+from mnemic.engine.dependants import Hand, is_believed
+from mnemic.engine.fields import filled_of
 from mnemic.engine.kinds import REMAKE
 from mnemic.engine.parts import Parts, new_id
-from mnemic.model.item import Message, Role, Trust
+from mnemic.model.filter import Condition
+from mnemic.model.item import Memory, Message, Role, State, Trust
 from mnemic.model.job import Job
 from mnemic.model.profile import ProfileEntry
-from mnemic.model.scope import Partition, Visibility
+from mnemic.model.query import MemoryQuery
+from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.attributes import attributes, plain_statements
 from mnemic.text.prompts import STABLE_KEYS
+from mnemic.text.slots import Filled, Relation, relation
 
 EXTRACTION = "extraction"
 DERIVED_SOURCES = (EXTRACTION, "curation", "reflection")
@@ -27,6 +31,7 @@ DERIVED_SOURCES = (EXTRACTION, "curation", "reflection")
 Facts = Mapping[str, tuple[str, datetime]]
 """Values by key, and when they were said."""
 
+MAX_RIVALS = 32
 PAGE = 500
 _OWN_TRUST = (Trust.USER, Trust.IMPORTED)
 
@@ -48,7 +53,7 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
 
 def put_derived(work: UnitOfWork, partition: Partition, facts: Facts, *, source: str, now: datetime) -> dict[str, str]:
     """Write facts into a profile; `updated_at` is when they were said. Entries that were set by hand, or that were said
-    later, stay. Returns what is new.
+    later, stay, and what a memory said that is believed no more is not written. Returns what is new.
     """
     there = {entry.key: entry for entry in work.profiles.of(partition)}
     new: list[ProfileEntry] = []
@@ -56,9 +61,25 @@ def put_derived(work: UnitOfWork, partition: Partition, facts: Facts, *, source:
         old = there.get(key)
         if old is None or (old.source in DERIVED_SOURCES and old.value != value and old.updated_at <= said_at):
             new.append(ProfileEntry(partition, key, value, source, now, min(said_at, now)))
+    new = [entry for entry in new if not _is_refuted(work, entry, now)]
     if new:
         work.profiles.put(new)
     return {entry.key: entry.value for entry in new}
+
+
+def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
+    """What the change of a memory means for its user's profile: an entry that nobody set by hand goes when the memory
+    that says the same is believed no more, and is looked for again when it is.
+    """
+    filled, was, is_ = filled_of(new), is_believed(old, hand.now), is_believed(new, hand.now)
+    if filled is None or filled.slot not in STABLE_KEYS or was == is_ or new.level not in (Level.USER, Level.SESSION):
+        return
+    if is_:
+        hand.work.jobs.add([_profile_job(hand, new.partition, filled.slot)])
+        return
+    entries = [e for e in hand.work.profiles.of(new.partition) if e.key == filled.slot and e.source in DERIVED_SOURCES]
+    if any(_is_same(entry, filled) and _is_refuted(hand.work, entry, hand.now) for entry in entries):
+        hand.work.profiles.remove(new.partition, [filled.slot])
 
 
 def take_back(hand: Hand, messages: Sequence[Message]) -> int:
@@ -89,6 +110,23 @@ def find_again(parts: Parts, partition: Partition, key: str) -> None:
         with parts.store.write() as work:
             if all(entry.key != key for entry in work.profiles.of(partition)):
                 put_derived(work, partition, found, source=EXTRACTION, now=parts.clock.now())
+
+
+def _is_refuted(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> bool:
+    """True when memories say what an entry says, and none of them is believed."""
+    query = MemoryQuery(
+        now=now,
+        states=(State.ACTIVE, State.SUPERSEDED),
+        filter=Condition(("metadata", "slot"), "eq", entry.key),
+        limit=MAX_RIVALS,
+    )
+    known = work.memories.list(Visibility((entry.partition,), None), query)
+    same = [memory for memory in known if _is_same(entry, filled_of(memory))]
+    return bool(same) and not any(is_believed(memory, now) for memory in same)
+
+
+def _is_same(entry: ProfileEntry, filled: Filled | None) -> bool:
+    return filled is not None and relation(filled.slot, entry.value, filled.value) is Relation.SAME
 
 
 def _profile_job(hand: Hand, partition: Partition, key: str) -> Job:

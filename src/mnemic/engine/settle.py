@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from mnemic.engine.edit import Editor, merged
+from mnemic.engine.fields import filled_of
 from mnemic.model.filter import Condition
 from mnemic.model.history import Action
 from mnemic.model.item import TRUST_ORDER, Kind, Memory, State
@@ -20,7 +21,7 @@ from mnemic.model.verdict import Decision, Judgement, Verdict
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.normalise import dedup_key
 from mnemic.text.sameness import denials, may_be_same, same_statement
-from mnemic.text.slots import Filled, Relation, canonical, is_single, relation, slot_of
+from mnemic.text.slots import Relation, canonical, is_single, relation, slot_of
 
 TOGETHER = timedelta(hours=1)
 """Two statements of different conversations that are this near each other have no clear order."""
@@ -175,14 +176,6 @@ class Settler:
 def may_settle(memory: Memory) -> bool:
     """True when the words of a memory alone can set it against another."""
     return _is_about_one_user(memory) and (filled_of(memory) is not None or bool(denials(memory.text)))
-
-
-def filled_of(memory: Memory) -> Filled | None:
-    """The slot of a memory and its value, as its metadata say."""
-    slot, value = memory.metadata.get("slot"), memory.metadata.get("value")
-    if isinstance(slot, str) and isinstance(value, str) and slot and value:
-        return Filled(slot, value)
-    return None
 
 
 def slot_metadata(text: str, slot: str = "", value: str = "") -> dict[str, str]:

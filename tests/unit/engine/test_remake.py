@@ -197,6 +197,36 @@ class TestProfile:
         mnemic.work()
         assert mnemic.profile.get(ANNA) == {"drink": "tea", "name": "Anna"}
 
+    def test_what_a_person_calls_outdated_leaves_the_profile_and_comes_back_with_undo(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock, settings=Settings(life=LifeSettings(extracts=True)))
+        mnemic.capture(ANNA, user="I live in Lyon.")
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {"home": "Lyon"}
+        (home,) = mnemic.list(ANNA).memories
+        mnemic.feedback(ANNA, home.id, "outdated")
+        assert mnemic.profile.get(ANNA) == {}
+        mnemic.undo(ANNA, home.id)
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {"home": "Lyon"}
+        clock.turn(hours=2)
+        mnemic.remember(ANNA, "User lives in Porto")
+        assert mnemic.profile.get(ANNA) == {}
+        mnemic.capture(ANNA, user="I live in Porto.")
+        mnemic.work()
+        assert mnemic.profile.get(ANNA) == {"home": "Porto"}
+
+    def test_a_reflection_does_not_bring_back_what_is_outdated(self, store: Store, clock: Clock):
+        life = LifeSettings(extracts=True, window_messages=2, summary_batch=2, reflection_episodes=2)
+        mnemic, _ = opened(store, clock, settings=Settings(life=life))
+        mnemic.capture(ANNA, user="I live in Lyon.")
+        tell(mnemic)
+        mnemic.work()
+        mnemic.summarise(ANNA, is_flush=True)
+        (home,) = [each for each in mnemic.list(ANNA, kinds=["fact", "context"]).memories if "Lyon" in each.text]
+        mnemic.feedback(ANNA, home.id, "outdated")
+        mnemic.reflect(ANNA)
+        assert mnemic.profile.get(ANNA) == {}
+
     def test_what_a_person_set_stays(self, store: Store, clock: Clock):
         mnemic, _ = opened(store, clock, settings=Settings(life=LifeSettings(extracts=True)))
         mnemic.profile.set(ANNA, {"name": "Anna"})
