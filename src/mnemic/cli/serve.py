@@ -38,7 +38,7 @@ SWITCH_S = 0.0005
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
 
-DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.rest.app")
+DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.console.app", "mnemic.rest.app")
 """The modules whose `door` is called, in the order in which their routes are tried. REST answers what nobody else does,
 so it is the last.
 """

@@ -1,0 +1,157 @@
+// Requests to REST: the key, the scope, problems as the server tells them, and another try where it asks for one.
+
+import { key, scope } from "./session.js";
+
+const ROOT = new URL("../", document.baseURI);
+const TRIES = 3;
+const LONGEST_WAIT_S = 10;
+
+/** What went wrong, as `application/problem+json` has it; status 0: the server was not reached. */
+export class Problem extends Error {
+  constructor({ status = 0, title = "", detail = "", hint = "" }) {
+    super(detail || title);
+    Object.assign(this, { status, title, detail, hint });
+  }
+}
+
+const UNREACHED = { title: "The server does not answer", hint: "look whether `mnemic serve` still runs, then try again" };
+const waiting = new Set();
+
+/** Calls `listener(seconds)` whenever a request waits because the server is busy, and with 0 when it goes on. */
+export function onWaiting(listener) {
+  waiting.add(listener);
+}
+
+export const get = (path, query, options) => ask("GET", path, { query, ...options });
+export const post = (path, body, options) => ask("POST", path, { body: body ?? {}, ...options });
+export const patch = (path, body, options) => ask("PATCH", path, { body, ...options });
+export const remove = (path, query, options) => ask("DELETE", path, { query, ...options });
+
+/** The answer of a route as JSON. Raises `Problem`; `options.signal` ends it with an AbortError. */
+async function ask(method, path, { query = {}, body, signal } = {}) {
+  const headers = own(method);
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const sent = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, ...PLAIN };
+  const answer = await tried(url(path, query), sent);
+  return answer.json().catch(() => { throw new Problem(UNREACHED); });
+}
+
+const PLAIN = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
+
+/** The lines of a route that answers JSON lines, one by one; leaving early ends the request. */
+export async function* lines(path, query, { signal } = {}) {
+  const ending = new AbortController();
+  signal?.addEventListener("abort", () => ending.abort());
+  const answer = await tried(url(path, query), { method: "GET", headers: own("GET"), signal: ending.signal, ...PLAIN });
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const parts = (rest + value).split("\n");
+      rest = parts.pop();
+      for (const part of parts) if (part) yield JSON.parse(part);
+    }
+    if (rest) yield JSON.parse(rest);
+  } finally {
+    ending.abort();
+  }
+}
+
+/** Sends a file; `tell(share, words)` hears how far it has come. Answers the report. Raises `Problem`. */
+export function send(path, query, file, tell) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", url(path, query));
+    for (const [name, value] of Object.entries({ ...own("GET"), Accept: "application/x-ndjson" })) request.setRequestHeader(name, value);
+    request.upload.onprogress = (event) => event.lengthComputable && tell(event.loaded / event.total / 2, "sending");
+    request.upload.onload = () => tell(0.5, "reading");
+    request.onprogress = () => {
+      const last = events(request.responseText).filter((event) => event.event === "progress").pop();
+      if (last) tell(0.5 + (last.total ? last.done / last.total / 2 : 0), "reading");
+    };
+    request.onerror = () => reject(new Problem(UNREACHED));
+    request.onload = () => {
+      if (request.status >= 400) { reject(problemOf(request.status, request.responseText)); return; }
+      const last = events(request.responseText).pop();
+      if (last?.event === "done") resolve(last.report);
+      else reject(new Problem(last?.problem ?? UNREACHED));
+    };
+    const form = new FormData();
+    form.append("file", file);
+    request.send(form);
+  });
+}
+
+/** Who asks, and with which rights. Raises `Problem` 401 where a key is needed. */
+export async function askCaller(candidate) {
+  const headers = own("GET");
+  if (candidate) headers.Authorization = `Bearer ${candidate}`;
+  const answer = await tried(new URL("console/caller", ROOT), { headers, ...PLAIN });
+  return answer.json();
+}
+
+function events(text) {
+  return text.split("\n").slice(0, -1).filter(Boolean).map((line) => JSON.parse(line));
+}
+
+function url(path, query = {}) {
+  const address = new URL(`v1/${path}`, ROOT);
+  const given = { ...scope(), ...query };
+  for (const [name, value] of Object.entries(given)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== undefined && each !== null && each !== "") address.searchParams.append(name, each);
+    }
+  }
+  return address;
+}
+
+/** The headers of every request; a write has a key of its own, so that sending it again does it once. */
+function own(method) {
+  const headers = {};
+  if (key()) headers.Authorization = `Bearer ${key()}`;
+  if (method !== "GET") headers["Idempotency-Key"] = random();
+  return headers;
+}
+
+function random() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+async function tried(address, sent) {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await fetched(address, sent);
+    if (answer.ok) return answer;
+    const wait = Number(answer.headers.get("Retry-After") ?? NaN);
+    const isBusy = answer.status === 503 || answer.status === 429;
+    if (!isBusy || Number.isNaN(wait) || tries >= TRIES || wait > LONGEST_WAIT_S) throw problemOf(answer.status, await answer.text());
+    for (const listener of waiting) listener(wait);
+    await pause(wait, sent.signal);
+    for (const listener of waiting) listener(0);
+  }
+}
+
+async function fetched(address, sent) {
+  try {
+    return await fetch(address, sent);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(UNREACHED);
+  }
+}
+
+function pause(seconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, seconds * 1000);
+    signal?.addEventListener("abort", () => { clearTimeout(timer); reject(new DOMException("ended", "AbortError")); });
+  });
+}
+
+function problemOf(status, text) {
+  try {
+    return new Problem({ ...JSON.parse(text), status });
+  } catch {
+    return new Problem({ status, title: `The server answered ${status}`, hint: "look into the log of the server" });
+  }
+}

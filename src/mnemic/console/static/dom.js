@@ -1,0 +1,85 @@
+// Elements of the page. Everything that comes from a store goes in as text: there is no way to give markup here.
+
+const SVG = "http://www.w3.org/2000/svg";
+const OWN_LINK = /^(#\/|#main$|\.\.\/docs$)/;
+
+/** An element with attributes, handlers (`onclick`), properties of `PROPERTIES` and children (elements, texts, lists; null is left out). */
+export function el(name, given = {}, ...children) {
+  return filled(document.createElement(name), given, children);
+}
+
+/** The same for a drawing. */
+export function svg(name, given = {}, ...children) {
+  return filled(document.createElementNS(SVG, name), given, children);
+}
+
+/** Puts children into an element in place of what it held. */
+export function put(parent, ...children) {
+  parent.replaceChildren(...flat(children));
+  return parent;
+}
+
+const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", "hidden", "indeterminate", "readOnly", "multiple"]);
+
+function filled(element, given, children) {
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (PROPERTIES.has(name)) element[name] = value;
+    else if (name === "href" && !OWN_LINK.test(value)) throw new Error("the console links to its own pages alone");
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...flat(children));
+  return element;
+}
+
+function flat(children) {
+  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
+    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+}
+
+// What would hide or turn the text around it: controls, overrides of direction, blanks without width, tags.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
+const HIDDEN_ALL = new RegExp(`(${HIDDEN.source})`, "gu");
+
+/** A text of a store: its own direction, kept apart from what is around it, hidden characters shown by number. */
+export function said(text, { most = Infinity, tag = "span" } = {}) {
+  const whole = String(text ?? "");
+  const short = whole.length > most ? shortened(whole, most) : whole;
+  const parts = short.split(HIDDEN_ALL).map((part) => (HIDDEN.test(part) && [...part].length === 1 ? mark(part) : part));
+  const box = el(tag, { class: "said", dir: "auto" }, parts);
+  if (short !== whole) box.append("…");
+  return box;
+}
+
+function shortened(text, most) {
+  const cut = text.slice(0, most);
+  return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut;
+}
+
+function mark(character) {
+  const number = `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+  return el("span", { class: "hidden-character", title: "a character that does not show" }, number);
+}
+
+/** A text of a store in full; of a huge one the beginning, and a button for the rest. */
+export function whole(text, most = 20_000) {
+  const box = el("div", { class: "whole" }, said(text, { most, tag: "div" }));
+  if (text.length > most) {
+    const more = el("button", { type: "button", onclick: () => put(box, said(text, { tag: "div" })) }, `Show all ${text.length.toLocaleString()} characters`);
+    box.append(more);
+  }
+  return box;
+}
+
+/** A link to a page of the console. */
+export function link(page, given, ...children) {
+  const query = new URLSearchParams(Object.entries(given ?? {}).filter(([, value]) => value !== null && value !== undefined && value !== ""));
+  return el("a", { href: address(page, query) }, ...children);
+}
+
+/** The address of a page of the console. */
+export function address(page, query) {
+  const text = new URLSearchParams(query ?? {}).toString();
+  return `#/${page}${text ? `?${text}` : ""}`;
+}

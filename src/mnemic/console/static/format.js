@@ -1,0 +1,46 @@
+// How numbers and times are written.
+
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeZone: "UTC" });
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** A moment in the reader's own zone. */
+export function moment(iso) {
+  return iso ? MOMENT.format(new Date(iso)) : "—";
+}
+
+/** The day of a moment, in UTC, as `2026-05-01`. */
+export function dayOf(iso) {
+  return iso.slice(0, 10);
+}
+
+/** A day in words. */
+export function dayInWords(day) {
+  return DAY.format(new Date(`${day}T00:00:00Z`));
+}
+
+/** A number with at most so many digits behind the point. */
+export function number(value, digits = 2) {
+  return value === null || value === undefined ? "—" : value.toLocaleString(undefined, { maximumFractionDigits: digits });
+}
+
+/** "1 memory", "2 memories". */
+export function count(amount, one, many = `${one}s`) {
+  return `${number(amount, 0)} ${amount === 1 ? one : many}`;
+}
+
+/** A name of the wire as words: `is_pinned` is "pinned", `keyword_window` "keyword window". */
+export function words(name) {
+  return name.replace(/^is_/, "").replaceAll("_", " ");
+}
+
+/** What a field of a date and time holds, as ISO 8601 in UTC; null when it is empty. */
+export function fromField(value) {
+  return value ? new Date(value).toISOString() : null;
+}
+
+/** A moment as a field of a date and time wants it, in the reader's own zone. */
+export function toField(iso) {
+  if (!iso) return "";
+  const at = new Date(iso);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}

@@ -1,0 +1,126 @@
+// The console: which page is shown, whose memory it is, and who is asking.
+
+import { Problem, askCaller, onWaiting } from "./api.js";
+import { address, el, put } from "./dom.js";
+import { dialog, empty, field, form, notice, problemBox, values } from "./parts.js";
+import { PARTS, caller, key, scope, setCaller, setKey, setScope } from "./session.js";
+
+const PAGES = [
+  ["overview", "Overview"], ["memories", "Memories"], ["search", "Search"], ["timeline", "Timeline"], ["review", "Review"], ["graph", "Graph"],
+  ["profile", "Profile"], ["documents", "Documents"], ["jobs", "Jobs"], ["health", "Health"], ["receipts", "Receipts"], ["settings", "Settings"],
+];
+const PARTS_OF_PAGES = { item: "memories" };
+const NEEDS_NOBODY = new Set(["settings", "receipts", "overview"]);
+const main = document.getElementById("main");
+let leaving = new AbortController();
+let isFirst = true;
+
+function place() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [page, ...rest] = (path || "overview").split("/");
+  return { page, id: decodeURIComponent(rest.join("/")), query: new URLSearchParams(query ?? "") };
+}
+
+async function show() {
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const { page, id, query } = place();
+  const known = PAGES.some(([name]) => name === page) || page in PARTS_OF_PAGES;
+  drawNavigation(page);
+  if (!known) { put(main, empty("There is no such page", "Choose one in the list of pages.")); return; }
+  const file = await import(`./pages/${page}.js`);
+  if (signal.aborted) return;
+  document.title = `${PAGES.find(([name]) => name === (PARTS_OF_PAGES[page] ?? page))[1]} · Mnemic`;
+  const isNobody = Object.keys(scope()).length === 0 && !NEEDS_NOBODY.has(page);
+  const drawn = file.page({ id, query, signal, go, again: show });
+  put(main, isNobody ? nobody() : null, drawn);
+  if (!isFirst) (main.querySelector("h1") ?? main).focus();
+  isFirst = false;
+}
+
+function nobody() {
+  return el("p", { class: "banner" }, "Nobody is chosen, so only what belongs to the whole org is shown. Type a user, agent or session at the top: a part that is not named hides its level.");
+}
+
+/** To another page; the same place again draws it anew. */
+function go(page, query) {
+  const to = address(page, query);
+  if (location.hash === to) show();
+  else location.hash = to;
+}
+
+function drawNavigation(page) {
+  const current = PARTS_OF_PAGES[page] ?? page;
+  put(document.getElementById("nav"), el("ul", {}, PAGES.map(([name, title]) =>
+    el("li", {}, el("a", { href: address(name), "aria-current": name === current ? "page" : null }, title)))));
+}
+
+function drawScope() {
+  const chosen = scope();
+  const box = document.getElementById("scope");
+  put(box, PARTS.map((part) => field(part[0].toUpperCase() + part.slice(1), part,
+    { value: chosen[part] ?? "", readOnly: Boolean(caller?.[part]), maxlength: 255, placeholder: "none", hint: caller?.[part] ? "of the key" : undefined })),
+    el("button", { type: "submit" }, "Show"));
+  box.onsubmit = (event) => {
+    event.preventDefault();
+    setScope(Object.fromEntries(Object.entries(values(box)).map(([part, value]) => [part, value.trim()]).filter(([, value]) => value)));
+    notice("Showing the memory of " + (Object.entries(scope()).map(([part, value]) => `${part} ${value}`).join(", ") || "the org alone"));
+    show();
+  };
+}
+
+function drawCaller() {
+  const who = caller.has_key ? `key ${caller.key.name || caller.key.id.slice(0, 8)}, may ${caller.rights.join(", ") || "nothing"}` : "no key needed";
+  put(document.getElementById("caller"), el("span", {}, `org ${caller.org} · ${who}`),
+    caller.has_key ? el("button", { type: "button", onclick: forget }, "Forget the key") : null);
+}
+
+function forget() {
+  setKey(null);
+  location.reload();
+}
+
+/** Asks who is asking; where a key is needed, for the key. */
+async function begin() {
+  try {
+    setCaller(await askCaller(key()));
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) askForKey(key() ? error : null);
+    else put(main, problemBox(error, begin));
+    return;
+  }
+  drawScope();
+  drawCaller();
+  addEventListener("hashchange", show);
+  await show();
+}
+
+function askForKey(problem) {
+  setKey(null);
+  put(main, el("section", { class: "key" }, el("h1", { tabindex: "-1" }, "This server needs a key"),
+    problem ? problemBox(problem) : null,
+    form("Key", [field("Key", "key", { type: "password", required: true, placeholder: "mn_…", hint: "It stays in this tab alone and is gone when the tab closes. `mnemic keys create` makes one." })],
+      "Open", async ({ key: typed }) => {
+        await askCaller(typed.trim());
+        setKey(typed.trim());
+        await begin();
+      })));
+  main.querySelector("input").focus();
+}
+
+function keyboard(event) {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+  event.preventDefault();
+  if (place().page === "search") main.querySelector("input")?.focus();
+  else location.hash = address("search");
+}
+
+onWaiting((seconds) => { if (seconds) notice(`The server is busy; trying again in ${seconds} s`, "waiting"); });
+addEventListener("keydown", keyboard);
+addEventListener("unhandledrejection", (event) => {
+  if (event.reason?.name === "AbortError") return;
+  dialog("Something went wrong", problemBox(event.reason ?? new Error("unknown")));
+});
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+begin();

@@ -1,0 +1,36 @@
+// Work that must still be done, and work that gave up.
+
+import { get, post } from "../api.js";
+import { el, said } from "../dom.js";
+import { count, moment, words } from "../format.js";
+import { button, choices, empty, fill, form, heading, notice, table } from "../parts.js";
+import { caller } from "../session.js";
+
+const STATES = ["pending", "running", "dead", "done"];
+
+export function page({ query, signal, go, again }) {
+  const list = el("section", { "aria-label": "List" });
+  const states = query.getAll("states");
+  fill(list, async () => draw(await get("jobs", { states, limit: 200 }, { signal }), again), signal);
+  const box = form("Filter", [choices("States (none: all that are not done)", "states", STATES, states)], "Filter", (given) => go("jobs", (given.states ?? []).map((state) => ["states", state])));
+  return [heading("Jobs", caller.is_operator ? button("Run what is due", () => work(again), { right: "admin" }) : null), box, list];
+}
+
+function draw(jobs, again) {
+  if (!jobs.length) return empty("No work waits", "Jobs embed, summarise, extract and curate behind what is said. Those that gave up stay here until somebody retries them.");
+  const dead = jobs.filter((job) => job.state === "dead");
+  return [dead.length > 1 ? el("div", { class: "actions" }, button(`Retry all ${dead.length} that gave up`, () => retry(dead, again), { right: "write" })) : null,
+    table("Jobs, oldest first", ["work", "state", "tries", "next", "error", ""], jobs.map((job) => [el("span", { title: job.id }, words(job.kind)), el("span", { class: `tag ${job.state}` }, job.state), String(job.attempts), moment(job.run_at), said(job.error, { most: 400 }), job.state === "dead" ? button("Retry", () => retry([job], again), { right: "write", "aria-label": `Retry ${words(job.kind)}` }) : null]))];
+}
+
+async function retry(jobs, again) {
+  const amount = await post("jobs/retry", { ids: jobs.map((job) => job.id) });
+  notice(`${count(amount, "job")} will be tried again`);
+  again();
+}
+
+async function work(again) {
+  const report = await post("work", {});
+  notice(`${report.done} done, ${report.retried} to be tried again, ${report.dead} gave up`);
+  again();
+}
