@@ -203,8 +203,10 @@ def _kept_scores(parts: Parts, scope: Scope) -> list[HealthScore]:
 
 
 def _keep(parts: Parts, scope: Scope, score: HealthScore, before: Sequence[HealthScore], *, actor: str) -> None:
-    """Keep a score, unless the last one is the same and not a day old."""
+    """Keep a score, unless the last one is the same and not a day old, or there never was anything to look at."""
     last = before[-1] if before else None
+    if last is None and not score.memories:
+        return
     is_same = last is not None and (last.score, last.memories, last.counts) == (
         score.score,
         score.memories,

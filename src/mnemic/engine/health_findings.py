@@ -8,7 +8,9 @@ from datetime import datetime, timedelta
 
 from mnemic.engine.archive import is_lasting
 from mnemic.engine.decay import present_importance
+from mnemic.engine.dependants import told
 from mnemic.engine.health_remedies import Remedies
+from mnemic.model.history import Action
 from mnemic.model.item import Kind, Memory, State
 from mnemic.model.job import Job
 from mnemic.model.life import LifeSettings
@@ -66,7 +68,7 @@ class Judge:
         if memory.expires_at is not None and memory.expires_at <= self.now:
             reason = f"it expired on {memory.expires_at:%Y-%m-%d}"
             yield finding(Ailment.STALE, [memory], reason, self.remedies.evict())
-        elif memory.valid_to is not None and memory.valid_to <= old:
+        elif memory.valid_to is not None and memory.valid_to <= old and not memory.is_pinned:
             reason = f"it has not held since {memory.valid_to:%Y-%m-%d}; only questions about the past find it"
             yield finding(Ailment.STALE, [memory], reason, self.remedies.delete(memory.id))
         elif memory.created_at < old and not is_lasting(memory) and memory.kind not in _UNUSED_KINDS:
@@ -84,8 +86,7 @@ class Judge:
         others = {m.id: m for m in work.memories.get(self.visible, ids)} if ids else {}
         for memory in memories:
             if memory.flags and is_live(memory, self.now):
-                causes = ", ".join(dict.fromkeys(flag.cause.value for flag in memory.flags))
-                reason = f"what it was made of is {causes}"
+                reason = "; ".join(dict.fromkeys(told(flag) for flag in memory.flags))
                 yield finding(Ailment.ORPHANED, [memory], reason, self.remedies.judge(memory.id))
         for memory in naming:
             other = others.get(memory.other_id or "")
@@ -116,9 +117,17 @@ class Judge:
                 seen |= {item.id for item in read(self.visible, wanted)}
         for memory in derived:
             named = {entry.source_id for entry in memory.provenance}
-            if named.isdisjoint(seen) and named.isdisjoint(source.id for source in work.dependants.sources(memory)):
+            if not named.isdisjoint(seen) or self._was_trusted(work, memory):
+                continue
+            if named.isdisjoint(source.id for source in work.dependants.sources(memory)):
                 reason = "all that it was derived from is gone"
                 yield finding(Ailment.UNSUPPORTED, [memory], reason, self.remedies.delete(memory.id, is_safe=True))
+
+    def _was_trusted(self, work: UnitOfWork, memory: Memory) -> bool:
+        """True when somebody has judged it since it was quarantined."""
+        judged = (Action.QUARANTINED, Action.TRUSTED)
+        entries = [entry.action for entry in work.history.of(self.visible, memory.id) if entry.action in judged]
+        return entries[-1:] == [Action.TRUSTED]
 
 
 def finding(ailment: Ailment, memories: Sequence[Memory], reason: str, remedy: Remedy) -> HealthFinding:

@@ -35,7 +35,7 @@ SHARED_OTHERWISE = 0.85
 """And so much where each has terms of its own: in a short text one other word says something else."""
 
 MAX_VECTORS = 250_000
-"""About 400 MB; of more memories the newest are not compared by vector, which is told."""
+"""About 800 MB while they are compared; of more memories the newest are not compared by vector, which is told."""
 
 _AT_ONCE = 400
 _DERIVED = (Kind.SUMMARY, Kind.REFLECTION, Kind.DOCUMENT)
@@ -132,7 +132,9 @@ class Pairs:
         for ids in self._words.values():
             yield from ((ids[0], other) for other in ids[1:])
         if self._vectors:
-            for one, other, _ in near_pairs(np.concatenate(self._vectors), NEAR_COSINE, told):
+            rows = np.concatenate(self._vectors)
+            self._vectors.clear()
+            for one, other, _ in near_pairs(rows, NEAR_COSINE, told):
                 yield self._ids[one], self._ids[other]
         by_slot = [ids for (_, slot), ids in self._slots.items() if len(ids) > 1 and is_single(slot)]
         yield from ((ids[0], other) for ids in by_slot for other in ids[1:])

@@ -10,17 +10,13 @@ from typing import Any
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine import health as engine_health
 from mnemic.engine.health import HealthReport
 from mnemic.engine.parts import Parts, new_id
-from mnemic.errors import InvalidInputError
 from mnemic.model.history import Action
 from mnemic.model.item import Cause, Flag, Memory, Provenance, State
 from mnemic.model.job import Job, JobState
-from mnemic.model.memory_health import WEIGHTS, Ailment, HealthFinding
+from mnemic.model.memory_health import Ailment, HealthFinding
 from mnemic.model.scope import Scope
-from mnemic.ports.store import Store
-from mnemic.testing.observation import state_of
 from tests.unit.engine.kit import ANNA, BERT, START, Clock
 
 pytestmark = pytest.mark.requirement("P-28")
@@ -246,6 +242,13 @@ class TestUnsupported:
         assert [review.memory.id for review in mnemic.review(ANNA)] == [good[0].id]
         assert mnemic.undo(ANNA, good[0].id).state is State.ACTIVE
 
+    def test_what_somebody_trusts_all_the_same_is_told_no_more(self, mnemic: Mnemic, parts: Parts, good: list[Memory]):
+        lost = Provenance(source_id="gone", start=0, end=4, extractor="rules", version="1", support=1.0)
+        seeded(parts, good[0], provenance=(lost,))
+        told(mnemic, fix=["unsupported"])
+        mnemic.trust(ANNA, good[0].id)
+        assert told(mnemic).findings == ()
+
     def test_one_source_that_is_left_supports(self, mnemic: Mnemic, parts: Parts, good: list[Memory]):
         (message, _) = mnemic.capture(ANNA, user="I keep bees", assistant="Nice").messages
         lost = Provenance(source_id="gone", start=0, end=4, extractor="rules", version="1", support=1.0)
@@ -268,6 +271,8 @@ class TestOrphaned:
         seeded(parts, good[0], flags=(flag,))
         found = only(told(mnemic))
         assert (found.ailment, found.ids, found.remedy.verb) == (Ailment.ORPHANED, (good[0].id,), "trust")
+        mnemic.trust(ANNA, good[0].id)
+        assert told(mnemic).findings == ()
 
     def test_what_gave_way_to_something_deleted_is_found_and_brought_back(self, mnemic: Mnemic, clock: Clock):
         older = mnemic.remember(ANNA, "User lives in Porto")
@@ -289,98 +294,6 @@ class TestOrphaned:
     def test_those_of_others_are_theirs(self, mnemic: Mnemic, parts: Parts, clock: Clock):
         dead_job(parts, clock)
         assert told(mnemic, BERT).findings == ()
-
-
-class TestScore:
-    def test_it_is_what_its_formula_says(self, mnemic: Mnemic):
-        mnemic.remember(ANNA, "Thank you!")
-        mnemic.remember(ANNA, "The user keeps bees and two hens behind the house")
-        score = told(mnemic).score
-        ailing = WEIGHTS[Ailment.JUNK] + WEIGHTS[Ailment.DUPLICATE]
-        assert score.score == round(100 * (1 - ailing / 6), 1)
-        assert (score.memories, score.counts) == (6, {"junk": 1, "duplicate": 1})
-
-    def test_it_is_kept_over_time_by_whose_memories_they_are(self, mnemic: Mnemic, clock: Clock):
-        told(mnemic)
-        mnemic.remember(ANNA, "Thank you!")
-        clock.turn(days=1)
-        assert [each.score for each in told(mnemic).scores] == [100.0]
-        clock.turn(days=1)
-        told(mnemic, fix=["junk"])
-        clock.turn(hours=1)
-        told(mnemic)  # the same within a day is not kept again
-        scores = told(mnemic).scores
-        assert [each.score for each in scores] == [100.0, 90.0, 100.0]
-        assert scores[1].at - scores[0].at == timedelta(days=1)
-        assert told(mnemic, BERT).scores == ()
-
-    def test_a_look_at_some_kinds_is_not_kept(self, mnemic: Mnemic):
-        mnemic.remember(ANNA, "Thank you!")
-        report = told(mnemic, only=["duplicate"])
-        assert (report.findings, report.score.score) == ((), 100.0)
-        assert told(mnemic).scores == ()
-
-    def test_erasing_the_user_takes_the_scores_along(self, mnemic: Mnemic):
-        told(mnemic)
-        mnemic.erase(ANNA, level="user")
-        assert told(mnemic).scores == ()
-
-
-def test_a_dry_run_says_what_would_be_ended_and_changes_nothing(store: Store, mnemic: Mnemic):
-    mnemic.remember(ANNA, "Thank you!")
-    mnemic.remember(ANNA, "The user keeps bees and two hens behind the house")
-    before = state_of(store)
-    plan = told(mnemic, fix=list(Ailment), is_dry_run=True)
-    assert (state_of(store), plan.is_dry_run, len(plan.findings)) == (before, True, 2)
-    assert told(mnemic, fix=list(Ailment)).fixed == plan.fixed
-
-
-def test_nothing_is_ended_that_was_not_asked_for(mnemic: Mnemic):
-    junk = mnemic.remember(ANNA, "Thank you!")
-    assert told(mnemic, fix=["duplicate"]).fixed == ()
-    assert mnemic.get(ANNA, junk.id).state is State.ACTIVE
-
-
-def test_other_users_are_neither_looked_at_nor_changed(mnemic: Mnemic):
-    theirs = mnemic.remember(BERT, "Thank you!")
-    private = mnemic.remember(replace(ANNA, agent="friday"), "Thanks!", is_private=True)
-    report = told(mnemic, fix=list(Ailment))
-    assert (report.findings, report.fixed) == ((), ())
-    assert mnemic.get(BERT, theirs.id).state is State.ACTIVE
-    assert mnemic.get(replace(ANNA, agent="friday"), private.id).state is State.ACTIVE
-
-
-def test_the_list_is_cut_and_the_counts_are_not(mnemic: Mnemic):
-    mnemic.remember_many(ANNA, [f"{word}!" for word in ("Thanks", "Danke", "Merci", "Gracias")])
-    report = told(mnemic, limit=2)
-    assert (len(report.findings), report.score.counts) == (2, {"junk": 4})
-
-
-def test_more_than_can_be_held_is_counted_and_told(mnemic: Mnemic, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(engine_health, "MAX_KEPT", 1)
-    mnemic.remember_many(ANNA, ["Thanks!", "Danke!"])
-    report = told(mnemic)
-    assert report.notes == ("1 more junk were counted, not listed and not ended; run it again",)
-
-
-def test_progress_rises_to_the_end(mnemic: Mnemic):
-    told_of: list[tuple[int, int]] = []
-    mnemic.health(ANNA, progress=lambda done, total: told_of.append((done, total)))
-    assert told_of == sorted(told_of)
-    assert told_of[-1] == (8, 8)
-
-
-@pytest.mark.parametrize(
-    "fields", [{"limit": 0}, {"limit": 1001}, {"only": ["rust"]}, {"fix": ["all"]}, {"limit": "3"}]
-)
-def test_what_cannot_be_is_refused(mnemic: Mnemic, fields: dict[str, Any]):
-    with pytest.raises(InvalidInputError):
-        mnemic.health(ANNA, **fields)
-
-
-def test_a_scope_of_nobody_is_refused(mnemic: Mnemic):
-    with pytest.raises(InvalidInputError):
-        mnemic.health(Scope())
 
 
 def dead_job(parts: Parts, clock: Clock) -> Job:

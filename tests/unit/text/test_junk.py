@@ -28,7 +28,7 @@ pytestmark = pytest.mark.requirement("P-28")
         "...",
         "🙂🙂",
         "n/a",
-        "TODO",
+        "tbd",
         "a1",
         "[REDACTED: api-key]",
         "As an AI language model, I do not have personal opinions.",
