@@ -105,3 +105,14 @@ def test_what_is_remembered_of_a_token_is_short_whatever_was_sent(tmp_path: Path
     names = cast("list[str]", [*vars(vars(opened.served.gate)["_rates"])["_levels"]])
     assert [len(name) for name in names] == [64] * 5
     opened.close()
+
+
+@pytest.mark.requirement("P-17")
+def test_scripts_of_the_description_may_send_nothing_elsewhere_and_answers_run_none(doors: Doors):
+    page = doors.ask("GET", "/docs")
+    policy = page.headers["content-security-policy"]
+    assert page.status_code == 200
+    assert "connect-src 'self'" in policy
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in doors.ask("GET", "/v1/memories").headers["content-security-policy"]
+    assert "/docs" not in doors.ask("GET", "/openapi.json").json()["paths"]

@@ -1,4 +1,7 @@
-"""What a client can read without calling a tool: the profile and the documents."""
+"""What a client can read without calling a tool: the profile and the documents.
+
+Clients put it in front of a model, so that orders are taken out of it as out of a context.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ import mcp_types as types
 
 from mnemic.api import Mnemic
 from mnemic.errors import NotFoundError
+from mnemic.mcp.answers import safe
 from mnemic.model.scope import Scope
+from mnemic.text.sanitise import sanitise
 from mnemic.wire import to_wire
 
 PROFILE, DOCUMENTS = "mnemic://profile", "mnemic://documents"
@@ -45,9 +50,9 @@ def read(mnemic: Mnemic, scope: Scope, uri: str) -> types.ReadResourceResult:
     elif uri == DOCUMENTS:
         kind = JSON
         documents = mnemic.documents.list(scope).documents
-        text = json.dumps([to_wire(document) for document in documents], ensure_ascii=False)
+        text = json.dumps([safe(to_wire(document)) for document in documents], ensure_ascii=False)
     elif uri.startswith(f"{DOCUMENTS}/"):
-        text = mnemic.documents.text(scope, unquote(uri.removeprefix(f"{DOCUMENTS}/")))
+        text = sanitise(mnemic.documents.text(scope, unquote(uri.removeprefix(f"{DOCUMENTS}/"))))
     else:
         raise NotFoundError(f"there is no resource {uri[:200]!r}")
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])

@@ -10,6 +10,7 @@ from typing import Any, cast
 import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Mount
@@ -30,7 +31,15 @@ from mnemic.web.limits import Bound
 from mnemic.web.problems import Problem, ProblemError, problem_of, problem_response
 
 FILE_PATHS = (f"{PREFIX}/documents", f"{PREFIX}/import")
-OPEN_PATHS = ("/docs", "/openapi.json")
+DOCS, DESCRIPTION = "/docs", "/openapi.json"
+OPEN_PATHS = (DOCS, DESCRIPTION)
+PAGE_POLICY = (
+    "default-src 'none'; script-src https://cdn.jsdelivr.net 'unsafe-inline'; "
+    "style-src https://cdn.jsdelivr.net 'unsafe-inline'; img-src data:; connect-src 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""The page of the description takes its scripts from elsewhere: they may ask this server, and send nothing anywhere."""
+
 ABOUT = """The memory of AI assistants: what is said is kept, and found again by meaning.
 
 Whose memory it is, is said by `user`, `agent` and `session` in the query (or by the headers `Mnemic-User`,
@@ -66,6 +75,7 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
         title="Mnemic",
         version=__version__,
         description=ABOUT,
+        docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
@@ -75,8 +85,16 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
     for part in (memories, messages, profile, life, upkeep, backup, keys, documents, graph, transfer, assistant):
         app.include_router(part.routes(mnemic, lanes))
     app.add_middleware(_Audited, gate=gate)
+    app.add_route(DOCS, _docs, include_in_schema=False)
     app.openapi = cache(partial(describe, app))
     return app
+
+
+async def _docs(_request: Request) -> Response:
+    """The description for people."""
+    page = get_swagger_ui_html(openapi_url=DESCRIPTION, title="Mnemic", swagger_favicon_url="data:,")
+    page.headers["Content-Security-Policy"] = PAGE_POLICY
+    return page
 
 
 def _handlers(gate: Gate) -> dict[Any, Any]:

@@ -41,7 +41,7 @@ class Weather:
             city: The city by its name, such as Lisbon.
         """
         name = " ".join(city.split())
-        if not name or len(name) > MAX_CITY_CHARS:
+        if not name.strip("./\\") or len(name) > MAX_CITY_CHARS:
             raise InvalidInputError(f"'city' must be the name of a city, at most {MAX_CITY_CHARS} characters")
         return f"{name}: {_told(self._asked(name))}"
 

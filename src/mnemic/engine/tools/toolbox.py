@@ -13,7 +13,7 @@ from contextvars import copy_context
 from typing import cast
 
 from mnemic.engine.requests import reach_out
-from mnemic.errors import ConfigError, InvalidInputError, MnemicError
+from mnemic.errors import ConfigError, InvalidInputError, MnemicError, places
 from mnemic.model.assistant import AssistantSettings
 from mnemic.model.llm import ToolCall, ToolSpec
 from mnemic.model.tool import ToolContext, ToolOutcome
@@ -138,5 +138,6 @@ def _attempt(tool: Tool, context: ToolContext, arguments: Mapping[str, object]) 
         context.tell(error)
         return str(error), True
     except Exception as error:  # noqa: BLE001 -- whatever a tool does, the chat goes on
-        _log.exception("the tool %s failed", tool.spec.name)
+        kind = type(error).__name__
+        _log.error("unexpected %s in the tool %s", kind, tool.spec.name, extra={"where": places(error)})
         return f"{tool.spec.name} failed ({type(error).__name__}); go on without it", True

@@ -198,6 +198,8 @@ def test_a_weather_service_that_misbehaves_is_told_in_words():
             ("Busy", UnavailableError),
             ("Endless", BadReplyError),
             ("", InvalidInputError),
+            ("..", InvalidInputError),
+            ("../.", InvalidInputError),
         ):
             with pytest.raises(error):
                 weather.weather(city)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 import threading
 from datetime import UTC, datetime
@@ -49,11 +50,14 @@ def test_a_call_gives_the_text_of_the_tool_or_what_went_wrong():
     assert run(toolbox, "shout") == ("there is no tool 'shout'; there are echo", True)
 
 
-def test_a_tool_that_breaks_is_told_without_what_it_gave_away():
+def test_a_tool_that_breaks_is_told_and_logged_without_what_it_gave_away(caplog: pytest.LogCaptureFixture):
     text, is_error = run(Toolbox([echo]), "echo", '{"text": "broken"}')
     assert is_error
     assert "RuntimeError" in text
     assert "secret" not in text
+    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert "test_toolbox.py" in record.__dict__["where"][-1]
+    assert "secret" not in logging.Formatter().format(record)
 
 
 @pytest.mark.requirement("P-24")
