@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 from mnemic import Scope
+from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.engine.requests import KEPT
 from mnemic.errors import UnavailableError
 from mnemic.model.access import Right
 from mnemic.model.scope import Level
+from mnemic.ports.store import UnitOfWork
 from mnemic.remote import connect
 from mnemic.rest.replies import MOST_BYTES
 from mnemic.testing.chat_server import ChatServer
@@ -174,6 +176,27 @@ class TestWithoutAnAnswer:
             told.work = told.writing
             assert [told.ask()[0], told.ask()] == [503, (409, b"unfinished")]
             assert told.times == 1
+
+    def test_a_commit_that_failed_leaves_the_key_free(self, monkeypatch: pytest.MonkeyPatch):
+        told = Told(status=503)
+        write = MemoryStore.write
+
+        @contextmanager
+        def full(store: MemoryStore) -> Generator[UnitOfWork]:
+            with write(store) as work:
+                yield work
+                raise UnavailableError("no room left on the disk")
+
+        def failing() -> None:
+            with monkeypatch.context() as patch, suppress(UnavailableError):
+                patch.setattr(MemoryStore, "write", full)
+                told.writing()
+
+        told.work = failing
+        assert told.ask()[0] == 503
+        told.status, told.work = 200, told.writing
+        assert [told.ask(), told.ask()] == [(200, b"done")] * 2
+        assert told.times == 2
 
     def test_what_was_refused_after_it_wrote_is_answered_so_again(self):
         told = Told(status=409)

@@ -72,8 +72,8 @@ def reach_out() -> None:
 
 
 @contextmanager
-def claimed(claim: Claim) -> Generator[None]:
-    """What is written within the block, and in threads with its context, is the work of this request."""
+def claimed(claim: Claim | None) -> Generator[None]:
+    """What is written within the block, and in threads with its context, is the work of this request; None: of none."""
     before = _claim.set(claim)
     try:
         yield
@@ -90,18 +90,18 @@ def find(parts: Parts, request: KeptRequest) -> KeptRequest | None:
 
 def begin(parts: Parts, claim: Claim) -> bool:
     """Put a request into the store before its work; False where another process was quicker."""
-    with parts.store.write() as work:
+    with claimed(None), parts.store.write() as work:
         claim.is_put = work.requests.add(claim.request, claim.request.at - KEPT)
     return claim.is_put
 
 
 def keep(parts: Parts, claim: Claim, outcome: Outcome, answer: bytes, *, is_sweeping: bool = False) -> None:
-    """Write what became of a request. An answer of work that reaches out, which nobody has looked through before, is
-    not kept when it holds a secret.
+    """Write what became of a request, if any of its work is there. An answer of work that reaches out, which nobody has
+    looked through before, is not kept when it holds a secret.
     """
     if claim.reaches_out and outcome is Outcome.ANSWERED and redact(parts, answer.decode(errors="replace")).findings:
         outcome = Outcome.WITHHELD
-    with parts.store.write() as work:
+    with claimed(None), parts.store.write() as work:
         work.requests.answer(claim.request, outcome, answer if outcome is Outcome.ANSWERED else b"")
         if is_sweeping:
             work.requests.forget(parts.clock.now() - KEPT)
@@ -109,7 +109,7 @@ def keep(parts: Parts, claim: Claim, outcome: Outcome, answer: bytes, *, is_swee
 
 def release(parts: Parts, claim: Claim) -> None:
     """Let go of a request of which nothing was done: it may be sent again."""
-    with parts.store.write() as work:
+    with claimed(None), parts.store.write() as work:
         work.requests.remove(claim.request)
 
 
@@ -126,7 +126,7 @@ def forget_answers(work: UnitOfWork, partitions: Iterable[Partition]) -> None:
 
 
 def digest(*texts: str) -> str:
-    """The SHA-256 of some texts, none of which holds control characters, in hexadecimal digits."""
+    """The SHA-256 of some texts in hexadecimal digits; none but the last may hold control characters."""
     return hashlib.sha256(_SEPARATOR.join(texts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
