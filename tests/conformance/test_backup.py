@@ -204,10 +204,15 @@ class TestARestore:
     def test_is_seen_by_others_that_have_the_store_open(self, memory: Mnemic, place: str, tmp_path: Path):
         with opened(place) as other:
             other.remember(ANA, "Drinks tea")
+            other.ingest(ANA, b"Tea is grown on hills.", name="tea.txt")
             memory.backup(tmp_path / "b.zip")
             other.remember(ANA, "Drinks coffee")
+            other.ingest(ANA, b"Coffee is grown on hills.", name="coffee.txt")
             assert {hit.text for hit in other.recall(ANA, "drinks")} == {"Drinks tea", "Drinks coffee"}
+            assert len(other.recall(ANA, "grown on hills", kinds=["document"])) == 2
             memory.restore(tmp_path / "b.zip", is_replacing=True)
+            grown = other.recall(ANA, "grown on hills", kinds=["document"])
+            assert [hit.text for hit in grown] == ["Tea is grown on hills."]
             assert {hit.text for hit in other.recall(ANA, "drinks")} == {"Drinks tea"}
             other.remember(ANA, "Drinks water")
             assert {hit.text for hit in memory.recall(ANA, "drinks")} == {"Drinks tea", "Drinks water"}

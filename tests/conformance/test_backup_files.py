@@ -13,7 +13,7 @@ import pytest
 
 from mnemic import check_backup
 from mnemic.adapters.archives.scratch import scratch_folder
-from mnemic.errors import ConfigError, InvalidInputError, UnavailableError, UnsupportedError
+from mnemic.errors import BackendError, ConfigError, InvalidInputError, UnavailableError, UnsupportedError
 from tests.conformance.backup_kit import ANA, fill, opened, texts
 
 
@@ -107,6 +107,22 @@ def test_a_store_in_memory_says_that_it_cannot_be_copied(tmp_path: Path):
             memory.backup(tmp_path / "b.zip")
         with pytest.raises(UnsupportedError, match="export"):
             memory.restore(tmp_path / "b.zip")
+
+
+@pytest.mark.requirement("P-30")
+def test_a_damaged_store_is_not_backed_up_over_a_sound_backup(tmp_path: Path):
+    path, backup = tmp_path / "memory.db", tmp_path / "b.zip"
+    with opened(path) as memory:
+        memory.remember_many(ANA, [f"{number} " + "long " * 100 for number in range(400)])
+        memory.backup(backup)
+    before = backup.read_bytes()
+    content = bytearray(path.read_bytes())
+    for page in range(len(content) // 4096 - 12, len(content) // 4096 - 2):
+        content[page * 4096 : page * 4096 + 64] = b"\xff" * 64
+    path.write_bytes(content)
+    with opened(path) as memory, pytest.raises(BackendError, match="damaged"):
+        memory.backup(backup, is_replacing=True)
+    assert backup.read_bytes() == before
 
 
 def test_what_a_process_left_that_died_is_removed_by_the_next_and_what_is_in_use_is_not(tmp_path: Path):

@@ -86,17 +86,19 @@ def test_every_table_of_either_store_is_carried(
 
 
 def write_a_row_where_there_is_none(path: Path) -> None:
-    """Into every empty table of a store. Texts are all the same, so that rows refer to each other."""
+    """Into every empty table of a store, referring to rows that are there."""
     values = {"TEXT": "x", "INTEGER": 1, "REAL": 0.5, "BLOB": b"\0\0\0\0"}
     with closing(sqlite3.connect(path)) as connection:
-        pid = connection.execute("SELECT min(pid) FROM partitions").fetchone()[0]
         connection.execute("INSERT OR IGNORE INTO spaces VALUES ('x', 1)")
-        for table, number in count_rows(path).items():
+        for table in [table for table, number in count_rows(path).items() if not number]:
             columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
-            row = [pid if name == "pid" else values[kind] for _, name, kind, *_ in columns]
-            if not number:
-                marks = ", ".join("?" for _ in row)
-                connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608 -- names of our own
+            row = {name: values[kind] for _, name, kind, *_ in columns}
+            references = connection.execute(f"PRAGMA foreign_key_list({table})").fetchall()
+            for _, _, other, name, to, *_ in sorted(references, key=lambda each: (each[2] != "partitions", each[:2])):
+                known = to or ("pid" if other == "partitions" else name)
+                row[name] = connection.execute(f"SELECT {known} FROM {other}").fetchone()[0]  # noqa: S608 -- ours too
+            marks = ", ".join("?" for _ in row)
+            connection.execute(f"INSERT INTO {table} VALUES ({marks})", [*row.values()])  # noqa: S608 -- our own names
         connection.commit()
 
 

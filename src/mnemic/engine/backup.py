@@ -10,8 +10,9 @@ from pathlib import Path
 
 from mnemic.engine.parts import Parts
 from mnemic.engine.replay import owed_by
-from mnemic.errors import UnsupportedError
+from mnemic.errors import BackendError, UnsupportedError
 from mnemic.model.backup import BackupReport, Contents, Manifest
+from mnemic.model.health import Condition
 from mnemic.ports.archive import Archive, Draft, Told
 from mnemic.ports.copying import CopyingStore
 from mnemic.ports.store import Store
@@ -79,6 +80,9 @@ def _copy_receipts(store: Store, draft: Draft) -> None:
 def _manifest(parts: Parts, draft: Draft, kind: str, contents: Contents, at: datetime) -> Manifest:
     models = {embedder.space.id: embedder.space.model for embedder in parts.known_embedders}
     with closing(draft.open_rows()) as rows, rows.read() as work:
+        broken = next((each for each in rows.diagnose() if each.condition is Condition.BROKEN), None)
+        if broken is not None:
+            raise BackendError("the store is damaged, and a backup of it would be: `mnemic doctor` tells more")
         spaces = work.vectors.spaces()
         return Manifest(
             contents=contents,

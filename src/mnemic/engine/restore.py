@@ -19,7 +19,7 @@ from mnemic.engine.freshness import forget
 from mnemic.engine.parts import Parts
 from mnemic.engine.replay import Owed, owed_by, replay
 from mnemic.engine.vectors import adopt_spaces
-from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
+from mnemic.errors import BackendError, ConflictError, InvalidInputError, UnavailableError
 from mnemic.model.backup import Contents, RestoreReport
 from mnemic.model.scope import Partition, Scope
 from mnemic.ports.archive import Archive, Opened, Told
@@ -164,8 +164,12 @@ def _settled(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
     for partition in everywhere:
         forget(parts, partition)
     is_gone = not everywhere or parts.window is None or parts.window.forget(everywhere)
-    adopt_spaces(parts)
-    return (*parts.store.scrub(), *(() if is_gone else (COPIES_LEFT,)))
+    notes = (*parts.store.scrub(), *(() if is_gone else (COPIES_LEFT,)))
+    try:
+        adopt_spaces(parts)
+    except BackendError as error:  # what was restored stays so; the next worker looks again
+        return (*notes, f"restored, but it is not known whether vectors are missing: {error}")
+    return notes
 
 
 def _receipts_of(archive: Archive, store: CopyingStore, path: str | Path, told: Told) -> Owed:

@@ -45,7 +45,7 @@ class ZipArchive:
             raise InvalidInputError(f"there is no folder {target.parent}")
         if os.path.lexists(target):
             _check_replaceable(target, is_replacing=is_replacing)
-        with _room_for(f"{target} cannot be written"), scratch_folder(target.parent, target.name) as folder:
+        with _room_for(f"{target} cannot be written"), scratch_folder(target.parent, "mnemic-backup") as folder:
             yield _Draft(target, folder, is_replacing=is_replacing)
 
     @contextmanager

@@ -73,8 +73,11 @@ def write_rows(connection: Connection[Row], path: Path, told: Told) -> None:
 
 
 def lock_all(connection: Connection[Row]) -> None:
-    """Let nobody else write until the end of the transaction; readers go on."""
-    tables = sql.SQL(", ").join(sql.Identifier(table) for table in _schema(connection).tables)
+    """Let nobody else write until the end of the transaction; readers go on. Who writes begins with a partition, so
+    these come first: then neither waits for the other.
+    """
+    names = sorted(_schema(connection).tables, key=lambda name: name != _PARTITIONS)
+    tables = sql.SQL(", ").join(sql.Identifier(name) for name in names)
     connection.execute(_filled("lock", tables=tables))
 
 
@@ -91,6 +94,8 @@ class _Taking:
 
     def __init__(self, connection: Connection[Row], copy: CopyFile, schema: _Schema) -> None:
         self._connection, self._copy, self._schema = connection, copy, schema
+        owned = connection.execute(query(statements("copying")["owned"]))
+        self._owned = {(str(table), str(column)) for table, column in owned}
         self._pids: dict[object, int] = {}
         self._orgs: dict[object, object] = {}
 
@@ -142,13 +147,17 @@ class _Taking:
         )
         rows = self._copy.rows(name, [column.name for column in shared])
         while some := [*islice(rows, _ROWS_AT_ONCE)]:
-            values = [self._values(dict(zip((c.name for c in shared), row, strict=True)), columns) for row in some]
+            given = [dict(zip((column.name for column in shared), row, strict=True)) for row in some]
+            values = [self._values(name, row, columns) for row in given]
             with self._connection.cursor() as cursor:
                 cursor.executemany(statement, values)
 
-    def _values(self, row: dict[str, object], columns: Sequence[_Column]) -> list[object]:
+    def _values(self, table: str, row: dict[str, object], columns: Sequence[_Column]) -> list[object]:
         if "pid" in row:
-            row["org"], row["pid"] = self._orgs[row["pid"]], self._pids[row["pid"]]
+            row["org"] = self._orgs[row["pid"]]
+        for name, value in row.items():
+            if (table, name) in self._owned and value is not None:
+                row[name] = self._pids[value]
         if "metadata" in row:
             row["filterable"] = to_json(json.loads(str(row["metadata"])))
         return [_to_column(column.type, row[column.name]) for column in columns]

@@ -8,6 +8,13 @@ ORDER BY c.relname, a.attnum;
 SELECT DISTINCT f.relname, t.relname
 FROM pg_constraint AS r JOIN pg_class AS f ON f.oid = r.conrelid JOIN pg_class AS t ON t.oid = r.confrelid
 WHERE r.contype = 'f' AND f.relnamespace = current_schema()::regnamespace AND f.oid != t.oid;
+-- name: owned
+SELECT DISTINCT f.relname, a.attname
+FROM pg_constraint AS r JOIN pg_class AS f ON f.oid = r.conrelid
+    CROSS JOIN unnest(r.conkey, r.confkey) AS pair (here, there)
+    JOIN pg_attribute AS a ON a.attrelid = r.conrelid AND a.attnum = pair.here
+    JOIN pg_attribute AS p ON p.attrelid = r.confrelid AND p.attnum = pair.there
+WHERE r.contype = 'f' AND r.confrelid = to_regclass('partitions') AND p.attname = 'pid';
 -- name: count
 SELECT count(*) FROM {table};
 -- name: read
