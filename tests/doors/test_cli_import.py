@@ -49,7 +49,7 @@ def test_a_file_has_one_name_from_wherever_it_is_imported(home: Path, monkeypatc
     monkeypatch.chdir(folder)
     report = answer("import", "MEMORY.md", *ANA)
     assert (report["known"], report["changed"]) == ({"memory": 2}, [])
-    assert answer("memory", "list", *ANA)["memories"][0]["source"] == "boat/MEMORY.md:2"
+    assert answer("memory", "list", *ANA)["memories"][0]["source"] == "~/boat/MEMORY.md:2"
 
 
 def test_a_person_reads_what_changed_and_what_waits(home: Path):

@@ -13,8 +13,12 @@ from mnemic.adapters.sql_files import named_statements
 from mnemic.errors import InvalidInputError
 
 MAX_ROWS = 1_000_000
-MAX_STEPS = 2_000
-"""How often a million steps of the database are granted; a query of that many rows takes a tenth."""
+MAX_STEPS = 200
+"""How often a million steps of the database are granted; reading as many rows takes a tenth of it."""
+
+MAX_VALUE_BYTES = 16_000_000
+MAX_GROWTH = 10
+"""So many times its size a database may become as JSON: more is computed, not kept."""
 
 TABLES = ("history", "messages")
 _STEPS = 1_000_000
@@ -40,6 +44,7 @@ def history_lines(content: bytes) -> str:
         with closing(sqlite3.connect(":memory:")) as connection:
             connection.deserialize(content[: _FORMAT_VERSIONS.start] + _NO_WAL + content[_FORMAT_VERSIONS.stop :])
             connection.set_progress_handler(is_over, _STEPS)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
             connection.row_factory = sqlite3.Row
             for name in ("untrusted", "checked"):
                 connection.execute(statements[name])
@@ -51,7 +56,14 @@ def history_lines(content: bytes) -> str:
                     "this database has no table `history`, so it is not the history of mem0; of another store of mem0, "
                     "write what `get_all` answers into a file, and import that"
                 )
-            return "\n".join(line for name in there for line in _rows(connection, statements[name]))
+            room = MAX_GROWTH * len(content)
+            lines: list[str] = []
+            for line in (line for name in there for line in _rows(connection, statements[name])):
+                lines.append(line)
+                room -= len(line)
+                if room < 0:
+                    raise InvalidInputError("this database computes more than it holds; it was not written by mem0")
+            return "\n".join(lines)
     except sqlite3.Error as error:
         raise InvalidInputError(f"this database cannot be read: {error}") from error
 

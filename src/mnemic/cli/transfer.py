@@ -148,8 +148,10 @@ def _named(name: str) -> Generator[None]:
 
 
 def _file_name(name: str) -> str:
-    """The last two parts of where a file is, so that it has one name from wherever it is imported."""
-    return "/".join(Path(name).resolve().parts[-2:])[-MAX_FILE_CHARS:].lstrip("/")
+    """Where a file is, from the home folder where it is below it: one name from wherever it is imported."""
+    path, home = Path(name).resolve(), Path.home().resolve()
+    place = f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()
+    return place[-MAX_FILE_CHARS:]
 
 
 def _show(reports: list[tuple[str, ImportReport]], asking: ScopeOptions) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import cast
 
+from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.health_findings import Judge, is_live
 from mnemic.engine.health_fixes import Fixed, fixed
 from mnemic.engine.health_pairs import MAX_VECTORS, Pairs
@@ -65,7 +66,7 @@ class HealthRequest:
     @property
     def is_whole(self) -> bool:
         """True when the score can be compared with others."""
-        return not self.ailments
+        return not self.ailments and set(self.levels) == set(OWN_LEVELS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,10 +61,11 @@ class TestScore:
         assert scores[1].at - scores[0].at == timedelta(days=1)
         assert told(mnemic, BERT).scores == ()
 
-    def test_a_look_at_some_kinds_is_not_kept(self, mnemic: Mnemic):
+    def test_a_look_at_some_kinds_or_levels_is_not_kept(self, mnemic: Mnemic):
         mnemic.remember(ANNA, "Thank you!")
         report = told(mnemic, only=["duplicate"])
         assert (report.findings, report.score.score) == ((), 100.0)
+        told(mnemic, levels=["user"])
         assert told(mnemic).scores == ()
 
     def test_erasing_the_user_takes_the_scores_along(self, mnemic: Mnemic):

@@ -32,6 +32,10 @@ NAME = "boat/MEMORY.md"
 NOTES = (
     "# Boat\n\n- The mast is of spruce\n- Sails on Sundays with Ines\n\n## Preferences\n- No engine in the harbour\n"
 )
+SWOLLEN = """
+CREATE TABLE history (memory_id TEXT, new_memory TEXT AS (hex(zeroblob(1000000))));
+INSERT INTO history (memory_id) VALUES ('1');
+"""
 EVERY = [State.ACTIVE, State.QUARANTINED, State.DISPUTED, State.SUPERSEDED, State.ARCHIVED]
 
 
@@ -254,6 +258,12 @@ class TestMem0:
         with pytest.raises(InvalidInputError, match="no table `history`"):
             mnemic.import_(ANNA, database(tmp_path, script), format="mem0")
 
+    def test_a_database_that_computes_more_than_it_holds_is_refused(self, mnemic: Mnemic, tmp_path: Path):
+        with pytest.raises(InvalidInputError, match="computes more"):
+            mnemic.import_(ANNA, database(tmp_path, SWOLLEN), format="mem0")
+        with pytest.raises(InvalidInputError, match="cannot be read"):
+            mnemic.import_(ANNA, database(tmp_path / "b", SWOLLEN.replace("1000000", "10000000")), format="mem0")
+
     def test_a_database_that_is_broken_is_refused(self, mnemic: Mnemic, tmp_path: Path):
         content = database(tmp_path, (SAMPLES / "mem0_history.sql").read_text("utf-8"))
         broken = content[:4096] + bytes(4096) + content[8192:]
@@ -269,6 +279,7 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(mnemic: Mnemic):
 
 
 def database(folder: Path, script: str) -> bytes:
+    folder.mkdir(exist_ok=True)
     path = folder / "history.db"
     connection = sqlite3.connect(path)
     connection.executescript(script)

@@ -197,6 +197,7 @@ class TestMem0:
         ('{"memory": "x", "id": "1"}\n{"memory": "y", "id": "2"}', "a.jsonl", "mem0"),
         ('{"role": "user", "content": "x"}', "", None),
         ('[{"role": "user", "content": "x", "id": "1"}]', "", None),
+        ('[{"role": "user", "content": "x", "id": "1", "data": "y"}]', "", None),
         ('{"mapping": {}, "id": "1"}', "", None),
         ("", "", None),
     ],

@@ -15,6 +15,8 @@ MEMORY_FORMATS = ("mem0", "markdown")
 
 _SUFFIXES = (".md", ".markdown", ".mdown", ".mkd")
 _LINES_TRIED = 20
+_KEYS = ('"memory"', '"data"', '"memory_id"', '"session_scope"')
+"""What has none of these is not parsed to find out: an export of chats may be large."""
 
 
 def memory_format(text: str, name: str = "") -> str | None:
@@ -24,7 +26,7 @@ def memory_format(text: str, name: str = "") -> str | None:
     if PurePath(name).suffix.lower() in _SUFFIXES:
         return "markdown"
     start = text.lstrip("\ufeff \t\r\n")
-    if not start.startswith(("{", "[")):
+    if not start.startswith(("{", "[")) or not any(key in start for key in _KEYS):
         return None
     return "mem0" if _is_mem0(start) else None
 

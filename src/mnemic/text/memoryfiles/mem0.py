@@ -46,7 +46,8 @@ def is_mem0_record(value: object) -> bool:
     if "session_scope" in record and "content" in record:
         return True
     is_text = isinstance(record.get("memory"), str) or isinstance(record.get("data"), str)
-    return is_text and ("id" in record or "hash" in record or "user_id" in record)
+    is_message = "role" in record and "content" in record
+    return is_text and not is_message and ("id" in record or "hash" in record or "user_id" in record)
 
 
 def records_of(document: object) -> Sequence[Any]:
