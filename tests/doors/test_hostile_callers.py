@@ -116,3 +116,12 @@ def test_scripts_of_the_description_may_send_nothing_elsewhere_and_answers_run_n
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in doors.ask("GET", "/v1/memories").headers["content-security-policy"]
     assert "/docs" not in doors.ask("GET", "/openapi.json").json()["paths"]
+
+
+@pytest.mark.requirement("P-17")
+def test_strangers_cost_no_look_at_the_store_once_it_holds_a_key(doors: Doors):
+    token = doors.key(ACME).token
+    assert doors.ask("GET", "/v1/memories").status_code == 401
+    doors.mnemic.close()
+    assert doors.ask("GET", "/v1/memories").status_code == 401
+    assert doors.ask("GET", "/v1/memories", token).status_code >= 500

@@ -48,7 +48,7 @@ def raise_problem(response: httpx2.Response) -> None:
         return
     try:
         told = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     body = cast("Mapping[str, Any]", told if isinstance(told, dict) else {})
     raise problem_error(response.status_code, body, response.headers.get("retry-after"))
@@ -94,5 +94,5 @@ def loads(line: str) -> Any:
     """One line of an answer. Raises `BadReplyError`."""
     try:
         return json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadReplyError("the server sent a line that is not JSON") from error

@@ -50,11 +50,13 @@ class Gate:
         """Who is asking. Raises `UnauthorisedError` or `ForbiddenError`, and `ProblemError` for too many: 429 of one
         caller, 503 where as many wait for admission as may be answered at a time.
         """
-        if self._checks.statistics().tasks_waiting >= self.limits.in_flight:
-            raise ProblemError(BUSY)
         token, address = _token(request), request.client.host if request.client else ""
-        if token is None:
-            if self._always or await run_sync(lambda: self._admission.needs_key, limiter=self._checks):
+        is_stranger = token is None and self._always
+        if not is_stranger and self._checks.statistics().tasks_waiting >= self.limits.in_flight:
+            raise ProblemError(BUSY)
+        if token is None:  # once a store holds a key it stays so, and strangers cost no look at it
+            self._always = self._always or await run_sync(lambda: self._admission.needs_key, limiter=self._checks)
+            if self._always:
                 raise UnauthorisedError("this server needs a key")
             _check_origin(request)
             return Caller()
