@@ -19,7 +19,7 @@ from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 
 MAX_FLAGS = 20
-"""A memory has at most so many: the oldest tell enough."""
+"""A memory has at most so many: the oldest tell enough, but one at least tells of an erasure."""
 
 _OF_ACTIONS: Mapping[Action, Cause] = {
     Action.SUPERSEDED: Cause.SUPERSEDED,
@@ -110,9 +110,15 @@ def flag_all(hand: Hand, source: Place, flag: Flag) -> list[Memory]:
 def with_flag(memory: Memory, flag: Flag) -> Memory:
     """The memory with one flag more, unless it says so already."""
     is_known = any((each.source_id, each.cause) == (flag.source_id, flag.cause) for each in memory.flags)
-    if is_known or len(memory.flags) >= MAX_FLAGS:
+    is_first_loss = flag.cause is Cause.ERASED and all(each.cause is not Cause.ERASED for each in memory.flags)
+    if is_known or (len(memory.flags) >= MAX_FLAGS and not is_first_loss):
         return memory
-    return replace(memory, flags=(*memory.flags, flag))
+    return replace(memory, flags=(*memory.flags[: MAX_FLAGS - 1], flag))
+
+
+def said_again(memory: Memory) -> tuple[Flag, ...]:
+    """The flags that a memory keeps when somebody says the same again: what was erased is still to be taken out."""
+    return tuple(flag for flag in memory.flags if flag.cause is Cause.ERASED)
 
 
 def clear_below(hand: Hand, memory: Memory, flags: Collection[Flag]) -> None:

@@ -39,16 +39,21 @@ class Plan:
 
 
 def derived(work: UnitOfWork, org: str, plan: Plan) -> list[Place]:
-    """Memories elsewhere that come of what goes, and what comes of these, until there is no more."""
+    """Memories elsewhere that come of what goes, and what comes of these, until there is no more. Never another user's:
+    what was exported and taken in for somebody else has the same ids.
+    """
     known = {*plan.memories}
     found: list[Place] = []
     ids = [item_id for _, item_id in plan.items]
     partitions: Sequence[Partition] = plan.partitions
+    near = {*plan.partitions, *(place for place, _ in plan.items)}
     while partitions or ids:
         fresh = [place for place in work.erasure.derived(org, partitions, ids) if place not in known]
         fresh = [place for place in fresh if place[0] not in plan.partitions]
+        fresh = [place for place in fresh if any(each.may_feed(place[0]) for each in near)]
         known |= {*fresh}
         found += fresh
+        near = {place for place, _ in fresh}
         partitions, ids = (), [item_id for _, item_id in fresh]
     return found
 

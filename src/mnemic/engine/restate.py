@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mnemic.engine.dependants import said_again
 from mnemic.engine.edit import Editor
 from mnemic.engine.gate import SUSPECT
 from mnemic.model.history import Action
@@ -30,7 +31,7 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
         snippet=held.snippet or memory.snippet,
         importance=max(held.importance, memory.importance),
         confidence=max(held.confidence, memory.confidence),
-        flags=held.flags if memory.state is not State.ACTIVE else memory.flags,
+        flags=held.flags if memory.state is not State.ACTIVE else said_again(held),
     )
     causes = (UNSUPPORTED, SUSPECT) if memory.trust is Trust.USER else (UNSUPPORTED,)
     is_waiting = held.state is State.QUARANTINED and memory.state is State.ACTIVE

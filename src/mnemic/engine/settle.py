@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from mnemic.engine.dependants import said_again
 from mnemic.engine.edit import Editor, merged
 from mnemic.engine.fields import filled_of
 from mnemic.model.filter import Condition
@@ -113,8 +114,8 @@ class Settler:
         reason = "it says the same"
         gone = replace(memory, state=State.SUPERSEDED, other_id=known.id, retired_at=self._editor.now)
         self._editor.put(memory, gone, Action.MERGED, f"merged into {known.id}: {reason}")
-        said_again = replace(merged(known, [memory]), flags=memory.flags)
-        self._editor.put(known, said_again, Action.MERGED, f"{memory.id} was merged into it: {reason}")
+        joined = replace(merged(known, [memory]), flags=said_again(known))
+        self._editor.put(known, joined, Action.MERGED, f"{memory.id} was merged into it: {reason}")
         return Decision(Verdict.MERGE, known.id, memory.id, reason)
 
     def _set_against(self, memory: Memory, known: Memory, *, is_told: bool) -> Decision:

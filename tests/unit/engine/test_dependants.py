@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from mnemic.api import Mnemic
+from mnemic.engine.dependants import MAX_FLAGS
 from mnemic.engine.parts import Parts
 from mnemic.engine.remember import remember
 from mnemic.errors import ConflictError, NotFoundError
@@ -285,6 +286,27 @@ class TestErased:
             assert isinstance(kept, Memory)
             assert (kept.state, kept.flags, kept.snippet) == (State.ACTIVE, (), "")
             assert "ill" not in repr((kept, mnemic.history(ANNA, memory.id)))
+
+    def test_what_is_said_again_before_the_job_runs_still_loses_what_was_erased(self, mnemic: Mnemic, parts: Parts):
+        one, two = (mnemic.capture(ANNA, user=t).messages[0] for t in ("I sail boats; I am ill", "Boats sail"))
+        fact = made(parts, "Sails boats", one.id, two.id, snippet="I am ill")
+        mnemic.delete(ANNA, one.id)
+        mnemic.remember(ANNA, "sails boats")
+        assert causes(mnemic, fact) == [(one.id, Cause.ERASED)]
+        mnemic.work()
+        kept = mnemic.get(ANNA, fact.id)
+        assert isinstance(kept, Memory)
+        assert (kept.flags, kept.snippet) == ((), "")
+
+    def test_of_many_causes_some_are_told_and_an_erasure_always_is(self, mnemic: Mnemic, parts: Parts):
+        sources = [mnemic.remember(ANNA, f"Harbour {number} is deep") for number in range(MAX_FLAGS + 4)]
+        fact = made(parts, "All harbours are deep", *(source.id for source in sources))
+        for source in sources[:-1]:
+            mnemic.feedback(ANNA, source.id, "outdated")
+        assert len(causes(mnemic, fact)) == MAX_FLAGS
+        mnemic.delete(ANNA, sources[-1].id)
+        assert len(causes(mnemic, fact)) == MAX_FLAGS
+        assert causes(mnemic, fact)[-1] == (sources[-1].id, Cause.ERASED)
 
     def test_clearing_follows_too(self, mnemic: Mnemic, parts: Parts):
         fact = mnemic.remember(ANNA, "The printer needs blue paper")

@@ -13,8 +13,10 @@ from mnemic import Mnemic, Scope
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.engine.parts import Parts
+from mnemic.engine.remember import remember
 from mnemic.engine.replay import Owed, replay
 from mnemic.errors import InvalidInputError, NotFoundError
+from mnemic.model.draft import MemoryDraft
 from mnemic.model.item import Memory, Provenance
 from mnemic.model.scope import Level
 
@@ -193,3 +195,19 @@ def test_a_backup_that_is_put_back_is_erased_again_by_the_receipts(tmp_path: Pat
 def files(folder: Path) -> list[Path]:
     """Every file of the store, its indexes too."""
     return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.requirement("P-07", "P-06")
+def test_what_was_taken_in_for_somebody_else_from_an_export_stays_his(memory: Mnemic, parts: Parts):
+    message = memory.capture(ANA, user="I sail a red boat").messages[0]
+    made = remember(
+        parts,
+        ANA,
+        [MemoryDraft(text="Sails a red boat", provenance=(Provenance(message.id, 0, 9, "tests", "1", 1.0),))],
+        actor="tests",
+    )[0]
+    memory.import_(BORIS, "\n".join(memory.export(ANA)))
+    assert memory.get(BORIS, made.id).text == "Sails a red boat"
+    memory.erase(ANA, level="user")
+    assert memory.get(BORIS, made.id).text == "Sails a red boat"
+    assert memory.get(BORIS, message.id).text == "I sail a red boat"
