@@ -12,6 +12,7 @@ from datetime import datetime
 
 from mnemic.engine.erasing import Place, Plan, carried_out, derived, keyed_hash
 from mnemic.engine.parts import new_id
+from mnemic.engine.requests import forget_answers
 from mnemic.model.document import DocumentQuery
 from mnemic.model.history import Receipt
 from mnemic.model.item import Memory, Message
@@ -100,6 +101,7 @@ def _look_through(work: UnitOfWork, partition: Partition, key: bytes, gone: Mapp
     plan.documents += [place for place, at in documents if is_gone(place, at)]
     if until is not None:
         work.profiles.remove(partition, [name for name, at in facts if at <= until])
+        forget_answers(work, [partition])
 
 
 def _messages(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
