@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from mnemic.engine.dependants import Hand, Place, flag_all, own, with_flag
 from mnemic.engine.kinds import REMAKE
 from mnemic.engine.parts import new_id
+from mnemic.engine.summarise import covered
 from mnemic.engine.tombstones import erase_memories
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import CHOSEN_IDS, MERGED_IDS, Cause, Flag, Kind, Memory
@@ -121,21 +122,21 @@ def _erased(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
 
 def _again(hand: Hand, memory: Memory) -> list[Job]:
     """A summary that is gone covered other messages too: of these another one is made."""
-    session, positions = memory.metadata.get("session"), memory.metadata.get("positions")
-    if memory.kind is not Kind.SUMMARY or not isinstance(session, str) or not isinstance(positions, list):
+    session, positions = memory.metadata.get("session"), covered(memory)
+    if memory.kind is not Kind.SUMMARY or not isinstance(session, str) or positions[0] > positions[1]:
         return []
-    job = remake_job(hand, memory)
-    return [replace(job, payload={"session": session, "positions": positions})]
+    return [replace(remake_job(hand, memory), payload={"session": session, "positions": [*positions]})]
 
 
 def _flag(hand: Hand, loss: _Loss) -> None:
     """Flag what has other sources, and all that was made of it."""
     flags = [Flag(source_id, Cause.ERASED, hand.now, entry.id) for source_id, entry in loss.entries.items()]
-    memory = without(loss.memory, loss.entries)
+    (old,) = hand.work.memories.get(own(loss.memory), [loss.memory.id])  # another one may have flagged it since
+    memory = without(old, loss.entries)
     for flag in flags:
         memory = with_flag(memory, flag)
     reason = f"it was made of {', '.join(sorted(loss.entries)[:5])}, which is erased, and of other things"
-    memory = hand.put(loss.memory, memory, Action.FLAGGED, reason)
+    memory = hand.put(old, memory, Action.FLAGGED, reason)
     for flag in flags:
         if flag in memory.flags:
             flag_all(hand, (memory.partition, memory.id), flag)

@@ -14,7 +14,7 @@ from enum import Enum, auto
 
 from mnemic.engine.anew import Outcome, Seen, is_waiting, made_anew
 from mnemic.engine.cascade import IS_DERIVED, cascade, remake_job
-from mnemic.engine.dependants import Hand, clear_below, with_flag
+from mnemic.engine.dependants import Hand, with_flag
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.fields import indexed_text
 from mnemic.engine.parts import Parts, new_id
@@ -100,10 +100,8 @@ class Remaking:
         if indexed_text(stored) != indexed_text(old):
             put_vectors(self.parts, hand.work, [(stored.partition, stored.id)], vectors, stored.updated_at)
         forget_answers(hand.work, [self.partition])
-        if stored.text != old.text:
-            _pass_on(hand, stored, lost)
-        elif outcome.is_sound:
-            clear_below(hand, stored, lost)
+        if stored.text != old.text or outcome.is_sound:
+            _pass_on(hand, stored, lost, says_other=stored.text != old.text)
 
     def _is_told_elsewhere(self, hand: Hand, new: Memory) -> bool:
         if new.state not in (State.ACTIVE, State.QUARANTINED):
@@ -135,13 +133,14 @@ def _replaced(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memo
     return new
 
 
-def _pass_on(hand: Hand, memory: Memory, lost: Sequence[Flag]) -> None:
-    """What was made of the memory as it was told of what was erased too: it is made anew next."""
+def _pass_on(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_other: bool) -> None:
+    """What was made of the memory as it was may tell of what was erased too: it is next."""
     for each in hand.made_of(memory.partition, [memory.id]):
         flagged = each
-        for flag in lost:
+        for flag in lost if says_other else ():
             flagged = with_flag(flagged, flag)
         if flagged is not each:
             reason = f"it was made of {memory.id}, which was made anew"
             flagged = hand.put(each, flagged, Action.FLAGGED, reason)
-        hand.work.jobs.add([remake_job(hand, flagged)])
+        if _lost(flagged):
+            hand.work.jobs.add([remake_job(hand, flagged)])

@@ -31,6 +31,9 @@ from mnemic.text.blocks import Language
 SUMMARY_MESSAGES = 20
 """A backlog is cut into summaries of so many messages, so that an import of 1,000 makes about fifty."""
 
+MOST_MESSAGES = 200
+"""What a summary says that it covers may come from an import."""
+
 SUMMARY_CHARS = 8000
 SUMMARIES_AT_ONCE = 5
 """One job makes so many, which is well within its lease with a slow model; the next job makes the next ones."""
@@ -156,9 +159,10 @@ class Summarising:
         return SUMMARY_CHARS if llm is None else max(500, min(SUMMARY_CHARS, llm.capabilities.context_tokens // 2))
 
     def messages(self, first: int, last: int) -> list[Message]:
-        """The messages at these positions, both inclusive, that are not erased."""
+        """The messages at these positions, both inclusive, that are not erased; at most as many as one digest reads."""
+        most = min(last - first + 1, MOST_MESSAGES)
         with self._parts.store.read() as work:
-            found = work.conversations.messages(self._partition, self._session, first - 1, last - first + 1)
+            found = work.conversations.messages(self._partition, self._session, first - 1, most)
         return [message for message in found if message.position <= last]
 
     def digest(self, messages: Sequence[Message]) -> Derived | None:

@@ -308,6 +308,16 @@ class TestErased:
         assert len(causes(mnemic, fact)) == MAX_FLAGS
         assert causes(mnemic, fact)[-1] == (sources[-1].id, Cause.ERASED)
 
+    def test_what_lost_a_source_and_was_made_of_another_that_did_is_flagged_once(self, mnemic: Mnemic, parts: Parts):
+        one, two = (mnemic.capture(ANNA, user=text).messages[0] for text in ("I sail red boats", "Red boats sail"))
+        first = made(parts, "Sails red boats", one.id, two.id)
+        second = made(parts, "Red boats sail", one.id, first.id)
+        third = made(parts, "Boats sail", second.id)
+        mnemic.delete(ANNA, one.id)
+        assert {tuple(causes(mnemic, each)) for each in (first, second, third)} == {((one.id, Cause.ERASED),)}
+        mnemic.work()
+        assert [causes(mnemic, each) for each in (first, second, third)] == [[], [], []]
+
     def test_clearing_follows_too(self, mnemic: Mnemic, parts: Parts):
         fact = mnemic.remember(ANNA, "The printer needs blue paper")
         learnt = made(parts, "Printers want blue paper", fact.id, level=Level.AGENT)
