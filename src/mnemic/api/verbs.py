@@ -28,14 +28,15 @@ from mnemic.api.arguments import (
 from mnemic.api.assistant import AssistantVerbs
 from mnemic.api.backup import BackupVerbs
 from mnemic.api.documents import IngestVerbs
-from mnemic.api.health import HealthVerbs
 from mnemic.api.graph import GraphPart
+from mnemic.api.health import HealthVerbs
 from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import Admission, KeyVerbs
 from mnemic.api.life import LifeVerbs
 from mnemic.api.profile import ProfileVerbs
 from mnemic.api.reembed import ReembedVerbs
 from mnemic.api.repeats import Repeats
+from mnemic.api.research import ResearchVerbs
 from mnemic.api.review import ReviewVerbs
 from mnemic.build import build
 from mnemic.config import Config, load_config
@@ -73,10 +74,11 @@ VERDICTS = ("relevant", "outdated")
 
 class Mnemic(
     LifeVerbs,
+    HealthVerbs,
     ReviewVerbs,
     AssistantVerbs,
-    HealthVerbs,
     IngestVerbs,
+    ResearchVerbs,
     GraphPart,
     ReembedVerbs,
     BackupVerbs,

@@ -78,7 +78,7 @@ def shown(message: Message, most_chars: int) -> str:
 
 def tokens(text: str) -> int:
     """No fewer tokens than a model counts: two and a half ASCII characters make one, any other character two."""
-    plain = sum(character.isascii() for character in text)
+    plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-2 * plain // 5) + 2 * (len(text) - plain)
 
 
