@@ -8,12 +8,15 @@ import stat
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from mnemic import Mnemic, Scope, check_backup
+from mnemic.build import build
+from mnemic.config import Config
 from mnemic.errors import (
     ConflictError,
     InvalidInputError,
@@ -23,6 +26,7 @@ from mnemic.model.access import Right
 from mnemic.model.health import Condition
 from mnemic.model.scope import Level
 from tests.conformance.backup_kit import ANA, BORIS, CANARY, fill, opened, texts
+from tests.unit.engine.kit import Clock
 
 ELSEWHERE = Scope(org="elsewhere", user="ana")
 Open = Callable[[], Mnemic]
@@ -350,6 +354,39 @@ class TestWhatWasErased:
         assert erased
         assert report.replayed == 1
         assert not memory.recall(ANA, CANARY, limits=None).hits
+
+    def test_is_erased_whatever_the_clock_said_when_it_was_written(self, place: str, tmp_path: Path):
+        clock = Clock()
+        with Mnemic(replace(build(Config(store=place, embedder="none")), clock=clock)) as memory:
+            clock.turn(days=400)
+            fill(memory)
+            clock.turn(days=-300)
+            memory.backup(tmp_path / "b.zip")
+            clock.turn(hours=1)
+            memory.erase(ANA)
+            assert memory.restore(tmp_path / "b.zip", is_replacing=True).replayed == 1
+            assert not memory.recall(ANA, CANARY, limits=None).hits
+
+    def test_by_receipts_from_before_the_backup_stays_where_it_came_later(self, place: str, tmp_path: Path):
+        clock = Clock()
+        with Mnemic(replace(build(Config(store=place, embedder="none")), clock=clock)) as memory:
+            fill(memory)
+            memory.backup(tmp_path / "old.zip")
+            clock.turn(hours=1)
+            memory.erase(ANA)
+            memory.backup(tmp_path / "receipts.zip", contents="receipts")
+        with Mnemic(replace(build(Config(store=str(tmp_path / "new.db"), embedder="none")), clock=clock)) as other:
+            other.restore(tmp_path / "old.zip")  # nobody thought of the receipts
+            clock.turn(hours=1)
+            other.remember(ANA, "Came back")
+            other.profile.set(ANA, {"town": "Rome"})
+            clock.turn(hours=1)
+            other.backup(tmp_path / "new.zip")
+            other.restore(tmp_path / "new.zip", receipts=tmp_path / "receipts.zip", is_replacing=True)
+            assert texts(other) == ["Came back"]
+            assert not any(CANARY in hit.text for hit in other.recall(ANA, CANARY, limits=None))
+            assert other.profile.format(ANA).count("Rome") == 1
+            assert CANARY not in other.profile.format(ANA)
 
     def test_of_a_session_takes_its_messages_and_what_was_made_of_them(self, memory: Mnemic, tmp_path: Path):
         fill(memory)

@@ -6,9 +6,9 @@ speaks of what was there when it was made: what came later, of an owner who came
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from mnemic.engine.erasing import Place, Plan, carried_out, derived, keyed_hash
 from mnemic.engine.parts import new_id
@@ -20,6 +20,7 @@ from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import Store, UnitOfWork
 
 _PAGE = 500
+_EVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,18 @@ def owed_by(work: UnitOfWork) -> Owed:
     return Owed(work.erasure.key(), tuple(each for org in work.erasure.orgs() for each in work.erasure.receipts(org)))
 
 
-def replay(store: Store, owed: Owed, now: datetime) -> Replay:
-    """Erase what these receipts tell of, in one transaction, and keep them. None of them may be the store's already."""
+def replay(store: Store, owed: Owed, now: datetime, *, made_at: datetime) -> Replay:
+    """Erase what these receipts tell of, in one transaction, and keep them. None of them may be the store's already.
+
+    Receipts from `made_at` on, when the rows were put aside, speak of all rows, whatever the clock said when those were
+    written.
+    """
     erased: dict[str, int] = {}
     if not owed.receipts:
         return Replay(0, erased, is_foreign=False)
     with store.write() as work:
         own = work.erasure.key(owed.key)
-        plans = _plans(work, owed.key, owed.receipts)
+        plans = _plans(work, owed, made_at)
         is_foreign = own != owed.key
         kept = [_receipt(org, plan, own, now) for org, plan in plans.items()] if is_foreign else owed.receipts
         for receipt in kept:
@@ -64,18 +69,19 @@ def replay(store: Store, owed: Owed, now: datetime) -> Replay:
     return Replay(len(owed.receipts), erased, is_foreign)
 
 
-def _plans(work: UnitOfWork, key: bytes, receipts: Sequence[Receipt]) -> dict[str, Plan]:
+def _plans(work: UnitOfWork, owed: Owed, made_at: datetime) -> dict[str, Plan]:
     """By org, what these receipts tell of and is there."""
     gone: dict[str, dict[str, datetime]] = {}
-    for receipt in receipts:
+    for receipt in owed.receipts:
         latest = gone.setdefault(receipt.org, {})
+        until = receipt.at if receipt.at < made_at else _EVER
         for digest in (receipt.scope_hash, *receipt.hashes):
-            latest[digest] = max(receipt.at, latest.get(digest, receipt.at))
+            latest[digest] = max(until, latest.get(digest, until))
     plans: dict[str, Plan] = {}
     for partition in work.partitions.all():
         latest = gone.get(partition.org)
         if latest:
-            _look_through(work, partition, key, latest, plans.setdefault(partition.org, Plan()))
+            _look_through(work, partition, owed.key, latest, plans.setdefault(partition.org, Plan()))
     for org, plan in plans.items():
         plan.memories += derived(work, org, plan)
     return {org: plan for org, plan in plans.items() if plan.partitions or plan.items}

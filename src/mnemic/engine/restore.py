@@ -115,7 +115,8 @@ class _Copy:
         """Erase what these receipts tell of, those that were followed already left out."""
         fresh = tuple(receipt for receipt in owed.receipts if (receipt.org, receipt.id) not in self._followed)
         with closing(self._opened.open_rows()) as rows:
-            done = replay(rows, Owed(owed.key, fresh), self._parts.clock.now())
+            made_at = self._opened.manifest.made_at
+            done = replay(rows, Owed(owed.key, fresh), self._parts.clock.now(), made_at=made_at)
         self._followed |= _names(owed)
         self._is_foreign |= done.is_foreign
         self.replayed += done.receipts

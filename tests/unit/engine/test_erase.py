@@ -187,7 +187,7 @@ def test_a_backup_that_is_put_back_is_erased_again_by_the_receipts(tmp_path: Pat
     with Mnemic(parts) as memory:
         with parts.store.read() as work:
             owed = Owed(work.erasure.key(), (receipt,))
-        assert replay(parts.store, owed, receipt.at).erased["messages"] == 2
+        assert replay(parts.store, owed, receipt.at, made_at=receipt.at).erased["messages"] == 2
         assert not memory.recall(ANA, CANARY).hits
         assert memory.recall(BORIS, "goldcrest").hits
 
@@ -211,3 +211,18 @@ def test_what_was_taken_in_for_somebody_else_from_an_export_stays_his(memory: Mn
     memory.erase(ANA, level="user")
     assert memory.get(BORIS, made.id).text == "Sails a red boat"
     assert memory.get(BORIS, message.id).text == "I sail a red boat"
+
+
+@pytest.mark.requirement("P-07", "P-06")
+def test_what_an_erased_session_put_into_the_profile_goes_with_it_unless_it_was_said_elsewhere(memory: Mnemic):
+    memory.capture(ANA, user="My name is Ana. I live in Avonlea.")
+    memory.capture(replace(ANA, session="s2"), user="My name is Ana.")
+    memory.work()
+    memory.profile.set(ANA, {"drink": "tea"})
+    assert memory.profile.get(ANA) == {"drink": "tea", "home": "Avonlea", "name": "Ana"}
+    plan = memory.erase(ANA, level="session", is_dry_run=True)
+    assert memory.erase(ANA, level="session").counts == plan.counts
+    assert plan.counts["profiles"] == 2
+    assert memory.profile.get(ANA) == {"drink": "tea"}
+    memory.work()
+    assert memory.profile.get(ANA) == {"drink": "tea", "name": "Ana"}
