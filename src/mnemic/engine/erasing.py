@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from mnemic.engine.lasting_facts import profile_job, told_in
 from mnemic.engine.requests import forget_answers
-from mnemic.model.scope import Partition
+from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 
 SEPARATOR = "\x1f"  # of the parts of an owner, and of what is hashed; it cannot be part of an id
@@ -64,13 +65,16 @@ def counted(work: UnitOfWork, plan: Plan) -> dict[str, int]:
     for partition in plan.partitions:
         _add(counts, work.erasure.count(partition).items())
     _add(counts, (("messages", len(plan.messages)), ("memories", len(plan.memories))))
-    _add(counts, (("documents", len(plan.documents)),))
+    _add(counts, (("documents", len(plan.documents)), ("profiles", len(_told(work, plan)))))
     return counts
 
 
 def carried_out(work: UnitOfWork, plan: Plan, now: datetime) -> dict[str, int]:
     """Carry a plan out: single items first, whole partitions last; what `counted` counts."""
     counts: dict[str, int] = {}
+    for partition, keys in _grouped(_told(work, plan)).items():
+        _add(counts, (("profiles", work.profiles.remove(partition, keys)),))
+        work.jobs.add([profile_job(now, partition, key) for key in keys])
     for partition, ids in _grouped(plan.messages).items():
         _add(counts, (("messages", work.messages.erase(partition, ids)),))
         work.history.scrub(partition, ids)
@@ -90,6 +94,15 @@ def keyed_hash(key: bytes, partition: Partition, *parts: str) -> str:
     """HMAC-SHA-256 (RFC 2104) of a partition, or of an item in it, in hexadecimal digits."""
     named = SEPARATOR.join((partition.org, partition.level.value, partition.owner, *parts))
     return hmac.new(key, named.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def _told(work: UnitOfWork, plan: Plan) -> list[Place]:
+    """The profile entries that nobody set by hand and that the messages of a plan say: their partitions and keys."""
+    return [
+        (partition, key)
+        for partition, ids in _grouped(plan.messages).items()
+        for key in told_in(work, work.messages.get(Visibility((partition,), None), ids))
+    ]
 
 
 def _grouped(places: Iterable[Place]) -> dict[Partition, list[str]]:

@@ -75,7 +75,7 @@ def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
     if filled is None or filled.slot not in STABLE_KEYS or was == is_ or new.level not in (Level.USER, Level.SESSION):
         return
     if is_:
-        hand.work.jobs.add([_profile_job(hand, new.partition, filled.slot)])
+        hand.work.jobs.add([profile_job(hand.now, new.partition, filled.slot)])
         return
     entries = [e for e in hand.work.profiles.of(new.partition) if e.key == filled.slot and e.source in DERIVED_SOURCES]
     if any(_is_same(entry, filled) and _is_refuted(hand.work, entry, hand.now) for entry in entries):
@@ -83,15 +83,21 @@ def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
 
 
 def take_back(hand: Hand, messages: Sequence[Message]) -> int:
-    """Remove the profile entries that nobody set by hand and that these messages, which are being erased, say; a job
-    for each key looks whether the user said so elsewhere. How many there were.
+    """Remove the profile entries that these messages of one partition, which are being erased, say; a job for each key
+    looks whether the user said so elsewhere. How many there were.
     """
-    partition = messages[0].partition
-    entries = [each for each in hand.work.profiles.of(partition) if each.source in DERIVED_SOURCES]
-    said = lasting_facts(messages, {entry.key: entry.value for entry in entries})
-    keys = [entry.key for entry in entries if said.get(entry.key, ("", None))[0] == entry.value]
-    hand.work.jobs.add([_profile_job(hand, partition, key) for key in keys])
+    partition, keys = messages[0].partition, told_in(hand.work, messages)
+    hand.work.jobs.add([profile_job(hand.now, partition, key) for key in keys])
     return hand.work.profiles.remove(partition, keys) if keys else 0
+
+
+def told_in(work: UnitOfWork, messages: Sequence[Message]) -> list[str]:
+    """The keys of the profile entries that nobody set by hand and that these messages of one partition say."""
+    if not messages:
+        return []
+    entries = [each for each in work.profiles.of(messages[0].partition) if each.source in DERIVED_SOURCES]
+    said = lasting_facts(messages, {entry.key: entry.value for entry in entries})
+    return [entry.key for entry in entries if entry.key in said and said[entry.key][0] == entry.value]
 
 
 def find_again(parts: Parts, partition: Partition, key: str) -> None:
@@ -129,14 +135,15 @@ def _is_same(entry: ProfileEntry, filled: Filled | None) -> bool:
     return filled is not None and relation(filled.slot, entry.value, filled.value) is Relation.SAME
 
 
-def _profile_job(hand: Hand, partition: Partition, key: str) -> Job:
+def profile_job(now: datetime, partition: Partition, key: str) -> Job:
+    """The job that looks for one key of a profile in what the user said."""
     return Job(
-        id=new_id(hand.now),
+        id=new_id(now),
         partition=partition,
         kind=REMAKE,
         key=f"profile {key}",
-        created_at=hand.now,
-        run_at=hand.now,
+        created_at=now,
+        run_at=now,
         payload={"profile": key},
     )
 
