@@ -64,6 +64,17 @@ def test_progress_is_told_line_by_line(tmp_path: Path):
     served.close()
 
 
+def test_a_key_that_only_reads_may_look(tmp_path: Path):
+    served = Served(str(tmp_path / "memory.db"))
+    headers = {"Authorization": f"Bearer {served.mnemic.keys.create(Scope(user='ana'), rights=[Right.READ]).token}"}
+    with TestClient(served.app, base_url=LOCAL) as client:
+        looked = client.post("/v1/health", params={"is_dry_run": True}, headers=headers)
+        ended = client.post("/v1/health", params={"fix": "junk"}, headers=headers)
+        kept = client.post("/v1/health", headers=headers)
+        assert (looked.status_code, ended.status_code, kept.status_code) == (200, 403, 403)
+    served.close()
+
+
 def test_a_key_for_one_user_ends_nothing_that_others_share(tmp_path: Path):
     served = Served(str(tmp_path / "memory.db"))
     key = served.mnemic.keys.create(Scope(user="ana"), rights=[Right.READ, Right.WRITE]).token

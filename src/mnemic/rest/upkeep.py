@@ -14,13 +14,14 @@ from mnemic.api.health import LISTED
 from mnemic.api.jobs import UNFINISHED
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.health import MAX_LISTED
+from mnemic.model.access import Right
 from mnemic.model.health import Diagnosis
 from mnemic.model.job import JobState
 from mnemic.model.memory_health import Ailment
 from mnemic.model.scope import Level
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
-from mnemic.rest.asking import PREFIX, Operates, Reads, Writes
+from mnemic.rest.asking import PREFIX, Asked, Operates, Reads, Writes
 from mnemic.rest.events import events, wants_events
 from mnemic.rest.lanes import Lanes
 
@@ -84,13 +85,13 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
         return answer(mnemic.reembed(**options))
 
     @router.post("/health", operation_id="health")
-    def health(asked: Writes, request: Request, wanted: Annotated[Looking, Depends()]) -> Response:
+    def health(asked: Reads, request: Request, wanted: Annotated[Looking, Depends()]) -> Response:
         """How well what the scope remembers is: a score, what is wrong and what ends it; `fix` ends what can be taken
-        back. With `Accept: application/x-ndjson` progress is told line by line, and the report ends it.
+        back. A dry run needs no more than the right to read. With `Accept: application/x-ndjson` progress is told line
+        by line, and the report ends it.
         """
+        _require(asked, request, wanted)
         options: Any = {name: value for name, value in asdict(wanted).items() if value is not None}
-        if wanted.fix:
-            asked.caller.require_level(*(wanted.levels or OWN_LEVELS))
         if wants_events(request):
             return events(lambda tell: mnemic.health(asked.scope, **options, progress=_telling(tell)))
         return answer(mnemic.health(asked.scope, **options))
@@ -104,6 +105,15 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
         return answer(_told(mnemic.doctor(is_quick=is_quick)))
 
     return router
+
+
+def _require(asked: Asked, request: Request, wanted: Looking) -> None:
+    """Whoever has more than a look must be allowed to write, and what is ended must not belong to others."""
+    if not wanted.is_dry_run:
+        request.state.is_audited = True
+        asked.caller.require(Right.WRITE)
+        if wanted.fix:
+            asked.caller.require_level(*(wanted.levels or OWN_LEVELS))
 
 
 def _telling(tell: Callable[[object], None]) -> Callable[[int, int], None]:
