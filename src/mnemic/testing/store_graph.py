@@ -132,9 +132,9 @@ class GraphContract:
         sheets = [a_sheet(m.id, named(name, PROJECT)) for m, name in zip(memories, spellings, strict=True)]
         put(store, *sheets)
         put(store, a_sheet(memories[2].id, named("project X", PROJECT), named("project x", PERSON)))
-        of_both = {each.type: each for each in entities(store)}
-        assert (of_both[PROJECT].name, of_both[PROJECT].other_names) == ("Project X", ("PROJECT X", "project X"))
-        assert (of_both[PROJECT].mentions, of_both[PERSON].mentions) == (3, 1)
+        found = {each.type: each for each in entities(store)}
+        assert (found[PROJECT].name, found[PROJECT].other_names) == ("Project X", ("PROJECT X", "project X"))
+        assert (found[PROJECT].mentions, found[PERSON].mentions) == (3, 1)
 
     def test_the_weight_of_a_relation_is_how_many_items_say_so(self, store: Store):
         memories = [a_memory(f"note {number}") for number in range(3)]
@@ -147,18 +147,15 @@ class GraphContract:
 
     def test_a_sheet_takes_the_place_of_the_one_before(self, store: Store):
         memory = a_small_graph(store)
+        before = (entities(store), relations(store))
+        put(store, a_sheet(memory.id, named("Apollo", PROJECT), named("Redis", TECHNOLOGY, "a database")))
+        assert (entities(store), relations(store)) == before
         assert put(store, a_sheet(memory.id, named("Apollo", PROJECT), named("Kafka", TECHNOLOGY))) == 1
         assert names(entities(store)) == ["Apollo", "Kafka"]
         assert len(relations(store)) == 1
         assert put(store, a_sheet(memory.id)) == 1
         assert entities(store) == []
         assert relations(store) == []
-
-    def test_putting_the_same_again_changes_nothing(self, store: Store):
-        memory = a_small_graph(store)
-        before = (entities(store), relations(store))
-        put(store, a_sheet(memory.id, named("Apollo", PROJECT), named("Redis", TECHNOLOGY, "a database")))
-        assert (entities(store), relations(store)) == before
 
     def test_what_was_read_is_not_unread_until_its_text_changes(self, store: Store):
         memory = a_memory("Nothing to see")
@@ -208,8 +205,7 @@ class GraphContract:
         memory = a_small_graph(store)
         later = change(store, memory, state=State.SUPERSEDED, valid_to=NOW)
         assert [each.valid_to for each in relations(store)] == [NOW]
-        assert relations(store, as_of=NOW) == []
-        assert len(relations(store, as_of=NOW - MINUTE)) == 1
+        assert [len(relations(store, as_of=at)) for at in (NOW, NOW - MINUTE)] == [0, 1]
         change(store, later, state=State.ACTIVE, valid_from=NOW - DAY, valid_to=None)
         assert [(each.valid_from, each.valid_to) for each in relations(store, as_of=NOW)] == [(NOW - DAY, None)]
         assert relations(store, as_of=NOW - DAY - MINUTE) == []
@@ -325,8 +321,7 @@ class GraphContract:
         assert names(entities(store, query=EntityQuery(ids=[entity_id(None, "apollo", PERSON)]))) == ["Apollo"]
         assert names(entities(store, query=EntityQuery(limit=2))) == ["a_b%", "Apollo", "Apollo"]
         assert names(entities(store, query=EntityQuery(limit=2, after="apollo"))) == ["Oslo", "Zürich"]
-        assert entities(store, query=EntityQuery(limit=0)) == []
-        assert entities(store, query=EntityQuery(ids=[])) == []
+        assert entities(store, query=EntityQuery(limit=0)) == entities(store, query=EntityQuery(ids=[])) == []
 
     def test_of_a_hub_the_heaviest_relations_come_first_and_no_more_than_asked_for(self, store: Store):
         memories = [a_memory(f"note {number}") for number in range(4)]

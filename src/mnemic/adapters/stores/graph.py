@@ -136,7 +136,11 @@ class SqlGraph:
         return sum(1 for _ in self._session.write(self._sql["wipe_read"], {"pid": pid}))
 
     def entities(self, visible: Visibility, query: EntityQuery) -> list[Entity]:
-        names = ["select_entities", "where_seen", "and_key"]
+        names = ["select_entities", "where_seen"]
+        is_listing = (
+            query.ids is None and query.keys is None
+        )  # else these find the rows, and a range would only mislead
+        names += ["and_key"] * (is_listing or bool(query.prefix or query.part or query.after))
         names += ["and_ids"] * (query.ids is not None) + ["and_keys"] * (query.keys is not None)
         names += ["and_first"] * (query.limit is not None) + ["order_entities"]
         rows = self._run(

@@ -142,28 +142,28 @@ ORDER BY e.name_key, e.id, p.level, p.owner;
 SELECT * FROM (
     SELECT p.org, p.level, p.owner, r.id, r.source_id, r.target_id, r.type, r.created_at, r.weight, r.valid_from,
         r.valid_to, r.private_agent
-    FROM partitions AS p CROSS JOIN unnest(%(ids)s::text[]) AS asked (value) JOIN relations AS r ON r.pid = p.pid
-        AND r.id IN (
-        SELECT o.id FROM relations AS o
+    FROM partitions AS p CROSS JOIN unnest(%(ids)s::text[]) AS asked (value)
+    CROSS JOIN LATERAL (
+        SELECT * FROM relations AS o
         WHERE o.pid = p.pid AND o.source_id = asked.value AND o.private_agent IN ('', %(agent)s)
             AND (%(has_types)s = 0 OR o.type = ANY(%(types)s::text[]))
             AND (%(as_of)s::bigint IS NULL OR (
                 (o.valid_from IS NULL OR o.valid_from <= %(as_of)s::bigint)
-                    AND (o.valid_to IS NULL OR o.valid_to > %(as_of)s::bigint)))
-        ORDER BY o.weight DESC, o.id LIMIT %(limit)s)
+                AND (o.valid_to IS NULL OR o.valid_to > %(as_of)s::bigint)))
+        ORDER BY o.weight DESC, o.id LIMIT %(limit)s) AS r
     WHERE p.pid = ANY(%(pids)s::bigint[])
     UNION
     SELECT p.org, p.level, p.owner, r.id, r.source_id, r.target_id, r.type, r.created_at, r.weight, r.valid_from,
         r.valid_to, r.private_agent
-    FROM partitions AS p CROSS JOIN unnest(%(ids)s::text[]) AS asked (value) JOIN relations AS r ON r.pid = p.pid
-        AND r.id IN (
-        SELECT o.id FROM relations AS o
+    FROM partitions AS p CROSS JOIN unnest(%(ids)s::text[]) AS asked (value)
+    CROSS JOIN LATERAL (
+        SELECT * FROM relations AS o
         WHERE o.pid = p.pid AND o.target_id = asked.value AND o.private_agent IN ('', %(agent)s)
             AND (%(has_types)s = 0 OR o.type = ANY(%(types)s::text[]))
             AND (%(as_of)s::bigint IS NULL OR (
                 (o.valid_from IS NULL OR o.valid_from <= %(as_of)s::bigint)
-                    AND (o.valid_to IS NULL OR o.valid_to > %(as_of)s::bigint)))
-        ORDER BY o.weight DESC, o.id LIMIT %(limit)s)
+                AND (o.valid_to IS NULL OR o.valid_to > %(as_of)s::bigint)))
+        ORDER BY o.weight DESC, o.id LIMIT %(limit)s) AS r
     WHERE p.pid = ANY(%(pids)s::bigint[])
 ) AS found
 ORDER BY weight DESC, id, level, owner;
@@ -172,18 +172,18 @@ SELECT p.org, p.level, p.owner, s.item_id, s.relation_id, s.span_start, s.span_e
     s.valid_to, s.is_dated
 FROM partitions AS p CROSS JOIN unnest(%(ids)s::text[]) AS asked (value)
 JOIN relations AS r ON r.pid = p.pid AND r.id = asked.value AND r.private_agent IN ('', %(agent)s)
-JOIN supports AS s ON s.pid = r.pid AND s.relation_id = r.id AND s.item_id IN (
-    SELECT o.item_id FROM supports AS o WHERE o.pid = p.pid AND o.relation_id = asked.value
-    ORDER BY o.item_id DESC LIMIT %(limit)s)
+CROSS JOIN LATERAL (
+    SELECT * FROM supports AS o WHERE o.pid = p.pid AND o.relation_id = asked.value
+    ORDER BY o.item_id DESC LIMIT %(limit)s) AS s
 WHERE p.pid = ANY(%(pids)s::bigint[])
 ORDER BY s.relation_id, s.item_id DESC, p.level, p.owner;
 -- name: mentions
 SELECT p.org, p.level, p.owner, m.item_id, m.entity_id, m.name, m.span_start, m.span_end, m.extractor
 FROM partitions AS p CROSS JOIN unnest(%(ids)s::text[]) AS asked (value)
 JOIN entities AS e ON e.pid = p.pid AND e.id = asked.value AND e.private_agent IN ('', %(agent)s)
-JOIN mentions AS m ON m.pid = e.pid AND m.entity_id = e.id AND m.item_id IN (
-    SELECT o.item_id FROM mentions AS o WHERE o.pid = p.pid AND o.entity_id = asked.value
-    ORDER BY o.item_id DESC LIMIT %(limit)s)
+CROSS JOIN LATERAL (
+    SELECT * FROM mentions AS o WHERE o.pid = p.pid AND o.entity_id = asked.value
+    ORDER BY o.item_id DESC LIMIT %(limit)s) AS m
 WHERE p.pid = ANY(%(pids)s::bigint[])
 ORDER BY m.entity_id, m.item_id DESC, p.level, p.owner;
 -- name: named_in

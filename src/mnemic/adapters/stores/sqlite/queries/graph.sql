@@ -74,13 +74,15 @@ WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids))
     AND NOT EXISTS (SELECT 1 FROM supports AS s WHERE s.pid = relations.pid AND s.relation_id = relations.id);
 -- name: weigh_relations
 UPDATE relations SET
-    weight = (SELECT count(*) FROM supports AS s WHERE s.pid = relations.pid AND s.relation_id = relations.id),
+    weight = (SELECT count(*) FROM supports AS s INDEXED BY supports_relation WHERE s.pid = relations.pid
+        AND s.relation_id = relations.id),
     (valid_from, valid_to) = (
         SELECT CASE WHEN count(s.valid_from) = count(*) THEN min(s.valid_from) END,
             CASE WHEN count(s.valid_to) = count(*) THEN max(s.valid_to) END
-        FROM supports AS s
+        FROM supports AS s INDEXED BY supports_relation
         WHERE s.pid = relations.pid AND s.relation_id = relations.id AND s.is_dated = (
-            SELECT max(o.is_dated) FROM supports AS o WHERE o.pid = relations.pid AND o.relation_id = relations.id)
+            SELECT max(o.is_dated) FROM supports AS o INDEXED BY supports_relation WHERE o.pid = relations.pid
+                AND o.relation_id = relations.id)
     )
 WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids));
 -- name: drop_entities
@@ -90,19 +92,21 @@ WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids))
 -- name: name_entities
 UPDATE entities SET
     name = (
-        SELECT m.name FROM mentions AS m WHERE m.pid = entities.pid AND m.entity_id = entities.id
+        SELECT m.name FROM mentions AS m INDEXED BY mentions_entity WHERE m.pid = entities.pid
+            AND m.entity_id = entities.id
         ORDER BY m.item_id LIMIT 1),
     description = coalesce((
-        SELECT m.description FROM mentions AS m
+        SELECT m.description FROM mentions AS m INDEXED BY mentions_entity
         WHERE m.pid = entities.pid AND m.entity_id = entities.id AND m.description != ''
         ORDER BY m.item_id DESC LIMIT 1), '')
 WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids));
 -- name: sum_entities
 UPDATE entities SET
-    mentions = (SELECT count(*) FROM mentions AS m WHERE m.pid = entities.pid AND m.entity_id = entities.id),
+    mentions = (SELECT count(*) FROM mentions AS m INDEXED BY mentions_entity WHERE m.pid = entities.pid
+        AND m.entity_id = entities.id),
     other_names = (
         SELECT json_group_array(others.name) FROM (
-            SELECT DISTINCT m.name FROM mentions AS m
+            SELECT DISTINCT m.name FROM mentions AS m INDEXED BY mentions_entity
             WHERE m.pid = entities.pid AND m.entity_id = entities.id AND m.name != entities.name
             ORDER BY m.name LIMIT 8
         ) AS others)
@@ -131,48 +135,51 @@ AND e.name_key IN (
 -- name: order_entities
 ORDER BY e.name_key, e.id, p.level, p.owner;
 -- name: relations
+-- CROSS JOIN keeps this order: else every relation of a partition would be looked at.
 SELECT * FROM (
     SELECT p.org, p.level, p.owner, r.id, r.source_id, r.target_id, r.type, r.created_at, r.weight, r.valid_from,
         r.valid_to, r.private_agent
-    FROM partitions AS p CROSS JOIN json_each(:ids) AS asked JOIN relations AS r ON r.pid = p.pid AND r.id IN (
+    FROM json_each(:pids) AS own CROSS JOIN json_each(:ids) AS asked CROSS JOIN relations AS r
+    JOIN partitions AS p ON p.pid = r.pid
+    WHERE r.pid = own.value AND r.id IN (
         SELECT o.id FROM relations AS o
-        WHERE o.pid = p.pid AND o.source_id = asked.value AND o.private_agent IN ('', :agent)
+        WHERE o.pid = own.value AND o.source_id = asked.value AND o.private_agent IN ('', :agent)
             AND (:has_types = 0 OR o.type IN (SELECT value FROM json_each(:types)))
             AND (:as_of IS NULL OR (
                 (o.valid_from IS NULL OR o.valid_from <= :as_of) AND (o.valid_to IS NULL OR o.valid_to > :as_of)))
         ORDER BY o.weight DESC, o.id LIMIT :limit)
-    WHERE p.pid IN (SELECT value FROM json_each(:pids))
     UNION
     SELECT p.org, p.level, p.owner, r.id, r.source_id, r.target_id, r.type, r.created_at, r.weight, r.valid_from,
         r.valid_to, r.private_agent
-    FROM partitions AS p CROSS JOIN json_each(:ids) AS asked JOIN relations AS r ON r.pid = p.pid AND r.id IN (
+    FROM json_each(:pids) AS own CROSS JOIN json_each(:ids) AS asked CROSS JOIN relations AS r
+    JOIN partitions AS p ON p.pid = r.pid
+    WHERE r.pid = own.value AND r.id IN (
         SELECT o.id FROM relations AS o
-        WHERE o.pid = p.pid AND o.target_id = asked.value AND o.private_agent IN ('', :agent)
+        WHERE o.pid = own.value AND o.target_id = asked.value AND o.private_agent IN ('', :agent)
             AND (:has_types = 0 OR o.type IN (SELECT value FROM json_each(:types)))
             AND (:as_of IS NULL OR (
                 (o.valid_from IS NULL OR o.valid_from <= :as_of) AND (o.valid_to IS NULL OR o.valid_to > :as_of)))
         ORDER BY o.weight DESC, o.id LIMIT :limit)
-    WHERE p.pid IN (SELECT value FROM json_each(:pids))
 ) AS found
 ORDER BY weight DESC, id, level, owner;
 -- name: supports
 SELECT p.org, p.level, p.owner, s.item_id, s.relation_id, s.span_start, s.span_end, s.extractor, s.valid_from,
     s.valid_to, s.is_dated
-FROM partitions AS p CROSS JOIN json_each(:ids) AS asked
-JOIN relations AS r ON r.pid = p.pid AND r.id = asked.value AND r.private_agent IN ('', :agent)
-JOIN supports AS s ON s.pid = r.pid AND s.relation_id = r.id AND s.item_id IN (
-    SELECT o.item_id FROM supports AS o WHERE o.pid = p.pid AND o.relation_id = asked.value
-    ORDER BY o.item_id DESC LIMIT :limit)
-WHERE p.pid IN (SELECT value FROM json_each(:pids))
+FROM json_each(:pids) AS own CROSS JOIN json_each(:ids) AS asked CROSS JOIN relations AS r CROSS JOIN supports AS s
+JOIN partitions AS p ON p.pid = s.pid
+WHERE r.pid = own.value AND r.id = asked.value AND r.private_agent IN ('', :agent)
+    AND s.pid = own.value AND s.relation_id = asked.value AND s.item_id IN (
+        SELECT o.item_id FROM supports AS o WHERE o.pid = own.value AND o.relation_id = asked.value
+        ORDER BY o.item_id DESC LIMIT :limit)
 ORDER BY s.relation_id, s.item_id DESC, p.level, p.owner;
 -- name: mentions
 SELECT p.org, p.level, p.owner, m.item_id, m.entity_id, m.name, m.span_start, m.span_end, m.extractor
-FROM partitions AS p CROSS JOIN json_each(:ids) AS asked
-JOIN entities AS e ON e.pid = p.pid AND e.id = asked.value AND e.private_agent IN ('', :agent)
-JOIN mentions AS m ON m.pid = e.pid AND m.entity_id = e.id AND m.item_id IN (
-    SELECT o.item_id FROM mentions AS o WHERE o.pid = p.pid AND o.entity_id = asked.value
-    ORDER BY o.item_id DESC LIMIT :limit)
-WHERE p.pid IN (SELECT value FROM json_each(:pids))
+FROM json_each(:pids) AS own CROSS JOIN json_each(:ids) AS asked CROSS JOIN entities AS e CROSS JOIN mentions AS m
+JOIN partitions AS p ON p.pid = m.pid
+WHERE e.pid = own.value AND e.id = asked.value AND e.private_agent IN ('', :agent)
+    AND m.pid = own.value AND m.entity_id = asked.value AND m.item_id IN (
+        SELECT o.item_id FROM mentions AS o WHERE o.pid = own.value AND o.entity_id = asked.value
+        ORDER BY o.item_id DESC LIMIT :limit)
 ORDER BY m.entity_id, m.item_id DESC, p.level, p.owner;
 -- name: named_in
 SELECT p.org, p.level, p.owner, m.item_id, m.entity_id, m.name, m.span_start, m.span_end, m.extractor
