@@ -14,9 +14,9 @@ from starlette.responses import Response, StreamingResponse
 from mnemic.api import Mnemic
 from mnemic.model.backup import Contents
 from mnemic.rest.asking import PREFIX, Operates
+from mnemic.rest.events import ZIP
 from mnemic.rest.lanes import Lanes
 
-ZIP = "application/zip"
 _PIECE = 1 << 18
 
 
@@ -24,7 +24,7 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     """The route of backups."""
     router = lanes.router(PREFIX, "upkeep")
 
-    @router.post("/backup", operation_id="backup", response_class=Response, responses={200: {"content": {ZIP: {}}}})
+    @router.post("/backup", operation_id="backup", response_class=Response)
     def backup(
         asked: Operates,
         contents: Annotated[Contents, Query(description="every row, or the receipts of erasures alone")] = (

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from mnemic.api import Mnemic
-from mnemic.rest.events import NDJSON, SSE
+from mnemic.rest.events import NDJSON, SSE, ZIP
 from mnemic.web.problems import MEDIA_TYPE, TYPE_PREFIX
 from mnemic.wire.schema import Schemas
 
@@ -82,6 +82,8 @@ def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
     if verb in LINES:
         content = {media: {"schema": {"type": "string"}} for media in LINES[verb]}
     if verb in EVENTS:
+    if verb in FILES:
+        content = {FILES[verb]: {"schema": {"type": "string", "format": "binary"}}}
         content[NDJSON] = {"schema": {"type": "string"}}
     problem = {MEDIA_TYPE: {"schema": {"$ref": f"{PLACE}Problem"}}}
     about = {str(code): {"description": words, "content": problem} for code, words in PROBLEMS.items()}

@@ -18,6 +18,7 @@ from mnemic.web.problems import TYPE_PREFIX, ProblemError, problem_of
 
 NDJSON = "application/x-ndjson"
 SSE = "text/event-stream"
+ZIP = "application/zip"
 Tell = Callable[[object], None]
 MOST_AT_ONCE = 16
 _places = threading.BoundedSemaphore(MOST_AT_ONCE)
