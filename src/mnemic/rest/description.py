@@ -19,6 +19,7 @@ from mnemic.wire.schema import Schemas
 
 PLACE = "#/components/schemas/"
 LINES = {"export": (NDJSON,), "chat_stream": (NDJSON, SSE)}
+FILES = {"backup": ZIP}
 EVENTS = ("import_", "ingest")
 PROBLEMS: Mapping[int, str] = {
     400: "The request cannot be read.",
