@@ -18,6 +18,7 @@ from mnemic.mcp.app import door as mcp_door
 from mnemic.model.access import ApiKey
 from mnemic.model.clocktime import as_utc
 from mnemic.rest import events
+from mnemic.rest.app import door as rest_door
 from mnemic.web.doors import application
 from mnemic.web.health import Health
 from mnemic.web.limits import Bound
@@ -102,7 +103,8 @@ def test_long_work_that_fails_as_nobody_foresaw_is_told_and_logged_without_texts
 @pytest.mark.requirement("P-17")
 def test_mcp_holds_no_stream_that_would_never_tell_anything(tmp_path: Path):
     served = Served(str(tmp_path / "memory.db"))
-    app = application([mcp_door(served.mnemic, served.gate)], served.gate, Health(served.mnemic), Metrics())
+    doors = [door(served.mnemic, served.gate) for door in (mcp_door, rest_door)]
+    app = application(doors, served.gate, Health(served.mnemic), Metrics())
     with TestClient(app, base_url=LOCAL) as client:
         answer = client.get("/mcp", headers={"Accept": "text/event-stream"})
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from starlette.exceptions import HTTPException
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mnemic.api import Mnemic
 from mnemic.errors import ForbiddenError
@@ -50,8 +53,17 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
         async with manager.run():
             yield
 
-    endpoint = Bound(StreamableHTTPASGIApp(manager), gate.limits.in_flight)
-    route = Route(
-        PATH, endpoint=endpoint, methods=["POST"]
-    )  # a stream by GET would hold a place and never tell anything
+    route = Route(PATH, endpoint=Bound(_Posts(StreamableHTTPASGIApp(manager)), gate.limits.in_flight))
     return Door(tells=("MCP", PATH), routes=[route], lifespan=lifespan)
+
+
+class _Posts:
+    """What answers to POST alone: a stream by GET would hold a place, and nothing is ever told in it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "POST"})
+        await self._app(scope, receive, send)

@@ -7,6 +7,9 @@ body at some pace, and an answer is taken in time; a connection that does not ke
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
+import sys
 from collections.abc import Callable
 from enum import Enum
 from typing import cast
@@ -26,6 +29,7 @@ BODY_BYTES = 16 * 1024
 TAKEN_WITHIN_S = 60.0
 """How long a caller may leave an answer lying while there is more of it."""
 
+NOT_LINGERING = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -48,7 +52,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Wait for a request, but not for ever."""
         super().connection_made(transport)
-        self._head, self._body, self._answer = (_Timer(self.loop, transport.abort) for _ in range(3))
+        self._head, self._body, self._answer = (_Timer(self.loop, self._cut) for _ in range(3))
         self._head.start(HEAD_WITHIN_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -119,10 +123,17 @@ class Connection(HttpToolsProtocol):
         """End a body that does not come, or that nobody waits for; one that the server is not ready to take waits."""
         is_held = self.flow.read_paused or self.cycle.waiting_for_100_continue
         if self.cycle.response_complete or (self._body_bytes < BODY_BYTES and not is_held):
-            self.transport.abort()
+            self._cut()
             return
         self._body_bytes = 0
         self._body.start(LOOK_S, self._look)
+
+    def _cut(self) -> None:
+        """End the connection at once, and let go of what the system holds of an answer that nobody took."""
+        connected = self.transport.get_extra_info("socket")
+        if connected is not None:
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NOT_LINGERING)
+        self.transport.abort()
 
 
 class _Timer:
