@@ -82,9 +82,9 @@ def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
     content = {"application/json": {"schema": schemas.of(answer_of(verb))}}
     if verb in LINES:
         content = {media: {"schema": {"type": "string"}} for media in LINES[verb]}
-    if verb in EVENTS:
     if verb in FILES:
         content = {FILES[verb]: {"schema": {"type": "string", "format": "binary"}}}
+    if verb in EVENTS:
         content[NDJSON] = {"schema": {"type": "string"}}
     problem = {MEDIA_TYPE: {"schema": {"$ref": f"{PLACE}Problem"}}}
     about = {str(code): {"description": words, "content": problem} for code, words in PROBLEMS.items()}
