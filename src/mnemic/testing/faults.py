@@ -27,6 +27,7 @@ from mnemic.testing.samples import (
     passages,
     terms,
 )
+from mnemic.testing.store_graph import a_sheet, named
 
 PORTS = (
     "partitions",
@@ -182,6 +183,7 @@ class FaultsContract:
                 work.jobs.add([replace(job, id="first", key="first")])
                 work.documents.fill(ready, "Tea", [(first[0], terms("tea"))])
                 work.documents.put([gone])
+                work.graph.put(HERS, [a_sheet(erased.id, named("Acme"), named("Oslo")), a_sheet(old.id, named("Acme"))])
 
         def write(store: Store) -> None:
             with store.write() as work:
@@ -197,6 +199,7 @@ class FaultsContract:
                 work.documents.put([a_document("c.md", id="c")])
                 work.documents.fill(ready, "Milk", [(second[0], terms("milk"))])
                 work.documents.erase(HERS, [gone.id], NOW)
+                work.graph.put(HERS, [a_sheet(new.id, named("Acme"), named("Rome")), a_sheet(message.id, named("Oslo"))])
                 work.vectors.put(HERS, [a_vector(new.id), a_vector(message.id), a_vector(second[0].id)], NOW)
                 work.history.add([entry])
                 work.profiles.put([fact])
@@ -205,5 +208,5 @@ class FaultsContract:
                 assert claimed is not None
                 work.jobs.finish(claimed)
 
-        steps = 19  # eighteen calls and the commit
+        steps = 20  # nineteen calls and the commit
         assert check_every_fault(make_store, prepare, write) == 2 * steps

@@ -12,6 +12,7 @@ import numpy as np
 from mnemic.model.change import Change
 from mnemic.model.conversation import CURSORS
 from mnemic.model.document import DocumentQuery, DocumentStatus
+from mnemic.model.graph import EntityQuery, RelationQuery
 from mnemic.model.item import State
 from mnemic.model.job import JobState
 from mnemic.model.query import MemoryQuery
@@ -77,8 +78,16 @@ def _rows(work: UnitOfWork) -> dict[str, object]:
         rows[f"messages seen by {agent}"] = work.messages.get(everything, ids)
         rows[f"documents seen by {agent}"] = _documents(work, everything)
         rows[f"chunks seen by {agent}"] = work.documents.chunks(everything, ids)
+        rows[f"graph seen by {agent}"] = _graph(work, everything, ids)
         rows[f"history seen by {agent}"] = [work.history.of(everything, item_id) for item_id in ids]
     return rows
+
+
+def _graph(work: UnitOfWork, visible: Visibility, item_ids: Sequence[str]) -> list[object]:
+    entities = work.graph.entities(visible, EntityQuery())
+    relations = work.graph.relations(visible, {each.id for each in entities}, RelationQuery(limit=10_000))
+    supports = work.graph.supports(visible, {each.id for each in relations}, 10_000)
+    return [entities, relations, supports, work.graph.named_in(visible, item_ids)]
 
 
 def _documents(work: UnitOfWork, visible: Visibility) -> list[object]:
