@@ -86,6 +86,29 @@ DOCUMENTS = (
         ),
     ),
     Scenario(
+        "one document is researched: without a model by its best passages, and nobody else's",
+        (
+            Step("ingest", {"content": TEA, "name": "tea.md", "source": "tea"}, save="report"),
+            Step(
+                "research",
+                {"document": "tea", "question": "Which tea does Ana drink?"},
+                expect={
+                    "is_extractive": True,
+                    "document_id": Ref("report", "files.0.document_id"),
+                    "citations.#": 1,
+                    "citations.0.number": 1,
+                    "citations.0.quotes.0.start": 0,
+                    "citations.0.quotes.0.end": 29,
+                    "degraded": ["model: no language model is configured"],
+                    "usage.calls": 0,
+                },
+            ),
+            Step("research", {"document": "tea", "question": "Which tea?"}, scope=BORIS, fails=NotFoundError),
+            Step("research", {"document": "no such", "question": "Which tea?"}, fails=NotFoundError),
+            Step("research", {"document": "tea", "question": " "}, fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
         "bytes are taken in under a name, for the whole org when that is said",
         (
             Step(

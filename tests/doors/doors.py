@@ -42,7 +42,7 @@ UNASKED = {"clear", "erase"}
 COMMANDS = {
     verb.name: [*verb.command.split(), *(["--yes"] if verb.name in UNASKED else [])] for verb in VERBS if verb.command
 }
-POSITIONAL = ("text", "id", "ids", "turn_id", "query", "question", "name", "verdict", "source", "target")
+POSITIONAL = ("text", "id", "document", "ids", "turn_id", "query", "question", "name", "verdict", "source", "target")
 WITHOUT_SCOPE = ("doctor", "work", "tools.list")
 OPTIONS = {("update", "text"), ("merge", "text"), ("complete", "name"), ("ingest", "name"), ("import_", "name"), ("ingest", "source")}
 """Arguments that are options of their commands, although others give them as operands."""

@@ -23,7 +23,7 @@ from tests.doors.test_scenarios import model as model  # noqa: PLC0414 -- a fixt
 OF_ITS_OWN = ("engine/requests.py", "web/audit.py")
 """What writes beside the requests: their answers, and the audit log."""
 
-READING = {"recall", "context", "why_not", "ask"}
+READING = {"recall", "context", "why_not", "ask", "research"}
 
 
 def covering(scenarios: tuple[Scenario, ...]) -> list[Any]:

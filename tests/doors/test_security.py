@@ -19,7 +19,7 @@ from tests.doors.http_doors import LOCAL, Served
 MARK = "zebrafinch"
 HERS = Scope(org="acme", user="ana", agent="quill", session="s1")
 NAMES = {"user": "ana", "agent": "quill", "session": "s1"}
-READING = {"recall", "context", "why_not", "ask", "tools.call"}
+READING = {"recall", "context", "why_not", "ask", "tools.call", "research"}
 WITH_A_MODEL = {"chat", "chat_stream", "ask"}  # 503 here, where none is configured
 WHOLE_STORE = {"work", "reembed", "backup", "doctor"}
 
@@ -94,6 +94,7 @@ def content_for(about: dict[str, Any], ids: list[str]) -> dict[str, Any]:
         "chat": {"message": "x"},
         "chat_stream": {"message": "x"},
         "ask": {"question": "x"},
+        "research": {"document": ids[4], "question": "x"},
     }
     if "requestBody" not in about:
         return {}

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from mnemic.api.arguments import ContextFields
 from mnemic.api.assistant import ChatFields, ToolVerbs
+from mnemic.api.research import ResearchFields
 from mnemic.model.assistant import Answer, ChatEvent, Reply
 from mnemic.model.llm import ToolSpec
+from mnemic.model.research import ResearchReport
 from mnemic.model.scope import Scope
 from mnemic.model.tool import ToolOutcome
 from mnemic.ports.tool import Tool
@@ -38,6 +40,12 @@ class AsyncAssistantVerbs:
     async def ask(self, scope: Scope, question: str, **fields: Unpack[ContextFields]) -> Answer:
         """As `Mnemic.ask`."""
         return await self._run(self._mnemic.ask, scope, question, **fields)
+
+    async def research(
+        self, scope: Scope, document: str, question: str, **fields: Unpack[ResearchFields]
+    ) -> ResearchReport:
+        """As `Mnemic.research`; `progress` is called from another thread."""
+        return await self._run(self._mnemic.research, scope, document, question, **fields)
 
     @property
     def model(self) -> str | None:

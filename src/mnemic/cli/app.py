@@ -33,6 +33,7 @@ from mnemic.cli import (
     recall,
     reembed,
     remember,
+    research,
     review,
     serve,
     session,
@@ -93,15 +94,16 @@ def application() -> typer.Typer:
         life,
         erase,
         upkeep,
+        health,
         reembed,
         backup,
-        health,
         worker,
         serve,
         configure,
         tour,
         chat,
         ask,
+        research,
     ):
         part.register(app)
     mcp.register(app)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import builtins
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from typing import Unpack
+from typing import Any, Unpack
 
 from mnemic.api import ChatFields, ContextFields
+from mnemic.api.research import ResearchFields
+from mnemic.engine.research import ignore_progress
 from mnemic.errors import BadReplyError, UnsupportedError
 from mnemic.model.assistant import Answer, ChatEvent, Replied, Reply
 from mnemic.model.llm import ToolSpec
+from mnemic.model.research import ResearchReport
 from mnemic.model.scope import Scope
 from mnemic.model.tool import ToolOutcome
 from mnemic.ports.tool import Tool
-from mnemic.remote.connection import Connection
+from mnemic.remote.connection import Connection, json_of
 from mnemic.remote.failures import loads, problem_error
 from mnemic.wire.events import event_from_wire
+from mnemic.wire.reading import from_wire
 
 
 class RemoteAssistant:
@@ -35,6 +39,18 @@ class RemoteAssistant:
     def ask(self, scope: Scope, question: str, **fields: Unpack[ContextFields]) -> Answer:
         """As `Mnemic.ask`."""
         return self._connection.ask("ask", Answer, scope, {"question": question, **fields})
+
+    def research(self, scope: Scope, document: str, question: str, **fields: Unpack[ResearchFields]) -> ResearchReport:
+        """As `Mnemic.research`. The server tells how far it has come, so that no connection is idle meanwhile."""
+        arguments = {name: value for name, value in fields.items() if name != "progress" and value is not None}
+        body = json_of({"document": document, "question": question, **arguments})
+        content = {"content": body, "headers": {"Content-Type": "application/json"}}
+        progress = fields.get("progress") or ignore_progress
+
+        def tell(event: Mapping[str, Any]) -> None:
+            progress(event["done"], event["total"], event["what"])
+
+        return from_wire(ResearchReport, self._connection.send_content("research", scope, {}, content, tell))
 
     @property
     def tools(self) -> RemoteTools:

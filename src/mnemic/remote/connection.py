@@ -96,12 +96,14 @@ class Connection:
         """Call a verb whose body is a file or a text: `content` holds arguments of the HTTP client. With `tell`, events
         are told as they come; the answer is the report on the wire.
         """
-        path, query, _ = ROUTES[verb].divided(arguments)
+        route = ROUTES[verb]
+        path, query, _ = route.divided(arguments)
         named = {**_named(scope), **parameters(query)}
         accept = {"Accept": NDJSON if tell is not None else "application/json"}
         headers = {**accept, **content.get("headers", {})}
         rest = {name: value for name, value in content.items() if name != "headers"}
-        request = self._client.build_request("POST", path, params=named, headers=headers, **rest)
+        timeout = self._timeout(route)
+        request = self._client.build_request("POST", path, params=named, headers=headers, timeout=timeout, **rest)
         response = self._open(request)
         try:
             if tell is None:
@@ -129,12 +131,15 @@ class Connection:
 
     def _request(self, route: Route, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Request:
         headers = {} if body is None else {"Content-Type": "application/json"}
+        return self._client.build_request(
+            route.method, path, params=query, content=body, headers=headers, timeout=self._timeout(route)
+        )
+
+    def _timeout(self, route: Route) -> httpx2.Timeout:
         timeout = self._client.timeout
         if route.takes_long and timeout.read is not None:
             timeout = httpx2.Timeout(**{**timeout.as_dict(), "read": max(timeout.read, LONG_TIMEOUT_S)})
-        return self._client.build_request(
-            route.method, path, params=query, content=body, headers=headers, timeout=timeout
-        )
+        return timeout
 
     def _sent(self, request: httpx2.Request) -> httpx2.Response:
         """The answer; asked for once more when a connection that was kept open turns out to be closed. The key of the

@@ -99,6 +99,7 @@ ROUTES: Mapping[str, Route] = {
         "/documents",
         query=("name", "source", "level", "is_private", "is_dry_run", "is_again", "chunking", "secrets"),
     ),
+    "research": Route("POST", "/research", takes_long=True),
     "documents.list": Route("GET", "/documents"),
     "documents.get": Route("GET", "/documents/{id}"),
     "documents.text": Route("GET", "/texts/{id}"),

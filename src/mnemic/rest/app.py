@@ -20,7 +20,20 @@ from starlette.types import Scope as AsgiScope
 from mnemic import __version__
 from mnemic.api import Mnemic
 from mnemic.errors import MnemicError
-from mnemic.rest import assistant, backup, documents, graph, keys, life, memories, messages, profile, transfer, upkeep
+from mnemic.rest import (
+    assistant,
+    backup,
+    documents,
+    graph,
+    keys,
+    life,
+    memories,
+    messages,
+    profile,
+    research,
+    transfer,
+    upkeep,
+)
 from mnemic.rest.asking import PREFIX
 from mnemic.rest.description import describe
 from mnemic.rest.lanes import WAITING_THREADS, Lanes, quick_threads
@@ -82,7 +95,8 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
         exception_handlers=_handlers(gate),
     )
     lanes = Lanes(gate.limits.threads or quick_threads(is_waiting=mnemic.admission.is_waiting))
-    for part in (memories, messages, profile, life, upkeep, backup, keys, documents, graph, transfer, assistant):
+    kept = (memories, messages, profile, documents, graph)
+    for part in (*kept, life, upkeep, backup, keys, transfer, assistant, research):
         app.include_router(part.routes(mnemic, lanes))
     app.add_middleware(_Audited, gate=gate)
     app.add_route(DOCS, _docs, include_in_schema=False)

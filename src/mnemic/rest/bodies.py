@@ -147,6 +147,24 @@ class AskedQuestion(Around):
     question: Annotated[str, Field(min_length=1, examples=["What is the notice period?"])]
 
 
+class Researched(Body):
+    """A question about one document, and what answering it may cost."""
+
+    document: Annotated[str, Field(min_length=1, max_length=4096, description="its id, or its source")]
+    question: Annotated[str, Field(min_length=1, examples=["What did each board meeting decide about the harbour?"])]
+    max_calls: Annotated[StrictInt, Field(ge=1, le=100_000, description="of the model; 256 unless told")] | None = None
+    max_tokens: (
+        Annotated[StrictInt, Field(ge=1, le=10**9, description="of prompts and replies; 4,000,000 unless told")] | None
+    ) = None
+    deadline_s: (
+        Annotated[StrictFloat | StrictInt, Field(gt=0, le=86_400, description="in seconds; 1800 unless told")] | None
+    ) = None
+    parallel: Annotated[StrictInt, Field(ge=1, le=64, description="calls at a time")] | None = None
+    piece_tokens: Annotated[StrictInt, Field(ge=200, le=10**6, description="the most of one piece")] | None = None
+    language: Literal["en", "zh"] | None = None
+    is_dry_run: Annotated[StrictBool, Field(description="say what it would take, and ask nothing")] = False
+
+
 class ChatTurn(Around):
     """What the user says, and how the turn is to go."""
 

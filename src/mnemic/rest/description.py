@@ -20,7 +20,7 @@ from mnemic.wire.schema import Schemas
 PLACE = "#/components/schemas/"
 LINES = {"export": (NDJSON,), "chat_stream": (NDJSON, SSE)}
 FILES = {"backup": ZIP}
-EVENTS = ("import_", "ingest")
+EVENTS = ("import_", "ingest", "research")
 PROBLEMS: Mapping[int, str] = {
     400: "The request cannot be read.",
     401: "A key is needed, or this one is not accepted.",

@@ -81,6 +81,7 @@ VERBS = (
     _verb("decay", "decay", mcp=_BY_ITSELF),
     _verb("evict", "evict", mcp=_BY_ITSELF),
     _verb("ingest", "ingest", mcp="a model does not name files of this machine"),
+    _verb("research", "research", tool="analyze_large_document"),
     _verb("documents.list", "documents list", tool="list_documents"),
     _verb("documents.get", "documents show", mcp="`list_documents` holds it"),
     _verb("documents.text", "documents text", mcp="read as the resource `mnemic://documents/{id}`"),
