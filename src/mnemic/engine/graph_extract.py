@@ -8,8 +8,9 @@ is gone on with by the next.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from mnemic.engine.parts import Parts
 from mnemic.errors import MnemicError
@@ -122,29 +123,18 @@ class _Reading:
                 found, reader, fallback = self._read(item)
                 done.append((item, found, reader, fallback))
         finally:
-            self._keep(done)
+            self._keep(done, size)
         self.after = items[-1].id if items else self.after
         return [_entry(item, found, fallback) for item, found, _, fallback in done]
 
-    def _keep(self, done: Sequence[tuple[Unread, Found, str, str]]) -> None:
+    def _keep(self, done: Sequence[tuple[Unread, Found, str, str]], size: int) -> None:
+        """Write what was read, but for items that were changed meanwhile: these are read again."""
         if self._is_dry_run or not done:
             return
         now = self._parts.clock.now()
-        sheets = [
-            Sheet(
-                item_id=item.id,
-                extractor=reader,
-                at=now,
-                names=found.names,
-                relations=found.relations,
-                private_agent=item.private_agent,
-                valid_from=item.valid_from,
-                valid_to=item.valid_to,
-                is_dated=item.kind is SourceKind.MEMORY,
-            )
-            for item, found, reader, _ in done
-        ]
         with self._parts.store.write() as work:
+            present = work.graph.unread(self._partition, self._readers, self.after, size)
+            sheets = [sheet for sheet, item in _sheets(done, now) if item in present]
             work.graph.put(self._partition, sheets)
         self._parts.observer.count("mnemic.graph.items", len(sheets))
 
@@ -180,3 +170,21 @@ def _entry(item: Unread, found: Found, fallback: str) -> GraphEntry:
     names = tuple(named.name for named in found.names)
     relations = tuple((names[each.source], each.type, names[each.target]) for each in found.relations)
     return GraphEntry(item.id, item.kind, names, relations, fallback)
+
+
+def _sheets(done: Sequence[tuple[Unread, Found, str, str]], now: datetime) -> Iterator[tuple[Sheet, Unread]]:
+    for item, found, reader, _ in done:
+        yield (
+            Sheet(
+                item_id=item.id,
+                extractor=reader,
+                at=now,
+                names=found.names,
+                relations=found.relations,
+                private_agent=item.private_agent,
+                valid_from=item.valid_from,
+                valid_to=item.valid_to,
+                is_dated=item.kind is SourceKind.MEMORY,
+            ),
+            item,
+        )

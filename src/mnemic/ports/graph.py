@@ -31,8 +31,8 @@ class Graph(Protocol):
         self, partition: Partition, extractors: Mapping[SourceKind, str], after: str, limit: int
     ) -> Sequence[Unread]:
         """Items of these kinds, by id behind `after`, that the extractor of their kind has not read in their present
-        form: active memories and superseded ones that do not expire, active messages of users and assistants, active
-        passages. Private ones of all agents too.
+        form: active memories and superseded ones that ended, none that expires; active messages of users and
+        assistants; active passages. Private ones of all agents too.
         """
         ...
 

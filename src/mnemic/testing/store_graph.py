@@ -188,8 +188,8 @@ class GraphContract:
         assert (first[1].author, first[1].role, second[0].role) == ("Anna", "user", "assistant")
         assert (second[1].kind, second[1].private_agent) == (SourceKind.DOCUMENT, "jarvis")
 
-    @pytest.mark.parametrize("state", [State.QUARANTINED, State.ARCHIVED, State.DISPUTED])
-    def test_a_memory_that_is_not_believed_is_neither_read_nor_kept(self, store: Store, state: State):
+    @pytest.mark.parametrize("state", [State.QUARANTINED, State.ARCHIVED, State.DISPUTED, State.SUPERSEDED])
+    def test_a_memory_that_does_not_count_is_neither_read_nor_kept(self, store: Store, state: State):
         memory = a_small_graph(store)
         change(store, memory, state=state)
         assert (entities(store), relations(store), unread(store)) == ([], [], [])

@@ -124,6 +124,22 @@ class TestAModel:
         assert (report.items, len(llm.prompts)) == (2, 1)
         assert steps(mnemic.graph.path(ANNA, "redis", "kafka")) == ["redis", "USES", "apollo", "DEPENDS_ON", "Kafka"]
 
+    def test_an_item_that_is_corrected_while_it_is_read_is_read_again(self, asked: Callable[[ScriptedLlm], Mnemic]):
+        corrected = list[str]()
+
+        def answer(_: object) -> str:
+            if not corrected:
+                corrected.append(mnemic.update(ANNA, memory.id, text="Nova depends on Kafka.").id)
+                return self.answer("Orion", "Redis")
+            return self.answer("Nova", "Kafka")
+
+        mnemic = asked(ScriptedLlm(answer))
+        memory = mnemic.remember(ANNA, "Orion depends on Redis.")
+        mnemic.graph.extract(ANNA)
+        assert names(mnemic) == []
+        mnemic.graph.extract(ANNA)
+        assert names(mnemic) == ["Kafka", "Nova"]
+
     def test_a_failure_is_raised_and_what_was_read_stays(self, asked: Callable[[ScriptedLlm], Mnemic], clock: Clock):
         mnemic = asked(ScriptedLlm([self.answer("Apollo"), UnavailableError("away")]))
         mnemic.remember(ANNA, "Apollo is fine.")
@@ -213,6 +229,14 @@ class TestPaths:
         (node,) = [each for each in mnemic.graph.entities(ANNA).nodes if each.name == "Orion"]
         assert (node.type, node.mentions) == (EntityType.PROJECT, 3)
         assert mnemic.graph.neighbours(ANNA, node.id) == mnemic.graph.neighbours(ANNA, "orion")
+
+    def test_what_was_said_twice_ends_with_the_fact(self, mnemic: Mnemic, clock: Clock):
+        told(mnemic, "User lives in Oslo.")
+        clock.turn(days=1)
+        told(mnemic, "User is living in Oslo.")
+        clock.turn(days=1)
+        told(mnemic, "User lives in Lisbon.")
+        assert [node.name for node in mnemic.graph.neighbours(ANNA, "User").nodes] == ["Lisbon"]
 
     def test_two_things_of_one_name_stay_two(self, mnemic: Mnemic):
         told(mnemic, "Jordan reports to Bob.", "Petra is located in Jordan.")

@@ -10,15 +10,15 @@ from mnemic.model.clocktime import from_microseconds
 from mnemic.model.graph import Entity, EntityType, Mention, Relation, Sheet, SourceKind, Support, Unread
 from mnemic.model.item import Memory, State
 
-READABLE = (State.ACTIVE, State.SUPERSEDED)
-"""States of memories that the graph reads; keep the statements `unread` and `readable` equal to it."""
-
 
 def is_readable(memory: Memory) -> bool:
-    """True for a memory whose links stay: what expires leaves no lasting trace, and what waits for review says nothing
-    yet.
+    """True for a memory that the graph reads; keep the statements `unread` and `readable` equal to it.
+
+    What expires leaves no lasting trace, and what waits for review says nothing yet. A superseded one says how it was
+    until its end; without an end another memory says the same for it.
     """
-    return memory.state in READABLE and memory.expires_at is None
+    is_past = memory.state is State.SUPERSEDED and memory.valid_to is not None
+    return (memory.state is State.ACTIVE or is_past) and memory.expires_at is None
 
 
 def check_sheets(sheets: Sequence[Sheet]) -> None:

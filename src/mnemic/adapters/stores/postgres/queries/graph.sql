@@ -3,7 +3,8 @@ SELECT id, kind, text, private_agent, author, role, valid_from, valid_to FROM (
     SELECT * FROM (
         SELECT m.id, 'memory' AS kind, m.text, m.private_agent, '' AS author, '' AS role, m.valid_from, m.valid_to
         FROM memories AS m
-        WHERE m.pid = %(pid)s AND m.id > %(after)s AND m.state IN ('active', 'superseded') AND m.expires_at IS NULL
+        WHERE m.pid = %(pid)s AND m.id > %(after)s AND m.expires_at IS NULL
+            AND (m.state = 'active' OR (m.state = 'superseded' AND m.valid_to IS NOT NULL))
             AND %(memory)s::text IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM read_items AS r WHERE r.pid = m.pid AND r.item_id = m.id AND r.extractor = %(memory)s)
         ORDER BY m.id LIMIT %(limit)s
@@ -31,7 +32,8 @@ SELECT id, kind, text, private_agent, author, role, valid_from, valid_to FROM (
 ORDER BY id LIMIT %(limit)s;
 -- name: readable
 SELECT id FROM memories
-WHERE pid = %(pid)s AND id = ANY(%(ids)s::text[]) AND state IN ('active', 'superseded') AND expires_at IS NULL
+WHERE pid = %(pid)s AND id = ANY(%(ids)s::text[]) AND expires_at IS NULL
+    AND (state = 'active' OR (state = 'superseded' AND valid_to IS NOT NULL))
 UNION ALL
 SELECT id FROM messages
 WHERE pid = %(pid)s AND id = ANY(%(ids)s::text[]) AND state = 'active' AND role IN ('user', 'assistant')

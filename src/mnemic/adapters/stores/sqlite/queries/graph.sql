@@ -3,7 +3,8 @@ SELECT id, kind, text, private_agent, author, role, valid_from, valid_to FROM (
     SELECT * FROM (
         SELECT m.id, 'memory' AS kind, m.text, m.private_agent, '' AS author, '' AS role, m.valid_from, m.valid_to
         FROM memories AS m
-        WHERE m.pid = :pid AND m.id > :after AND m.state IN ('active', 'superseded') AND m.expires_at IS NULL
+        WHERE m.pid = :pid AND m.id > :after AND m.expires_at IS NULL
+            AND (m.state = 'active' OR (m.state = 'superseded' AND m.valid_to IS NOT NULL))
             AND :memory IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM read_items AS r WHERE r.pid = m.pid AND r.item_id = m.id AND r.extractor = :memory)
         ORDER BY m.id LIMIT :limit
@@ -30,8 +31,8 @@ SELECT id, kind, text, private_agent, author, role, valid_from, valid_to FROM (
 ORDER BY id LIMIT :limit;
 -- name: readable
 SELECT id FROM memories
-WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) AND state IN ('active', 'superseded')
-    AND expires_at IS NULL
+WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) AND expires_at IS NULL
+    AND (state = 'active' OR (state = 'superseded' AND valid_to IS NOT NULL))
 UNION ALL
 SELECT id FROM messages
 WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) AND state = 'active' AND role IN ('user', 'assistant')
