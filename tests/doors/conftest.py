@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.doors.browser import Site
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +23,22 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real browser, for one module: while it runs, its thread cannot run other event loops."""
+    from tests.doors.browser import chromium
+
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """A store, and a server with the console before it."""
+    from tests.doors.browser import Site
+
+    opened = Site(tmp_path / "memory.db")
+    yield opened
+    opened.close()

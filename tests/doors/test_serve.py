@@ -74,6 +74,7 @@ def test_a_server_tells_where_to_go_works_and_ends_when_told_to(server: Server, 
     assert "mnemic_remember_added_total 1.0" in metrics
     assert "mnemic_recall_seconds_count 1.0" in metrics
     assert httpx2.get(f"{server.url}/docs").status_code == 200
+    assert httpx2.get(f"{server.url}/console", follow_redirects=True).status_code == 200
     assert server.end() == 0
     lines = [json.loads(line) for line in server.told if line.startswith("{")]
     asked = [line for line in lines if line.get("route") == "/v1/memories"]

@@ -5,6 +5,7 @@ import { key, scope } from "./session.js";
 const ROOT = new URL("../", document.baseURI);
 const TRIES = 3;
 const LONGEST_WAIT_S = 10;
+const LOST_S = 0.3;
 
 /** What went wrong, as `application/problem+json` has it; status 0: the server was not reached. */
 export class Problem extends Error {
@@ -42,6 +43,7 @@ const PLAIN = { cache: "no-store", credentials: "omit", redirect: "error", refer
 export async function* lines(path, query, { signal } = {}) {
   const ending = new AbortController();
   signal?.addEventListener("abort", () => ending.abort());
+  if (signal?.aborted) ending.abort();
   const answer = await tried(url(path, query), { method: "GET", headers: own("GET"), signal: ending.signal, ...PLAIN });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -119,15 +121,18 @@ function random() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** The answer of a request that went well. Sent again where the server is busy and says when, and once where the line broke: with its own
+ *  `Idempotency-Key` it is done once. */
 async function tried(address, sent) {
   for (let tries = 1; ; tries += 1) {
-    const answer = await fetched(address, sent);
-    if (answer.ok) return answer;
+    const answer = await fetched(address, sent).catch((error) => { if (tries > 1 || !(error instanceof Problem)) throw error; });
+    if (answer?.ok) return answer;
+    if (!answer) { await pause(LOST_S, sent.signal); continue; }
     const wait = Number(answer.headers.get("Retry-After") ?? NaN);
     const isBusy = answer.status === 503 || answer.status === 429;
     if (!isBusy || Number.isNaN(wait) || tries >= TRIES || wait > LONGEST_WAIT_S) throw problemOf(answer.status, await answer.text());
     for (const listener of waiting) listener(wait);
-    await pause(wait, sent.signal);
+    await pause(wait * (1 + Math.random() / 2), sent.signal); // not all at the same moment
     for (const listener of waiting) listener(0);
   }
 }
@@ -143,6 +148,7 @@ async function fetched(address, sent) {
 
 function pause(seconds, signal) {
   return new Promise((resolve, reject) => {
+    if (signal?.aborted) { reject(new DOMException("ended", "AbortError")); return; }
     const timer = setTimeout(resolve, seconds * 1000);
     signal?.addEventListener("abort", () => { clearTimeout(timer); reject(new DOMException("ended", "AbortError")); });
   });

@@ -38,8 +38,9 @@ function flat(children) {
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 
-// What would hide or turn the text around it: controls, overrides of direction, blanks without width, tags.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
+// What would hide or turn the text around it: controls, overrides of direction, what has no width, tags. Not the joiners of
+// Persian and of emoji.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u115f\u1160\u3164\uffa0\u{e0000}-\u{e01ef}]/u;
 const HIDDEN_ALL = new RegExp(`(${HIDDEN.source})`, "gu");
 
 /** A text of a store: its own direction, kept apart from what is around it, hidden characters shown by number. */

@@ -1,6 +1,6 @@
 // How numbers and times are written.
 
-const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeZone: "UTC" });
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "full" });
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 /** A moment in the reader's own zone. */
@@ -8,14 +8,14 @@ export function moment(iso) {
   return iso ? MOMENT.format(new Date(iso)) : "—";
 }
 
-/** The day of a moment, in UTC, as `2026-05-01`. */
+/** The day of a moment in the reader's own zone, as `2026-05-01`. */
 export function dayOf(iso) {
-  return iso.slice(0, 10);
+  return toField(iso).slice(0, 10);
 }
 
 /** A day in words. */
 export function dayInWords(day) {
-  return DAY.format(new Date(`${day}T00:00:00Z`));
+  return DAY.format(new Date(`${day}T00:00`));
 }
 
 /** A number with at most so many digits behind the point. */

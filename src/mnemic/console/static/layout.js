@@ -2,6 +2,7 @@
 
 const ROUNDS = 220;
 const MARGIN = 60;
+const LONGEST = 190;
 
 /** Places `{x, y}` by id, the first id in the middle; `pairs` are of ids. Meant for up to about 100. */
 export function placed(ids, pairs, width, height) {
@@ -11,7 +12,7 @@ export function placed(ids, pairs, width, height) {
     return { id, x: width / 2 + away * Math.cos(angle), y: height / 2 + away * Math.sin(angle), dx: 0, dy: 0 };
   });
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  const near = Math.sqrt((width * height) / Math.max(nodes.length, 1)) * 0.75;
+  const near = Math.min(Math.sqrt((width * height) / Math.max(nodes.length, 1)) * 0.75, LONGEST);
   for (let round = 0; round < ROUNDS; round += 1) settle(nodes, byId, pairs, near, (1 - round / ROUNDS) * 24, { width, height });
   return byId;
 }

@@ -3,12 +3,24 @@
 import { Problem, askCaller, onWaiting } from "./api.js";
 import { address, el, put } from "./dom.js";
 import { dialog, empty, field, form, notice, problemBox, values } from "./parts.js";
+import { page as documents } from "./pages/documents.js";
+import { page as graph } from "./pages/graph.js";
+import { page as health } from "./pages/health.js";
+import { page as item } from "./pages/item.js";
+import { page as jobs } from "./pages/jobs.js";
+import { page as memories } from "./pages/memories.js";
+import { page as overview } from "./pages/overview.js";
+import { page as profile } from "./pages/profile.js";
+import { page as receipts } from "./pages/receipts.js";
+import { page as review } from "./pages/review.js";
+import { page as search } from "./pages/search.js";
+import { page as settings } from "./pages/settings.js";
+import { page as timeline } from "./pages/timeline.js";
 import { PARTS, caller, key, scope, setCaller, setKey, setScope } from "./session.js";
 
-const PAGES = [
-  ["overview", "Overview"], ["memories", "Memories"], ["search", "Search"], ["timeline", "Timeline"], ["review", "Review"], ["graph", "Graph"],
-  ["profile", "Profile"], ["documents", "Documents"], ["jobs", "Jobs"], ["health", "Health"], ["receipts", "Receipts"], ["settings", "Settings"],
-];
+// All are loaded at the start, so that a page can say it when the server is gone.
+const DRAWN = { overview, memories, search, timeline, review, graph, profile, documents, jobs, health, receipts, settings, item };
+const PAGES = Object.keys(DRAWN).filter((name) => name !== "item").map((name) => [name, name[0].toUpperCase() + name.slice(1)]);
 const PARTS_OF_PAGES = { item: "memories" };
 const NEEDS_NOBODY = new Set(["settings", "receipts", "overview"]);
 const main = document.getElementById("main");
@@ -21,19 +33,16 @@ function place() {
   return { page, id: decodeURIComponent(rest.join("/")), query: new URLSearchParams(query ?? "") };
 }
 
-async function show() {
+function show() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
   const { page, id, query } = place();
-  const known = PAGES.some(([name]) => name === page) || page in PARTS_OF_PAGES;
   drawNavigation(page);
-  if (!known) { put(main, empty("There is no such page", "Choose one in the list of pages.")); return; }
-  const file = await import(`./pages/${page}.js`);
-  if (signal.aborted) return;
+  if (!Object.hasOwn(DRAWN, page)) { put(main, empty("There is no such page", "Choose one in the list of pages.")); return; }
   document.title = `${PAGES.find(([name]) => name === (PARTS_OF_PAGES[page] ?? page))[1]} · Mnemic`;
   const isNobody = Object.keys(scope()).length === 0 && !NEEDS_NOBODY.has(page);
-  const drawn = file.page({ id, query, signal, go, again: show });
+  const drawn = DRAWN[page]({ id, query, signal, go, again: show });
   put(main, isNobody ? nobody() : null, drawn);
   if (!isFirst) (main.querySelector("h1") ?? main).focus();
   isFirst = false;
@@ -54,6 +63,7 @@ function drawNavigation(page) {
   const current = PARTS_OF_PAGES[page] ?? page;
   put(document.getElementById("nav"), el("ul", {}, PAGES.map(([name, title]) =>
     el("li", {}, el("a", { href: address(name), "aria-current": name === current ? "page" : null }, title)))));
+  document.querySelector("#nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 function drawScope() {
@@ -93,7 +103,7 @@ async function begin() {
   drawScope();
   drawCaller();
   addEventListener("hashchange", show);
-  await show();
+  show();
 }
 
 function askForKey(problem) {

@@ -158,7 +158,7 @@ export function empty(title, ...about) {
 export function tags(item) {
   const special = [item.state && item.state !== "active" ? item.state : null, item.is_pinned ? "pinned" : null, item.flags?.length ? "flagged" : null];
   return el("span", { class: "tags" },
-    [item.role ?? item.kind, item.level].filter(Boolean).map((name) => el("span", { class: "tag" }, name)),
+    [item.role ? `said by ${item.role}` : item.kind, item.level].filter(Boolean).map((name) => el("span", { class: "tag" }, name)),
     special.filter(Boolean).map((name) => el("span", { class: `tag ${name}` }, name)),
     item.trust && item.trust !== "user" ? el("span", { class: "tag trust" }, `from ${item.trust}`) : null);
 }

@@ -4,6 +4,7 @@ import { get, post } from "../api.js";
 import { address, el, said } from "../dom.js";
 import { fromField } from "../format.js";
 import { KINDS, LEVELS, STATES, button, choices, dialog, empty, entry, field, fill, form, heading, notice } from "../parts.js";
+import { may } from "../session.js";
 
 const PER_PAGE = 50;
 const ORDERS = ["newest", "oldest", "importance"];
@@ -43,7 +44,7 @@ async function drawList({ query, signal, go, chosen }) {
   const rows = page.memories.map((memory) => el("li", {},
     el("input", { type: "checkbox", "aria-label": `choose: ${memory.text.slice(0, 60)}`, onchange: (event) => {
       if (event.target.checked) chosen.set(memory.id, memory); else chosen.delete(memory.id);
-      merging.disabled = chosen.size < 2;
+      merging.disabled = chosen.size < 2 || !may("write");
     } }), entry(memory)));
   const onward = new URLSearchParams(query);
   onward.set("after", page.next ?? "");

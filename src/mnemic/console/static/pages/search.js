@@ -49,7 +49,7 @@ function drawHit(hit, at) {
 }
 
 function drawWhy(reason) {
-  return el("section", { class: "card", "aria-label": "Why not" }, el("h2", {}, reason.rank === null ? "Why it was not found" : `It is at rank ${reason.rank}`),
-    facts([["Stage", words(reason.stage)], ["Reason", reason.reason], ["Candidates", number(reason.candidates, 0)], ["Score", reason.score === null ? null : number(reason.score, 3)]]),
+  return el("section", { class: "card", "aria-label": "Why not" }, el("h2", {}, reason.stage === "found" ? `It is found, at rank ${reason.rank}` : "Why it was not found"),
+    facts([["Stage", words(reason.stage)], ["Reason", reason.reason], ["Rank", reason.rank], ["Candidates", number(reason.candidates, 0)], ["Score", reason.score === null ? null : number(reason.score, 3)]]),
     reason.contributions.length ? contributions(reason.contributions, reason.score) : null);
 }

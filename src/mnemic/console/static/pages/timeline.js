@@ -8,9 +8,11 @@ import { scope } from "../session.js";
 
 const MOST_MEMORIES = 1000;
 const MOST_MESSAGES = 5000;
+const MOST_READ = 50_000;
 const DAYS_AT_ONCE = 14;
 const DAY_MS = 86_400_000;
 const STATES = ["active", "disputed", "superseded", "archived"];
+const PAST_STATES = ["active", "superseded", "archived"]; // as recall has it for questions about the past
 
 export function page({ signal }) {
   const box = el("section", { "aria-label": "Days" });
@@ -20,7 +22,7 @@ export function page({ signal }) {
 
 async function gather(signal) {
   const [memories, messages] = await Promise.all([get("memories", { limit: MOST_MEMORIES, states: STATES }, { signal }), spoken(signal)]);
-  const notes = [memories.next ? `the newest ${number(MOST_MEMORIES, 0)} memories` : null, messages.isCut ? `the newest of more than ${number(MOST_MESSAGES, 0)} messages; a session named at the top narrows them` : null];
+  const notes = [memories.next ? `Of the memories, the newest ${number(MOST_MEMORIES, 0)} are shown.` : null, messages.note];
   return { memories: memories.memories, messages: messages.found, notes: notes.filter(Boolean) };
 }
 
@@ -28,16 +30,19 @@ async function gather(signal) {
 async function spoken(signal) {
   if (scope().session) {
     const found = await get("window", { limit: 1000 }, { signal });
-    return { found, isCut: found.length === 1000 };
+    return { found, note: found.length === 1000 ? "Of this session, the last 1,000 messages are shown." : null };
   }
   let found = [];
-  let isCut = false;
+  let read = 0;
   for await (const line of lines("export", { levels: ["session", "user"] }, { signal })) {
     if (line.type === "conversation" || line.type === "memory" || line.type === "document") break;
-    if (line.type === "message") found.push({ ...line, kind: "message" });
-    if (found.length >= 2 * MOST_MESSAGES) { found = found.slice(-MOST_MESSAGES); isCut = true; }
+    if (line.type !== "message") continue;
+    found.push({ ...line, kind: "message" });
+    read += 1;
+    if (read >= MOST_READ) return { found: [], note: `Messages are left out: there are more than ${number(MOST_READ, 0)}. Name a session at the top to see its own.` };
+    if (found.length >= 2 * MOST_MESSAGES) found = found.slice(-MOST_MESSAGES);
   }
-  return { found: found.slice(-MOST_MESSAGES), isCut: isCut || found.length > MOST_MESSAGES };
+  return { found: found.slice(-MOST_MESSAGES), note: read > MOST_MESSAGES ? `Of the messages, the newest ${number(MOST_MESSAGES, 0)} are shown; a session named at the top narrows them.` : null };
 }
 
 function draw({ memories, messages, notes }, signal) {
@@ -58,7 +63,7 @@ function draw({ memories, messages, notes }, signal) {
     if (from + DAYS_AT_ONCE < ordered.length) list.append(el("button", { class: "more", type: "button", onclick: () => more(from + DAYS_AT_ONCE) }, "Earlier days"));
   };
   more(0);
-  return [slider(ordered.at(-1), signal), notes.length ? el("p", { class: "banner" }, `Shown are ${notes.join(", and ")}.`) : null, el("h2", {}, "Day by day"), list];
+  return [slider(ordered.at(-1), signal), notes.length ? el("p", { class: "banner" }, notes.join(" ")) : null, el("h2", {}, "Day by day"), list];
 }
 
 function drawDay(day, { memories, messages }) {
@@ -75,8 +80,8 @@ function message(item) {
 
 /** A slider over all days until today: what was true at the end of one, or what was known. */
 function slider(first, signal) {
-  const start = Date.parse(`${first}T00:00:00Z`);
-  const last = Math.max(Math.floor((Date.now() - start) / DAY_MS), 0);
+  const start = Date.parse(`${first}T12:00`); // at noon, so that a change of clocks moves no day
+  const last = Math.max(Math.round((Date.parse(`${dayOf(new Date().toISOString())}T12:00`) - start) / DAY_MS), 0);
   const shown = el("div", { "aria-live": "polite" });
   const label = el("output", {}, "now");
   let asking = new AbortController();
@@ -85,7 +90,7 @@ function slider(first, signal) {
   const sort = field("Ask for what was", "sort", { options: [["as_of", "true in the world"], ["known_at", "known to us"]], value: "as_of", onchange: moved });
 
   function moved() {
-    const day = new Date(start + Number(range.value) * DAY_MS).toISOString().slice(0, 10);
+    const day = dayOf(new Date(start + Number(range.value) * DAY_MS).toISOString());
     const isNow = Number(range.value) === last;
     label.textContent = isNow ? "now" : day;
     range.setAttribute("aria-valuetext", isNow ? "now" : dayInWords(day));
@@ -101,6 +106,6 @@ function slider(first, signal) {
 }
 
 async function at(day, sort, signal) {
-  const page = await get("memories", { [sort]: `${day}T23:59:59Z`, limit: 100, states: STATES }, { signal });
-  return [el("p", {}, `${count(page.memories.length, "memory", "memories")}${page.next ? " and more" : ""} ${sort === "as_of" ? "were true" : "were known"} at the end of ${day}.`), page.memories.map((each) => entry(each))];
+  const page = await get("memories", { [sort]: new Date(`${day}T23:59:59`).toISOString(), limit: 100, states: PAST_STATES }, { signal });
+  return [el("p", {}, `${sort === "as_of" ? "True" : "Known"} at the end of ${dayInWords(day)}: ${count(page.memories.length, "memory", "memories")}${page.next ? " and more" : ""}`), page.memories.map((each) => entry(each))];
 }
