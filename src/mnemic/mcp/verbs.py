@@ -27,7 +27,8 @@ MAX_LISTED = 50
 
 def verb_tools(mnemic: Mnemic) -> Sequence[Tool]:
     """The tools over an open memory, each within the scope of its call."""
-    return (*_reading(mnemic), *_looking(mnemic), *_writing(mnemic), *_documents(mnemic), *_graph(mnemic))
+    writing = (*_writing(mnemic), *_correcting(mnemic))
+    return (*_reading(mnemic), *_looking(mnemic), *writing, *_documents(mnemic), *_graph(mnemic))
 
 
 def _reading(mnemic: Mnemic) -> Sequence[Tool]:
@@ -122,6 +123,25 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
         return f"kept as turn {turn.number} of session {turn.session}, {len(turn.messages)} messages"
 
     @tool
+    def set_profile(context: ToolContext, facts: dict[str, str | None]) -> str:
+        """Writes hard facts of the user, which are then in front of every answer. Call it when the user tells such a
+        fact plainly: name, language, home, job.
+
+        Args:
+            context: For whom and when; filled by Mnemic.
+            facts: The facts by what they are about, such as {"home": "Lyon"}; null or an empty text removes one.
+        """
+        texts = [*facts, *(value or "" for value in facts.values())]
+        if suspect := orders(mnemic.settings.quarantine, Trust.ASSISTANT, texts):
+            raise InvalidInputError(f"nothing was kept: {suspect}")
+        context.tell(mnemic.profile.set(context.scope, {key: value or None for key, value in facts.items()}))
+        return mnemic.profile.format(context.scope).strip() or "the profile is empty"
+
+    return capture, set_profile
+
+
+def _correcting(mnemic: Mnemic) -> Sequence[Tool]:
+    @tool
     def update_memory(context: ToolContext, id: str, text: str, reason: str = "") -> str:
         """Corrects the text of a memory; what it said before stays in its history. Call it when the user corrects
         something you remember; look for its id with recall first.
@@ -152,22 +172,7 @@ def _writing(mnemic: Mnemic) -> Sequence[Tool]:
         context.tell(memory)
         return facts_block([_line(memory)])
 
-    @tool
-    def set_profile(context: ToolContext, facts: dict[str, str | None]) -> str:
-        """Writes hard facts of the user, which are then in front of every answer. Call it when the user tells such a
-        fact plainly: name, language, home, job.
-
-        Args:
-            context: For whom and when; filled by Mnemic.
-            facts: The facts by what they are about, such as {"home": "Lyon"}; null or an empty text removes one.
-        """
-        texts = [*facts, *(value or "" for value in facts.values())]
-        if suspect := orders(mnemic.settings.quarantine, Trust.ASSISTANT, texts):
-            raise InvalidInputError(f"nothing was kept: {suspect}")
-        context.tell(mnemic.profile.set(context.scope, {key: value or None for key, value in facts.items()}))
-        return mnemic.profile.format(context.scope).strip() or "the profile is empty"
-
-    return capture, update_memory, judge_memory, set_profile
+    return update_memory, judge_memory
 
 
 def _documents(mnemic: Mnemic) -> Sequence[Tool]:
