@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from mnemic.engine.graph_nodes import Nodes
 from mnemic.engine.parts import Parts
@@ -36,6 +37,7 @@ MOST_NODES = 2000
 """So many nodes are looked at for a path from each side."""
 
 CITATIONS = 3
+MENTIONS = 10
 MOST_CITED_CHARACTERS = 300
 
 
@@ -94,7 +96,8 @@ def neighbours(parts: Parts, scope: Scope, name: str, walk: Walk, *, depth: int 
             frontier = [*reached]
         found = [around.nodes.node(root) for root in seen]
         told = around.cited(edges.values())
-        return Neighbourhood(found[0], tuple(found[1:]), tuple(told), is_cut or around.is_cut)
+        named_in = tuple(around.named_in(start))
+        return Neighbourhood(found[0], tuple(found[1:]), tuple(told), named_in, is_cut or around.is_cut)
 
 
 def path(parts: Parts, scope: Scope, source: str, target: str, walk: Walk, *, max_hops: int = 4) -> GraphPath:
@@ -211,6 +214,13 @@ class _Walking:
             replace(edge, citations=tuple(c for each in self._ids(edge) for c in by_relation.get(each, ()))[:CITATIONS])
             for edge in edges
         ]
+
+    def named_in(self, root: str) -> list[Citation]:
+        """The last items that name a node, each once."""
+        links = self._work.graph.mentions(self._visible, self.nodes.members(root), MENTIONS)
+        last = {link.item_id: link for link in sorted(links, key=lambda link: link.item_id, reverse=True)}
+        cited = (Citation(each.item_id, each.start, each.end, each.name, each.extractor) for each in last.values())
+        return [*islice(cited, MENTIONS)]
 
     def _ids(self, edge: Edge) -> list[str]:
         return self._relations[edge.source_id, edge.target_id, edge.type]

@@ -218,8 +218,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Words that say a relation: characters `start` to `end` of the stored text of an item; "" when it is gone by
-    now.
+    """Words that say a relation or name a thing: characters `start` to `end` of the stored text of an item; "" when it
+    is gone by now.
     """
 
     item_id: str
@@ -244,11 +244,14 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The nodes around one, nearest first, and the edges between them all. `is_cut`: there is more than is shown."""
+    """The nodes around one, nearest first, and the edges between them all. `named_in`: the last items that name it.
+    `is_cut`: there is more than is shown.
+    """
 
     start: Node
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    named_in: tuple[Citation, ...] = ()
     is_cut: bool = False
 
 

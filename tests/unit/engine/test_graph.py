@@ -332,6 +332,15 @@ class TestNothingStaysBehind:
         mnemic.documents.delete(ANNA, document.id)
         assert names(mnemic) == []
 
+    def test_a_thing_names_the_items_that_name_it_whoever_owns_them(self, mnemic: Mnemic, clock: Clock):
+        (mine,) = told(mnemic, X_DEPENDS)
+        clock.turn(seconds=1)
+        (shared,) = told(mnemic, Y_GOVERNS, level=Level.ORG)
+        found = mnemic.graph.neighbours(ANNA, "Billing Service").named_in
+        assert [(each.item_id, each.text) for each in found] == [(shared, "Billing Service"), (mine, "Billing Service")]
+        assert [each.item_id for each in mnemic.graph.neighbours(BERT, "Billing Service").named_in] == [shared]
+
+    @pytest.mark.requirement("N-28")
     def test_erasing_a_user_leaves_no_byte_of_a_name_in_the_file(self, tmp_path: Path, clock: Clock):
         path = tmp_path / "memory.db"
         parts = Parts(
