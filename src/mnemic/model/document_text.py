@@ -76,7 +76,7 @@ class ReadLimits:
 
     max_bytes: int = 100 * MEBIBYTE
     max_pages: int = 5_000
-    max_characters: int = 20_000_000
+    max_characters: int = 50_000_000
     max_unpacked_bytes: int = 400 * MEBIBYTE
     max_members: int = 20_000
     max_ratio: int = 200
