@@ -199,7 +199,6 @@ class FaultsContract:
                 work.documents.put([a_document("c.md", id="c")])
                 work.documents.fill(ready, "Milk", [(second[0], terms("milk"))])
                 work.documents.erase(HERS, [gone.id], NOW)
-                work.graph.put(HERS, [a_sheet(new.id, named("Acme"), named("Rome")), a_sheet(message.id, named("Oslo"))])
                 work.graph.put(HERS, [a_sheet(new.id, named("Acme"), named("Ulm")), a_sheet(message.id, named("Oslo"))])
                 work.vectors.put(HERS, [a_vector(new.id), a_vector(message.id), a_vector(second[0].id)], NOW)
                 work.history.add([entry])
