@@ -116,7 +116,7 @@ def verbs(mnemic: Mnemic) -> tuple[dict[str, Callable[[], object]], dict[str, Ca
         "profile.get": lambda: mnemic.profile.get(SCOPE),
         "profile.all": lambda: mnemic.profile.all(SCOPE),
         "jobs.list": lambda: mnemic.jobs.list(SCOPE),
-        "health": lambda: mnemic.health(SCOPE),
+        "health": lambda: mnemic.health(SCOPE, is_dry_run=True),
         "doctor": mnemic.doctor,
     }
     return writes, reads

@@ -11,7 +11,6 @@ from mnemic.cli.options import command
 from mnemic.cli.output import Row, moment, note, one_line, show_json, show_rows, write
 from mnemic.cli.progress import progress_bars
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.engine.export import OWN_LEVELS
 from mnemic.model.memory_health import Ailment
 
 if TYPE_CHECKING:
@@ -43,6 +42,8 @@ def look(
     same, are worth nothing, are old and unused, or lost what they were made of; each with what ends it. How well the
     installation is, `mnemic doctor` tells.
     """
+    from mnemic.engine.export import OWN_LEVELS
+
     with asking.open() as mnemic, progress_bars() as tell:
         report = mnemic.health(
             asking.scope,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from mnemic.engine.imports import DATABASE_MARK
 from mnemic.errors import InvalidInputError
+from mnemic.text.memoryfiles import DATABASE_MARK
 
 STDIN = "-"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")

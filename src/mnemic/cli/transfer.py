@@ -19,9 +19,10 @@ from mnemic.cli.options import command
 from mnemic.cli.output import note, one_line, show_json, write
 from mnemic.cli.progress import Told, progress_bars
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.engine.imports import ALL_FORMATS
 from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
 from mnemic.model.scope import Level
+from mnemic.text.chatlogs import FORMATS
+from mnemic.text.memoryfiles import MEMORY_FORMATS
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 PROBLEMS_SHOWN = 20
 MAX_FILE_CHARS = 200
 Files = Annotated[list[str], typer.Argument(help="The files to read; - is the standard input.", metavar="FILE...")]
+_FORMATS = ("mnemic-export", *FORMATS, *MEMORY_FORMATS)
 Format = Annotated[
-    str | None,
-    typer.Option(help=f"{', '.join(ALL_FORMATS[:-1])} or {ALL_FORMATS[-1]}; found out unless said."),
+    str | None, typer.Option(help=f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}; found out unless said.")
 ]
 
 

@@ -89,14 +89,14 @@ LIFE_KEYS: tuple[Key, ...] = (
     _number("memory.summary.raw-importance", fraction, "the same where the model failed", "life.raw_importance"),
     _text("memory.consolidation.enabled", switch, "whether repeated choices become preferences", "life.consolidates"),
     _text("memory.consolidation.cron", cron_line, "when they do", "life.consolidate_cron"),
-    _text("memory.graph.enabled", switch, "whether entities and relations are read by night", "life.graphs"),
-    _text("memory.graph.cron", cron_line, "when they are", "life.graph_cron"),
     _number(
         "memory.consolidation.reflection-threshold",
         counting,
         "summaries of a session that cause a reflection",
         "life.reflection_threshold",
     ),
+    _text("memory.graph.enabled", switch, "whether entities and relations are read by night", "life.graphs"),
+    _text("memory.graph.cron", cron_line, "when they are", "life.graph_cron"),
     _text("memory.reflection.enabled", switch, "whether summaries are reflected on", "life.reflects"),
     _number(
         "memory.reflection.episode-threshold",

@@ -13,13 +13,10 @@ from mnemic.engine.restore_export import is_export, restore_export
 from mnemic.errors import InvalidInputError
 from mnemic.model.scope import Scope
 from mnemic.text.chatlogs import FORMATS, read_log
-from mnemic.text.memoryfiles import MEMORY_FORMATS, Owner, memory_format, read_memories
+from mnemic.text.memoryfiles import DATABASE_MARK, MEMORY_FORMATS, Owner, memory_format, read_memories
 
 ALL_FORMATS = (EXPORT_FORMAT, *FORMATS, *MEMORY_FORMATS)
 """Every format that can be named."""
-
-DATABASE_MARK = b"SQLite format 3\x00"
-"""How a database of SQLite begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 entries.
 """
 
-from mnemic.text.memoryfiles.detect import MEMORY_FORMATS, memory_format, read_memories
+from mnemic.text.memoryfiles.detect import DATABASE_MARK, MEMORY_FORMATS, memory_format, read_memories
 from mnemic.text.memoryfiles.entry import Entry, MemoryReading, Owner
 
-__all__ = ["MEMORY_FORMATS", "Entry", "MemoryReading", "Owner", "memory_format", "read_memories"]
+__all__ = ["DATABASE_MARK", "MEMORY_FORMATS", "Entry", "MemoryReading", "Owner", "memory_format", "read_memories"]

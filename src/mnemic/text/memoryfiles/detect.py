@@ -10,6 +10,9 @@ from mnemic.text.memoryfiles.entry import MemoryReading, Owner
 from mnemic.text.memoryfiles.markdown import read_markdown
 from mnemic.text.memoryfiles.mem0 import is_mem0_record, read_mem0, records_of
 
+DATABASE_MARK = b"SQLite format 3\x00"
+"""How the database of mem0 begins, as every one of SQLite."""
+
 MEMORY_FORMATS = ("mem0", "markdown")
 """The formats of memories; a format of conversations is `mnemic.text.chatlogs.FORMATS`."""
 
