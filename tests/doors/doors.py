@@ -44,7 +44,10 @@ COMMANDS = {
 }
 POSITIONAL = ("text", "id", "document", "ids", "turn_id", "query", "question", "name", "verdict", "source", "target")
 WITHOUT_SCOPE = ("doctor", "work", "tools.list")
-OPTIONS = {("update", "text"), ("merge", "text"), ("complete", "name"), ("ingest", "name"), ("import_", "name"), ("ingest", "source")}
+OPTIONS = {
+    *(("update", "text"), ("merge", "text"), ("complete", "name")),
+    *(("ingest", "name"), ("import_", "name"), ("ingest", "source")),
+}
 """Arguments that are options of their commands, although others give them as operands."""
 
 ENDABLE = ("valid_from", "valid_to", "expires_at")

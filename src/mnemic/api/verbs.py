@@ -217,7 +217,7 @@ class Mnemic(
         )
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
-        """Remove the text, the vectors and the recorded history of one memory or message, and what was made of it alone.
+        """Remove the text, the vectors and the history of one memory or message, and what was made of it alone.
 
         What was made of it and of other things is flagged, and made anew by a job; the notes of the receipt say so.
         """

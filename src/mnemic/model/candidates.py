@@ -107,7 +107,7 @@ class Candidates:
     vector, `vectors`, `cosine_mean`, `cosine_deviation`. `versions`: of each partition of the query, at the search.
     `surroundings` None: the index knows of none. `keyword_sums`, where only the best of the rows that share a term are
     among the n: over all of them that the query admits about the sum of their BM25 and of the squares; None: all are.
-    `further`: the same rows in further embedding spaces. `flagged (n,) bool`: memories that have flags; None: no row has.
+    `further`: the same rows in further embedding spaces. `flagged (n,) bool`: memories that have flags; None: no row.
     """
 
     ids: NDArray[np.object_]

@@ -56,7 +56,7 @@ class Columns:
         self.vectors = np.zeros((capacity, self.dims), dtype=np.float32)
 
     def ensure(self, rows: int) -> None:
-        """Make room for `rows` slots, and for a quarter more, so that what is read once does not move with the next row:
+        """Make room for `rows` slots, and for a quarter more, so that what was read does not move with the next row:
         room that is not used takes no memory.
         """
         capacity = self.capacity
