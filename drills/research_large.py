@@ -3,8 +3,8 @@
 The document is made of generated sentences under numbered headings; a few facts that name one ship stand in it, none of
 which answers alone. It is ingested as any file is, without an embedder. The model is scripted: it quotes what a careful
 reader would find, merges and answers. First what 32 calls allow is read; then all of it, by a process that is killed in
-the middle (SIGKILL), and what it costs to go on is counted. The ingest has a process of its own, so that the memory told
-is that of research.
+the middle (SIGKILL), and what it costs to go on is counted. The ingest has a process of its own, so that the memory of
+research is told alone.
 
     python drills/research_large.py --characters 40000000
 
@@ -200,7 +200,7 @@ def problems(runs: list[Run], text: str) -> Iterator[str]:
             yield f"{each.name}: {each.cited} of {len(FACTS)} facts are cited"
     if not rest.report.coverage.is_whole or not again.report.coverage.is_whole:
         yield "not all was read without limits"
-    if "Not read: " not in few.report.text:
+    if not few.report.coverage.is_whole and "Not read: " not in few.report.text:
         yield "an answer hides that not all was read"
     if rest.report.usage.calls > rest.report.coverage.pieces - rest.report.coverage.kept + 1:
         yield "a piece was paid for twice"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mnemic.text.quotes import MAX_QUOTE_CHARACTERS, find_quotes
 
-TEXT = "Before.  The “old” harbour\n was closed in May 1912, by order of the town. After that, nothing. 港口于五月关闭。"
+TEXT = "Before.  The “old” harbour\n was closed in May 1912, by order. After that, nothing. 港口于五月关闭。"
 
 
 def found(quote: str, text: str = TEXT) -> list[str]:
