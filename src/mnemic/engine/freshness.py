@@ -18,7 +18,7 @@ from mnemic.model.scope import Partition
 from mnemic.ports.copying import VERSIONS_OF_AN_AGE
 from mnemic.ports.store import StaleTerms, UnitOfWork
 
-_ATTEMPTS = 5
+_ATTEMPTS = 20
 _SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
 
 
