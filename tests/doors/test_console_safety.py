@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser
 
+from mnemic import Mnemic
 from mnemic.console.app import assets
 from mnemic.model.scope import Scope
 from mnemic.web.limits import Limits
@@ -83,6 +84,27 @@ def test_texts_of_strangers_are_shown_as_texts_on_every_page(site: Site, console
     assert console.page.get_by_label("Text", exact=True).input_value() == HOSTILE
     assert console.complaints == []
     assert console.violations() == []
+
+
+@pytest.mark.requirement("P-27")
+def test_an_id_that_came_with_an_import_leads_to_no_other_route(site: Site, console: Console):
+    key = site.mnemic.keys.create(Scope(), name="first", rights=["read", "write", "admin"])
+    with Mnemic.open("memory://") as stranger:
+        kept = stranger.remember(ANA, "Thank you so much!")
+        lines = "\n".join(stranger.export(ANA)).replace(kept.id, f"../keys/{key.key.id}")
+    site.mnemic.import_(ANA, lines.encode())
+    console.open("health")
+    console.write("Key", key.token)
+    console.press("Open")
+    console.settle()
+    console.press("Delete…")
+    console.press("Delete for good")
+    console.page.get_by_role("dialog").get_by_role("alert").wait_for()
+    assert [each.revoked_at for each in site.mnemic.keys.list(Scope())] == [None]
+    console.open("memories", None)
+    console.page.get_by_role("link", name="Thank you").click()
+    assert "There is no such" in console.text()
+    assert console.complaints == []
 
 
 @pytest.mark.requirement("P-27")
@@ -265,6 +287,10 @@ def test_every_page_has_names_labels_order_contrast_and_room(site: Site, browser
     console.press("New memory")
     wrong |= {"dialog": found} if (found := console.page.evaluate(AUDIT)) else {}
     assert wrong == {}
+    console.page.evaluate("() => document.querySelector('dialog').append(document.createElement('select'), 'faint')")
+    console.page.evaluate("() => { document.querySelector('dialog').style.color = 'gray'; }")
+    found = console.page.evaluate(AUDIT)
+    assert {each.split(" ")[0].rstrip(":") for each in found} == {"no", "contrast"}, "the audit itself is blind"
     assert console.complaints == []
     console.close()
 

@@ -15,7 +15,21 @@ export class Problem extends Error {
   }
 }
 
-const UNREACHED = { title: "The server does not answer", hint: "look whether `mnemic serve` still runs, then try again" };
+const UNREACHED = {
+  title: "The server does not answer",
+  hint: "look whether `mnemic serve` still runs, then try again",
+};
+/** The path of a route, as route`memories/${id}`: what stands in it is one piece of the path, whatever characters an id has. */
+export function route(texts, ...ids) {
+  return String.raw(
+    { raw: texts },
+    ...ids.map((id) => {
+      if (id === "." || id === "..") throw new Problem({ title: "This id cannot be asked for", detail: id });
+      return encodeURIComponent(id);
+    }),
+  );
+}
+
 const waiting = new Set();
 
 /** Calls `listener(seconds)` whenever a request waits because the server is busy, and with 0 when it goes on. */
@@ -34,7 +48,9 @@ async function ask(method, path, { query = {}, body, signal } = {}) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const sent = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, ...PLAIN };
   const answer = await tried(url(path, query), sent);
-  return answer.json().catch(() => { throw new Problem(UNREACHED); });
+  return answer.json().catch(() => {
+    throw new Problem(UNREACHED);
+  });
 }
 
 const PLAIN = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
@@ -66,16 +82,22 @@ export function send(path, query, file, tell) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", url(path, query));
-    for (const [name, value] of Object.entries({ ...own("GET"), Accept: "application/x-ndjson" })) request.setRequestHeader(name, value);
+    for (const [name, value] of Object.entries({ ...own("GET"), Accept: "application/x-ndjson" }))
+      request.setRequestHeader(name, value);
     request.upload.onprogress = (event) => event.lengthComputable && tell(event.loaded / event.total / 2, "sending");
     request.upload.onload = () => tell(0.5, "reading");
     request.onprogress = () => {
-      const last = events(request.responseText).filter((event) => event.event === "progress").pop();
+      const last = events(request.responseText)
+        .filter((event) => event.event === "progress")
+        .pop();
       if (last) tell(0.5 + (last.total ? last.done / last.total / 2 : 0), "reading");
     };
     request.onerror = () => reject(new Problem(UNREACHED));
     request.onload = () => {
-      if (request.status >= 400) { reject(problemOf(request.status, request.responseText)); return; }
+      if (request.status >= 400) {
+        reject(problemOf(request.status, request.responseText));
+        return;
+      }
       const last = events(request.responseText).pop();
       if (last?.event === "done") resolve(last.report);
       else reject(new Problem(last?.problem ?? UNREACHED));
@@ -95,7 +117,11 @@ export async function askCaller(candidate) {
 }
 
 function events(text) {
-  return text.split("\n").slice(0, -1).filter(Boolean).map((line) => JSON.parse(line));
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
 }
 
 function url(path, query = {}) {
@@ -125,12 +151,18 @@ function random() {
  *  `Idempotency-Key` it is done once. */
 async function tried(address, sent) {
   for (let tries = 1; ; tries += 1) {
-    const answer = await fetched(address, sent).catch((error) => { if (tries > 1 || !(error instanceof Problem)) throw error; });
+    const answer = await fetched(address, sent).catch((error) => {
+      if (tries > 1 || !(error instanceof Problem)) throw error;
+    });
     if (answer?.ok) return answer;
-    if (!answer) { await pause(LOST_S, sent.signal); continue; }
+    if (!answer) {
+      await pause(LOST_S, sent.signal);
+      continue;
+    }
     const wait = Number(answer.headers.get("Retry-After") ?? NaN);
     const isBusy = answer.status === 503 || answer.status === 429;
-    if (!isBusy || Number.isNaN(wait) || tries >= TRIES || wait > LONGEST_WAIT_S) throw problemOf(answer.status, await answer.text());
+    if (!isBusy || Number.isNaN(wait) || tries >= TRIES || wait > LONGEST_WAIT_S)
+      throw problemOf(answer.status, await answer.text());
     for (const listener of waiting) listener(wait);
     await pause(wait * (1 + Math.random() / 2), sent.signal); // not all at the same moment
     for (const listener of waiting) listener(0);
@@ -148,9 +180,15 @@ async function fetched(address, sent) {
 
 function pause(seconds, signal) {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) { reject(new DOMException("ended", "AbortError")); return; }
+    if (signal?.aborted) {
+      reject(new DOMException("ended", "AbortError"));
+      return;
+    }
     const timer = setTimeout(resolve, seconds * 1000);
-    signal?.addEventListener("abort", () => { clearTimeout(timer); reject(new DOMException("ended", "AbortError")); });
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(new DOMException("ended", "AbortError"));
+    });
   });
 }
 

@@ -19,7 +19,17 @@ export function put(parent, ...children) {
   return parent;
 }
 
-const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", "hidden", "indeterminate", "readOnly", "multiple"]);
+const PROPERTIES = new Set([
+  "value",
+  "checked",
+  "disabled",
+  "selected",
+  "open",
+  "hidden",
+  "indeterminate",
+  "readOnly",
+  "multiple",
+]);
 
 function filled(element, given, children) {
   for (const [name, value] of Object.entries(given)) {
@@ -34,20 +44,25 @@ function filled(element, given, children) {
 }
 
 function flat(children) {
-  return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false)
+  return children
+    .flat(Infinity)
+    .filter((child) => child !== null && child !== undefined && child !== false)
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 
 // What would hide or turn the text around it: controls, overrides of direction, what has no width, tags. Not the joiners of
 // Persian and of emoji.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u115f\u1160\u3164\uffa0\u{e0000}-\u{e01ef}]/u;
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u115f\u1160\u3164\uffa0\u{e0000}-\u{e01ef}]/u;
 const HIDDEN_ALL = new RegExp(`(${HIDDEN.source})`, "gu");
 
 /** A text of a store: its own direction, kept apart from what is around it, hidden characters shown by number. */
 export function said(text, { most = Infinity, tag = "span" } = {}) {
   const whole = String(text ?? "");
   const short = whole.length > most ? shortened(whole, most) : whole;
-  const parts = short.split(HIDDEN_ALL).map((part) => (HIDDEN.test(part) && [...part].length === 1 ? mark(part) : part));
+  const parts = short
+    .split(HIDDEN_ALL)
+    .map((part) => (HIDDEN.test(part) && [...part].length === 1 ? mark(part) : part));
   const box = el(tag, { class: "said", dir: "auto" }, parts);
   if (short !== whole) box.append("…");
   return box;
@@ -67,7 +82,11 @@ function mark(character) {
 export function whole(text, most = 20_000) {
   const box = el("div", { class: "whole" }, said(text, { most, tag: "div" }));
   if (text.length > most) {
-    const more = el("button", { type: "button", onclick: () => put(box, said(text, { tag: "div" })) }, `Show all ${text.length.toLocaleString()} characters`);
+    const more = el(
+      "button",
+      { type: "button", onclick: () => put(box, said(text, { tag: "div" })) },
+      `Show all ${text.length.toLocaleString()} characters`,
+    );
     box.append(more);
   }
   return box;
@@ -75,12 +94,15 @@ export function whole(text, most = 20_000) {
 
 /** A link to a page of the console. */
 export function link(page, given, ...children) {
-  const query = new URLSearchParams(Object.entries(given ?? {}).filter(([, value]) => value !== null && value !== undefined && value !== ""));
+  const query = new URLSearchParams(
+    Object.entries(given ?? {}).filter(([, value]) => value !== null && value !== undefined && value !== ""),
+  );
   return el("a", { href: address(page, query) }, ...children);
 }
 
-/** The address of a page of the console. */
+/** The address of a page of the console; what follows the first slash is an id. */
 export function address(page, query) {
+  const [name, ...id] = page.split("/");
   const text = new URLSearchParams(query ?? {}).toString();
-  return `#/${page}${text ? `?${text}` : ""}`;
+  return `#/${name}${id.length ? `/${encodeURIComponent(id.join("/"))}` : ""}${text ? `?${text}` : ""}`;
 }

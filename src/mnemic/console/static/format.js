@@ -20,7 +20,9 @@ export function dayInWords(day) {
 
 /** A number with at most so many digits behind the point. */
 export function number(value, digits = 2) {
-  return value === null || value === undefined ? "—" : value.toLocaleString(undefined, { maximumFractionDigits: digits });
+  return value === null || value === undefined
+    ? "—"
+    : value.toLocaleString(undefined, { maximumFractionDigits: digits });
 }
 
 /** "1 memory", "2 memories". */

@@ -19,8 +19,24 @@ import { page as timeline } from "./pages/timeline.js";
 import { PARTS, caller, key, scope, setCaller, setKey, setScope } from "./session.js";
 
 // All are loaded at the start, so that a page can say it when the server is gone.
-const DRAWN = { overview, memories, search, timeline, review, graph, profile, documents, jobs, health, receipts, settings, item };
-const PAGES = Object.keys(DRAWN).filter((name) => name !== "item").map((name) => [name, name[0].toUpperCase() + name.slice(1)]);
+const DRAWN = {
+  overview,
+  memories,
+  search,
+  timeline,
+  review,
+  graph,
+  profile,
+  documents,
+  jobs,
+  health,
+  receipts,
+  settings,
+  item,
+};
+const PAGES = Object.keys(DRAWN)
+  .filter((name) => name !== "item")
+  .map((name) => [name, name[0].toUpperCase() + name.slice(1)]);
 const PARTS_OF_PAGES = { item: "memories" };
 const NEEDS_NOBODY = new Set(["settings", "receipts", "overview"]);
 const main = document.getElementById("main");
@@ -35,11 +51,15 @@ function place() {
 
 function show() {
   leaving.abort();
+  for (const open of document.querySelectorAll("dialog")) open.close();
   leaving = new AbortController();
   const { signal } = leaving;
   const { page, id, query } = place();
   drawNavigation(page);
-  if (!Object.hasOwn(DRAWN, page)) { put(main, empty("There is no such page", "Choose one in the list of pages.")); return; }
+  if (!Object.hasOwn(DRAWN, page)) {
+    put(main, empty("There is no such page", "Choose one in the list of pages."));
+    return;
+  }
   document.title = `${PAGES.find(([name]) => name === (PARTS_OF_PAGES[page] ?? page))[1]} · Mnemic`;
   const isNobody = Object.keys(scope()).length === 0 && !NEEDS_NOBODY.has(page);
   const drawn = DRAWN[page]({ id, query, signal, go, again: show });
@@ -49,7 +69,11 @@ function show() {
 }
 
 function nobody() {
-  return el("p", { class: "banner" }, "Nobody is chosen, so only what belongs to the whole org is shown. Type a user, agent or session at the top: a part that is not named hides its level.");
+  return el(
+    "p",
+    { class: "banner" },
+    "Nobody is chosen, so only what belongs to the whole org is shown. Type a user, agent or session at the top: a part that is not named hides its level.",
+  );
 }
 
 /** To another page; the same place again draws it anew. */
@@ -61,29 +85,63 @@ function go(page, query) {
 
 function drawNavigation(page) {
   const current = PARTS_OF_PAGES[page] ?? page;
-  put(document.getElementById("nav"), el("ul", {}, PAGES.map(([name, title]) =>
-    el("li", {}, el("a", { href: address(name), "aria-current": name === current ? "page" : null }, title)))));
+  put(
+    document.getElementById("nav"),
+    el(
+      "ul",
+      {},
+      PAGES.map(([name, title]) =>
+        el("li", {}, el("a", { href: address(name), "aria-current": name === current ? "page" : null }, title)),
+      ),
+    ),
+  );
   document.querySelector("#nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 function drawScope() {
   const chosen = scope();
   const box = document.getElementById("scope");
-  put(box, PARTS.map((part) => field(part[0].toUpperCase() + part.slice(1), part,
-    { value: chosen[part] ?? "", readOnly: Boolean(caller?.[part]), maxlength: 255, placeholder: "none", hint: caller?.[part] ? "of the key" : undefined })),
-    el("button", { type: "submit" }, "Show"));
+  put(
+    box,
+    PARTS.map((part) =>
+      field(part[0].toUpperCase() + part.slice(1), part, {
+        value: chosen[part] ?? "",
+        readOnly: Boolean(caller?.[part]),
+        maxlength: 255,
+        placeholder: "none",
+        hint: caller?.[part] ? "of the key" : undefined,
+      }),
+    ),
+    el("button", { type: "submit" }, "Show"),
+  );
   box.onsubmit = (event) => {
     event.preventDefault();
-    setScope(Object.fromEntries(Object.entries(values(box)).map(([part, value]) => [part, value.trim()]).filter(([, value]) => value)));
-    notice("Showing the memory of " + (Object.entries(scope()).map(([part, value]) => `${part} ${value}`).join(", ") || "the org alone"));
+    setScope(
+      Object.fromEntries(
+        Object.entries(values(box))
+          .map(([part, value]) => [part, value.trim()])
+          .filter(([, value]) => value),
+      ),
+    );
+    notice(
+      "Showing the memory of " +
+        (Object.entries(scope())
+          .map(([part, value]) => `${part} ${value}`)
+          .join(", ") || "the org alone"),
+    );
     show();
   };
 }
 
 function drawCaller() {
-  const who = caller.has_key ? `key ${caller.key.name || caller.key.id.slice(0, 8)}, may ${caller.rights.join(", ") || "nothing"}` : "no key needed";
-  put(document.getElementById("caller"), el("span", {}, `org ${caller.org} · ${who}`),
-    caller.has_key ? el("button", { type: "button", onclick: forget }, "Forget the key") : null);
+  const who = caller.has_key
+    ? `key ${caller.key.name || caller.key.id.slice(0, 8)}, may ${caller.rights.join(", ") || "nothing"}`
+    : "no key needed";
+  put(
+    document.getElementById("caller"),
+    el("span", {}, `org ${caller.org} · ${who}`),
+    caller.has_key ? el("button", { type: "button", onclick: forget }, "Forget the key") : null,
+  );
 }
 
 function forget() {
@@ -108,29 +166,60 @@ async function begin() {
 
 function askForKey(problem) {
   setKey(null);
-  put(main, el("section", { class: "key" }, el("h1", { tabindex: "-1" }, "This server needs a key"),
-    problem ? problemBox(problem) : null,
-    form("Key", [field("Key", "key", { type: "password", required: true, placeholder: "mn_…", hint: "It stays in this tab alone and is gone when the tab closes. `mnemic keys create` makes one." })],
-      "Open", async ({ key: typed }) => {
-        await askCaller(typed.trim());
-        setKey(typed.trim());
-        await begin();
-      })));
+  put(
+    main,
+    el(
+      "section",
+      { class: "key" },
+      el("h1", { tabindex: "-1" }, "This server needs a key"),
+      problem ? problemBox(problem) : null,
+      form(
+        "Key",
+        [
+          field("Key", "key", {
+            type: "password",
+            required: true,
+            placeholder: "mn_…",
+            hint: "It stays in this tab alone and is gone when the tab closes. `mnemic keys create` makes one.",
+          }),
+        ],
+        "Open",
+        async ({ key: typed }) => {
+          await askCaller(typed.trim());
+          setKey(typed.trim());
+          await begin();
+        },
+      ),
+    ),
+  );
   main.querySelector("input").focus();
 }
 
 function keyboard(event) {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+  if (
+    event.key !== "/" ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    event.target.closest("input, textarea, select, dialog")
+  )
+    return;
   event.preventDefault();
   if (place().page === "search") main.querySelector("input")?.focus();
   else location.hash = address("search");
 }
 
-onWaiting((seconds) => { if (seconds) notice(`The server is busy; trying again in ${seconds} s`, "waiting"); });
-addEventListener("keydown", keyboard);
-addEventListener("unhandledrejection", (event) => {
-  if (event.reason?.name === "AbortError") return;
-  dialog("Something went wrong", problemBox(event.reason ?? new Error("unknown")));
+onWaiting((seconds) => {
+  if (seconds) notice(`The server is busy; trying again in ${seconds} s`, "waiting");
 });
-document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+addEventListener("keydown", keyboard);
+const told = (error) => {
+  if (error?.name !== "AbortError") dialog("Something went wrong", problemBox(error ?? new Error("unknown")));
+};
+addEventListener("unhandledrejection", (event) => told(event.reason));
+addEventListener("error", (event) => told(event.error));
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 begin();

@@ -4,7 +4,20 @@ import { el, link, put, said } from "./dom.js";
 import { moment, number, words } from "./format.js";
 import { may } from "./session.js";
 
-export const KINDS = ["fact", "goal", "preference", "context", "event", "summary", "reflection", "gem", "learning", "state", "persona", "scratchpad"];
+export const KINDS = [
+  "fact",
+  "goal",
+  "preference",
+  "context",
+  "event",
+  "summary",
+  "reflection",
+  "gem",
+  "learning",
+  "state",
+  "persona",
+  "scratchpad",
+];
 export const LEVELS = ["session", "user", "agent", "org"];
 export const STATES = ["active", "quarantined", "disputed", "superseded", "archived"];
 const NOTICE_MS = 8000;
@@ -18,11 +31,14 @@ export function notice(text, kind = "done") {
 
 /** What went wrong, in the server's words, with a way to try again. */
 export function problemBox(problem, again) {
-  return el("div", { class: "problem", role: "alert" },
+  return el(
+    "div",
+    { class: "problem", role: "alert" },
     el("strong", {}, problem.title || "Something went wrong in the console"),
     problem.detail ? el("p", {}, said(problem.detail)) : problem.title ? null : el("p", {}, said(problem.message)),
     problem.hint ? el("p", { class: "hint" }, said(problem.hint)) : null,
-    again ? el("button", { type: "button", onclick: again }, "Try again") : null);
+    again ? el("button", { type: "button", onclick: again }, "Try again") : null,
+  );
 }
 
 /** Fills a box with what `make` gives: "loading" meanwhile, the problem when it fails. */
@@ -32,7 +48,11 @@ export async function fill(box, make, signal) {
   try {
     put(box, await make());
   } catch (error) {
-    if (error.name !== "AbortError" && !signal?.aborted) put(box, problemBox(error, () => fill(box, make, signal)));
+    if (error.name !== "AbortError" && !signal?.aborted)
+      put(
+        box,
+        problemBox(error, () => fill(box, make, signal)),
+      );
   }
   box.removeAttribute("aria-busy");
   return box;
@@ -42,8 +62,17 @@ export async function fill(box, make, signal) {
 export function button(label, work, given = {}) {
   const { right, ...rest } = given;
   const isAllowed = !right || may(right);
-  const box = el("button", { type: "button", disabled: !isAllowed, title: isAllowed ? null : `this needs a key with the right ${right}`, ...rest,
-    onclick: () => pressed(box, work) }, label);
+  const box = el(
+    "button",
+    {
+      type: "button",
+      disabled: !isAllowed,
+      title: isAllowed ? null : `this needs a key with the right ${right}`,
+      ...rest,
+      onclick: () => pressed(box, work),
+    },
+    label,
+  );
   return box;
 }
 
@@ -66,12 +95,29 @@ async function pressed(box, work) {
 
 /** A form whose button does `work(values)`; values are texts by name, lists for `multiple`. Enter works. */
 export function form(label, fields, submit, work, given = {}) {
-  const send = el("button", { type: "submit", class: "main", disabled: given.right ? !may(given.right) : false,
-    title: given.right && !may(given.right) ? `this needs a key with the right ${given.right}` : null }, submit);
-  const box = el("form", { "aria-label": label, class: given.class ?? "stacked", onsubmit: (event) => {
-    event.preventDefault();
-    pressed(send, () => work(values(box)));
-  } }, fields, el("div", { class: "actions" }, send, given.beside));
+  const send = el(
+    "button",
+    {
+      type: "submit",
+      class: "main",
+      disabled: given.right ? !may(given.right) : false,
+      title: given.right && !may(given.right) ? `this needs a key with the right ${given.right}` : null,
+    },
+    submit,
+  );
+  const box = el(
+    "form",
+    {
+      "aria-label": label,
+      class: given.class ?? "stacked",
+      onsubmit: (event) => {
+        event.preventDefault();
+        pressed(send, () => work(values(box)));
+      },
+    },
+    fields,
+    el("div", { class: "actions" }, send, given.beside),
+  );
   return box;
 }
 
@@ -80,7 +126,8 @@ export function values(box) {
   const found = {};
   for (const field of box.elements) {
     if (!field.name) continue;
-    if (field.type === "checkbox" && field.dataset.list) (found[field.name] ??= []).push(...(field.checked ? [field.value] : []));
+    if (field.type === "checkbox" && field.dataset.list)
+      (found[field.name] ??= []).push(...(field.checked ? [field.value] : []));
     else if (field.type === "checkbox") found[field.name] = field.checked;
     else found[field.name] = field.value;
   }
@@ -97,28 +144,59 @@ export function field(label, name, given = {}) {
   let input;
   if (options) {
     const { value, ...other } = about;
-    input = el("select", other, options.map((option) => {
-      const [code, text] = Array.isArray(option) ? option : [option, words(option)];
-      return el("option", { value: code, selected: code === value }, text);
-    }));
-  } else input = el(given.rows ? "textarea" : "input", given.rows ? about : { type: "text", autocomplete: "off", spellcheck: "false", ...about });
-  return el("div", { class: given.type === "checkbox" ? "field check" : "field" }, el("label", { for: id }, label), input,
-    hint ? el("span", { class: "hint", id: `${id}-hint` }, hint) : null);
+    input = el(
+      "select",
+      other,
+      options.map((option) => {
+        const [code, text] = Array.isArray(option) ? option : [option, words(option)];
+        return el("option", { value: code, selected: code === value }, text);
+      }),
+    );
+  } else
+    input = el(
+      given.rows ? "textarea" : "input",
+      given.rows ? about : { type: "text", autocomplete: "off", spellcheck: "false", ...about },
+    );
+  return el(
+    "div",
+    { class: given.type === "checkbox" ? "field check" : "field" },
+    el("label", { for: id }, label),
+    input,
+    hint ? el("span", { class: "hint", id: `${id}-hint` }, hint) : null,
+  );
 }
 
 /** Boxes to tick, all of one name. */
 export function choices(legend, name, options, chosen = []) {
-  return el("fieldset", { class: "choices" }, el("legend", {}, legend), options.map((option) => {
-    const box = el("input", { type: "checkbox", name, value: option, "data-list": "yes", checked: chosen.includes(option) });
-    return el("label", {}, box, words(option));
-  }));
+  return el(
+    "fieldset",
+    { class: "choices" },
+    el("legend", {}, legend),
+    options.map((option) => {
+      const box = el("input", {
+        type: "checkbox",
+        name,
+        value: option,
+        "data-list": "yes",
+        checked: chosen.includes(option),
+      });
+      return el("label", {}, box, words(option));
+    }),
+  );
 }
 
 /** A dialog over the page; Escape closes it, the focus returns. `close` is handed to `make`, when it is a function. */
 export function dialog(title, make, given = {}) {
   const heading = el("h2", { id: `dialog-${(made += 1)}` }, title);
   const before = document.activeElement;
-  const box = el("dialog", { "aria-labelledby": heading.id, onclose: () => { box.remove(); before?.focus?.(); given.closed?.(); } });
+  const box = el("dialog", {
+    "aria-labelledby": heading.id,
+    onclose: () => {
+      box.remove();
+      before?.focus?.();
+      given.closed?.();
+    },
+  });
   const content = typeof make === "function" ? make(() => box.close()) : make;
   const closer = el("button", { type: "button", onclick: () => box.close() }, given.close ?? "Close");
   box.append(heading, el("div", {}, content), el("div", { class: "actions" }, closer));
@@ -129,56 +207,131 @@ export function dialog(title, make, given = {}) {
 
 /** Asks before something that cannot be taken back; `work(reason)` does it. */
 export function confirm(title, about, label, work) {
-  dialog(title, (close) => [
-    about,
-    form(title, [field("Why (kept in the history)", "reason")], label, async ({ reason }) => { await work(reason); close(); }, { class: "stacked danger" }),
-  ], { close: "Keep it" });
+  dialog(
+    title,
+    (close) => [
+      about,
+      form(
+        title,
+        [field("Why (kept in the history)", "reason")],
+        label,
+        async ({ reason }) => {
+          await work(reason);
+          close();
+        },
+        { class: "stacked danger" },
+      ),
+    ],
+    { close: "Keep it" },
+  );
 }
 
 /** A table with a heading for each column; rows are lists of cells. Wide ones scroll in themselves. */
 export function table(caption, heads, rows) {
-  return el("div", { class: "scrolls", role: "region", "aria-label": caption, tabindex: "0" }, el("table", {},
-    el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
-    el("tbody", {}, rows.map((row) => (row instanceof Node ? row : el("tr", {}, row.map((cell) => el("td", {}, cell))))))));
+  return el(
+    "div",
+    { class: "scrolls", role: "region", "aria-label": caption, tabindex: "0" },
+    el(
+      "table",
+      {},
+      el("caption", {}, caption),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          heads.map((head) => el("th", { scope: "col" }, head)),
+        ),
+      ),
+      el(
+        "tbody",
+        {},
+        rows.map((row) =>
+          row instanceof Node
+            ? row
+            : el(
+                "tr",
+                {},
+                row.map((cell) => el("td", {}, cell)),
+              ),
+        ),
+      ),
+    ),
+  );
 }
 
 /** Names and values below each other; what is empty is left out. */
 export function facts(pairs) {
   const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
-  return el("dl", { class: "facts" }, shown.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+  return el(
+    "dl",
+    { class: "facts" },
+    shown.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+  );
 }
 
 /** What to do where there is nothing yet. */
 export function empty(title, ...about) {
-  return el("div", { class: "empty" }, el("h2", {}, title), about.map((part) => el("p", {}, part)));
+  return el(
+    "div",
+    { class: "empty" },
+    el("h2", {}, title),
+    about.map((part) => el("p", {}, part)),
+  );
 }
 
 /** Short words about a memory: kind, level, state and what is special. */
 export function tags(item) {
-  const special = [item.state && item.state !== "active" ? item.state : null, item.is_pinned ? "pinned" : null, item.flags?.length ? "flagged" : null];
-  return el("span", { class: "tags" },
-    [item.role ? `said by ${item.role}` : item.kind, item.level].filter(Boolean).map((name) => el("span", { class: "tag" }, name)),
+  const special = [
+    item.state && item.state !== "active" ? item.state : null,
+    item.is_pinned ? "pinned" : null,
+    item.flags?.length ? "flagged" : null,
+  ];
+  return el(
+    "span",
+    { class: "tags" },
+    [item.role ? `said by ${item.role}` : item.kind, item.level]
+      .filter(Boolean)
+      .map((name) => el("span", { class: "tag" }, name)),
     special.filter(Boolean).map((name) => el("span", { class: `tag ${name}` }, name)),
-    item.trust && item.trust !== "user" ? el("span", { class: "tag trust" }, `from ${item.trust}`) : null);
+    item.trust && item.trust !== "user" ? el("span", { class: "tag trust" }, `from ${item.trust}`) : null,
+  );
 }
 
 /** A memory, message or passage in a list, linked to its own page. */
 export function entry(item, ...beside) {
-  return el("article", { class: "entry" },
+  return el(
+    "article",
+    { class: "entry" },
     el("p", {}, link(`item/${item.id}`, {}, item.text ? said(item.text, { most: 280 }) : el("em", {}, "no text"))),
-    el("p", { class: "about" }, tags(item), " ", el("time", { datetime: item.observed_at }, moment(item.observed_at)),
-      item.importance === undefined ? null : ` · importance ${number(item.importance)}`, beside));
+    el(
+      "p",
+      { class: "about" },
+      tags(item),
+      " ",
+      el("time", { datetime: item.observed_at }, moment(item.observed_at)),
+      item.importance === undefined ? null : ` · importance ${number(item.importance)}`,
+      beside,
+    ),
+  );
 }
 
 /** The points of a score, one bar for each contribution. */
 export function contributions(list, score) {
   const largest = Math.max(...list.map((each) => Math.abs(each.points)), 1e-9);
-  const rows = [...list].sort((a, b) => Math.abs(b.points) - Math.abs(a.points)).map((each) => {
-    const bar = el("span", { class: each.points < 0 ? "bar minus" : "bar", "aria-hidden": "true" });
-    bar.style.setProperty("width", `${Math.max((Math.abs(each.points) / largest) * 100, 0.5)}%`);
-    return [words(each.feature), el("span", { class: "track" }, bar), number(each.points, 3), `${number(each.value, 3)} × ${number(each.weight, 3)}`];
-  });
+  const rows = [...list]
+    .sort((a, b) => Math.abs(b.points) - Math.abs(a.points))
+    .map((each) => {
+      const bar = el("span", { class: each.points < 0 ? "bar minus" : "bar", "aria-hidden": "true" });
+      bar.style.setProperty("width", `${Math.max((Math.abs(each.points) / largest) * 100, 0.5)}%`);
+      return [
+        words(each.feature),
+        el("span", { class: "track" }, bar),
+        number(each.points, 3),
+        `${number(each.value, 3)} × ${number(each.weight, 3)}`,
+      ];
+    });
   return table(`What the score ${number(score, 3)} is made of`, ["feature", "", "points", "value × weight"], rows);
 }
 

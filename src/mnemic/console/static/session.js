@@ -31,6 +31,11 @@ export function setScope(chosen) {
   sessionStorage.setItem(SCOPE, JSON.stringify(chosen));
 }
 
+/** The levels that a key may change as a whole: one for a user does not touch what all users of an agent share. Undefined: the server's own choice. */
+export function ownLevels() {
+  return caller?.is_bound && caller.user ? ["session", "user"] : undefined;
+}
+
 /** True when the key has a right: read, write or admin. */
 export function may(right) {
   return caller?.rights.includes(right) ?? false;

@@ -1,9 +1,22 @@
 // Files that were taken in: upload with progress, status, passages, deletion.
 
-import { get, remove, send } from "../api.js";
+import { get, remove, send, route } from "../api.js";
 import { address, el, link, said } from "../dom.js";
 import { count, moment, number } from "../format.js";
-import { LEVELS, button, confirm, empty, facts, field, fill, form, heading, notice, problemBox, table } from "../parts.js";
+import {
+  LEVELS,
+  button,
+  confirm,
+  empty,
+  facts,
+  field,
+  fill,
+  form,
+  heading,
+  notice,
+  problemBox,
+  table,
+} from "../parts.js";
 import { may } from "../session.js";
 
 const PER_PAGE = 50;
@@ -15,20 +28,49 @@ export function page({ id, query, signal, go, again }) {
 
 function many(query, signal, again) {
   const list = el("section", { "aria-label": "List" });
-  fill(list, async () => drawList(await get("documents", { limit: PER_PAGE, after: query.get("after"), under: query.get("under") }, { signal }), query), signal);
-  return [heading("Documents"), may("write") ? upload(again) : el("p", { class: "hint" }, "Uploading needs a key with the right write."), list];
+  fill(
+    list,
+    async () =>
+      drawList(
+        await get("documents", { limit: PER_PAGE, after: query.get("after"), under: query.get("under") }, { signal }),
+        query,
+      ),
+    signal,
+  );
+  return [
+    heading("Documents"),
+    may("write") ? upload(again) : el("p", { class: "hint" }, "Uploading needs a key with the right write."),
+    list,
+  ];
 }
 
 function upload(again) {
   const results = el("ul", { class: "uploads", "aria-live": "polite" });
   const file = el("input", { type: "file", name: "file", id: "files", multiple: true, required: true });
-  return el("section", { class: "card", "aria-label": "Upload" }, form("Upload", [el("div", { class: "row" }, el("div", { class: "field" }, el("label", { for: "files" }, "Files"), file), field("Level", "level", { options: [["", "as the scope says"], ...LEVELS] }))], "Upload", async ({ level }) => {
-    let hasAdded = false;
-    for (const each of [...file.files]) hasAdded = (await uploadOne(each, level, results)) || hasAdded;
-    file.value = "";
-    if (hasAdded) notice("Taken in");
-    if (hasAdded && !results.querySelector(".problem, .failed")) again();
-  }), results);
+  return el(
+    "section",
+    { class: "card", "aria-label": "Upload" },
+    form(
+      "Upload",
+      [
+        el(
+          "div",
+          { class: "row" },
+          el("div", { class: "field" }, el("label", { for: "files" }, "Files"), file),
+          field("Level", "level", { options: [["", "as the scope says"], ...LEVELS] }),
+        ),
+      ],
+      "Upload",
+      async ({ level }) => {
+        let hasAdded = false;
+        for (const each of [...file.files]) hasAdded = (await uploadOne(each, level, results)) || hasAdded;
+        file.value = "";
+        if (hasAdded) notice("Taken in");
+        if (hasAdded && !results.querySelector(".problem, .failed")) again();
+      },
+    ),
+    results,
+  );
 }
 
 async function uploadOne(file, level, results) {
@@ -37,12 +79,18 @@ async function uploadOne(file, level, results) {
   const row = el("li", {}, said(file.name, { most: 120 }), " ", bar, " ", told);
   results.append(row);
   try {
-    const report = await send("documents", { level }, file, (share, words) => { bar.value = share; told.textContent = words; });
+    const report = await send("documents", { level }, file, (share, words) => {
+      bar.value = share;
+      told.textContent = words;
+    });
     bar.remove();
     const [found] = report.files;
     const isFine = ["added", "replaced", "unchanged"].includes(found?.outcome);
     if (!isFine) row.className = "failed";
-    told.replaceChildren(found ? `${found.outcome}${isFine ? `, ${count(found.chunks, "passage")}` : ""}` : report.why_nothing, found?.reason ? [": ", said(found.reason)].map((part) => part)[1] : "");
+    told.replaceChildren(
+      found ? `${found.outcome}${isFine ? `, ${count(found.chunks, "passage")}` : ""}` : report.why_nothing,
+      found?.reason ? [": ", said(found.reason)].map((part) => part)[1] : "",
+    );
     return isFine;
   } catch (error) {
     bar.remove();
@@ -52,11 +100,27 @@ async function uploadOne(file, level, results) {
 }
 
 function drawList(page, query) {
-  if (!page.documents.length) return empty("No documents here", "A file that is taken in is cut into passages, which are found and cited like memories. Text, Markdown, PDF, Word, spreadsheets and others can be read.");
+  if (!page.documents.length)
+    return empty(
+      "No documents here",
+      "A file that is taken in is cut into passages, which are found and cited like memories. Text, Markdown, PDF, Word, spreadsheets and others can be read.",
+    );
   const onward = new URLSearchParams(query);
   onward.set("after", page.after ?? "");
-  return [table("Documents", ["document", "status", "passages", "characters", "changed"], page.documents.map((each) => [link(`documents/${each.id}`, {}, said(each.title || each.source, { most: 120 })), el("span", { class: `tag ${each.status}`, title: each.reason || null }, each.status), number(each.chunks, 0), number(each.characters, 0), moment(each.updated_at)])),
-    page.after ? el("a", { class: "button", href: address("documents", onward) }, "Next page") : null];
+  return [
+    table(
+      "Documents",
+      ["document", "status", "passages", "characters", "changed"],
+      page.documents.map((each) => [
+        link(`documents/${each.id}`, {}, said(each.title || each.source, { most: 120 })),
+        el("span", { class: `tag ${each.status}`, title: each.reason || null }, each.status),
+        number(each.chunks, 0),
+        number(each.characters, 0),
+        moment(each.updated_at),
+      ]),
+    ),
+    page.after ? el("a", { class: "button", href: address("documents", onward) }, "Next page") : null,
+  ];
 }
 
 function one(id, query, signal, go) {
@@ -64,26 +128,86 @@ function one(id, query, signal, go) {
   const passages = el("section", { "aria-label": "Passages" });
   const first = Number(query.get("first") ?? 0);
   const title = heading("Document");
-  fill(box, async () => {
-    const found = await get(`documents/${encodeURIComponent(id)}`, {}, { signal });
-    title.querySelector("h1").replaceChildren(said(found.title || found.source, { most: 120 }));
-    return drawOne(found, go);
-  }, signal);
-  fill(passages, async () => drawPassages(await get(`passages/${encodeURIComponent(id)}`, { first, count: PASSAGES }, { signal }), id, first), signal);
+  fill(
+    box,
+    async () => {
+      const found = await get(route`documents/${id}`, {}, { signal });
+      title.querySelector("h1").replaceChildren(said(found.title || found.source, { most: 120 }));
+      return drawOne(found, go);
+    },
+    signal,
+  );
+  fill(
+    passages,
+    async () => drawPassages(await get(route`passages/${id}`, { first, count: PASSAGES }, { signal }), id, first),
+    signal,
+  );
   return [title, box, passages];
 }
 
 function drawOne(found, go) {
-  return [facts([["Source", said(found.source)], ["Status", el("span", { class: `tag ${found.status}` }, found.status)], ["Why", found.reason && said(found.reason)], ["Type", found.media_type], ["Pages", found.pages.length || null], ["Characters", number(found.characters, 0)], ["Passages", number(found.chunks, 0)], ["Belongs to", said(`${found.level} ${found.owner}`)], ["Taken in", moment(found.created_at)], ["Changed", moment(found.updated_at)], ["SHA-256", el("code", {}, found.sha256)]]),
-    el("div", { class: "actions" }, button("Delete…", () => confirm("Delete this document?", el("p", {}, "Its text, passages and vectors are removed for good: ", said(found.source, { most: 200 })), "Delete for good", async (reason) => {
-      await remove(`documents/${encodeURIComponent(found.id)}`, { reason });
-      notice("Deleted");
-      go("documents");
-    }), { right: "write", class: "danger" }))];
+  return [
+    facts([
+      ["Source", said(found.source)],
+      ["Status", el("span", { class: `tag ${found.status}` }, found.status)],
+      ["Why", found.reason && said(found.reason)],
+      ["Type", found.media_type],
+      ["Pages", found.pages.length || null],
+      ["Characters", number(found.characters, 0)],
+      ["Passages", number(found.chunks, 0)],
+      ["Belongs to", said(`${found.level} ${found.owner}`)],
+      ["Taken in", moment(found.created_at)],
+      ["Changed", moment(found.updated_at)],
+      ["SHA-256", el("code", {}, found.sha256)],
+    ]),
+    el(
+      "div",
+      { class: "actions" },
+      button(
+        "Delete…",
+        () =>
+          confirm(
+            "Delete this document?",
+            el("p", {}, "Its text, passages and vectors are removed for good: ", said(found.source, { most: 200 })),
+            "Delete for good",
+            async (reason) => {
+              await remove(route`documents/${found.id}`, { reason });
+              notice("Deleted");
+              go("documents");
+            },
+          ),
+        { right: "write", class: "danger" },
+      ),
+    ),
+  ];
 }
 
 function drawPassages(passages, id, first) {
   const turn = (to, label) => el("a", { class: "button", href: address(`documents/${id}`, { first: to }) }, label);
-  return [el("h2", {}, "Passages"), passages.length ? el("ol", { class: "list", start: first + 1 }, passages.map((each) => el("li", {}, el("p", { class: "about" }, [each.headings?.length ? said(each.headings.join(" › "), { most: 200 }) : null, each.page ? ` page ${each.page}` : null]), el("blockquote", { class: "text" }, said(each.text, { most: 4000 }))))) : el("p", { class: "hint" }, "none"),
-    el("div", { class: "actions" }, first > 0 ? turn(Math.max(first - PASSAGES, 0), "Earlier passages") : null, passages.length === PASSAGES ? turn(first + PASSAGES, "More passages") : null)];
+  return [
+    el("h2", {}, "Passages"),
+    passages.length
+      ? el(
+          "ol",
+          { class: "list", start: first + 1 },
+          passages.map((each) =>
+            el(
+              "li",
+              {},
+              el("p", { class: "about" }, [
+                each.headings?.length ? said(each.headings.join(" › "), { most: 200 }) : null,
+                each.page ? ` page ${each.page}` : null,
+              ]),
+              el("blockquote", { class: "text" }, said(each.text, { most: 4000 })),
+            ),
+          ),
+        )
+      : el("p", { class: "hint" }, "none"),
+    el(
+      "div",
+      { class: "actions" },
+      first > 0 ? turn(Math.max(first - PASSAGES, 0), "Earlier passages") : null,
+      passages.length === PASSAGES ? turn(first + PASSAGES, "More passages") : null,
+    ),
+  ];
 }

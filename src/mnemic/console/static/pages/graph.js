@@ -5,6 +5,7 @@ import { address, el, link, said, svg } from "../dom.js";
 import { count, moment, number, words } from "../format.js";
 import { button, choices, dialog, empty, facts, field, fill, form, heading, notice, table } from "../parts.js";
 import { placed } from "../layout.js";
+import { ownLevels } from "../session.js";
 
 const TYPES = ["person", "project", "technology", "place", "organisation", "policy", "product", "event", "thing"];
 const WIDTH = 860;
@@ -14,49 +15,174 @@ export function page({ query, signal, go, again }) {
   const name = query.get("name");
   const list = el("section", { "aria-label": "Names" });
   const drawing = el("section", { "aria-label": "Drawing" });
-  if (name) fill(drawing, async () => draw(await get("graph/neighbours", { name, depth: query.get("depth") ?? 1, limit: 40 }, { signal }), query), signal);
-  fill(list, async () => names(await get("graph/entities", { query: query.get("q"), types: query.getAll("types"), limit: 50, after: query.get("after") }, { signal }), query), signal);
-  const box = form("Find a name", [el("div", { class: "row" }, field("Name holds", "q", { value: query.get("q") ?? "", type: "search" })),
-    el("details", { open: query.has("types") }, el("summary", {}, "Types"), choices("Types (none: all)", "types", TYPES, query.getAll("types")))], "Find",
-  (given) => go("graph", [...(given.q ? [["q", given.q]] : []), ...(given.types ?? []).map((type) => ["types", type])]));
-  return [heading("Graph", button("How are two related?", () => askPath(signal)), button("Read what is unread", () => extract(again), { right: "write" })), box, drawing, list];
+  if (name)
+    fill(
+      drawing,
+      async () =>
+        draw(await get("graph/neighbours", { name, depth: query.get("depth") ?? 1, limit: 40 }, { signal }), query),
+      signal,
+    );
+  fill(
+    list,
+    async () =>
+      names(
+        await get(
+          "graph/entities",
+          { query: query.get("q"), types: query.getAll("types"), limit: 50, after: query.get("after") },
+          { signal },
+        ),
+        query,
+      ),
+    signal,
+  );
+  const box = form(
+    "Find a name",
+    [
+      el("div", { class: "row" }, field("Name holds", "q", { value: query.get("q") ?? "", type: "search" })),
+      el(
+        "details",
+        { open: query.has("types") },
+        el("summary", {}, "Types"),
+        choices("Types (none: all)", "types", TYPES, query.getAll("types")),
+      ),
+    ],
+    "Find",
+    (given) =>
+      go("graph", [...(given.q ? [["q", given.q]] : []), ...(given.types ?? []).map((type) => ["types", type])]),
+  );
+  return [
+    heading(
+      "Graph",
+      button("How are two related?", () => askPath(signal)),
+      button("Read what is unread", () => extract(again), { right: "write" }),
+    ),
+    box,
+    drawing,
+    list,
+  ];
 }
 
 function names(page, query) {
   if (!page.nodes.length) {
-    return query.get("q") ? empty("No name is like that") : empty("The graph is empty",
-      "It is read from memories, messages and documents: by night where that is switched on, or now by “Read what is unread”.");
+    return query.get("q")
+      ? empty("No name is like that")
+      : empty(
+          "The graph is empty",
+          "It is read from memories, messages and documents: by night where that is switched on, or now by “Read what is unread”.",
+        );
   }
   const onward = new URLSearchParams(query);
   onward.set("after", page.next ?? "");
-  return [table("Names", ["name", "type", "mentions", "other names"], page.nodes.map((node) => [link("graph", { name: node.id }, said(node.name, { most: 80 })), node.type, number(node.mentions, 0), said(node.other_names.join(", "), { most: 120 })])),
-    page.next ? el("a", { class: "button", href: address("graph", onward) }, "Next page") : null];
+  return [
+    table(
+      "Names",
+      ["name", "type", "mentions", "other names"],
+      page.nodes.map((node) => [
+        link("graph", { name: node.id }, said(node.name, { most: 80 })),
+        node.type,
+        number(node.mentions, 0),
+        said(node.other_names.join(", "), { most: 120 }),
+      ]),
+    ),
+    page.next ? el("a", { class: "button", href: address("graph", onward) }, "Next page") : null,
+  ];
 }
 
 function draw({ start, nodes, edges, is_cut: isCut }, query) {
   const all = [start, ...nodes.filter((node) => node.id !== start.id)];
   const known = new Map(all.map((node) => [node.id, node]));
   const depth = Number(query.get("depth") ?? 1);
-  return [el("h2", {}, "Around ", said(start.name, { most: 80 })), start.description ? el("p", {}, said(start.description)) : null,
-    facts([["Type", start.type], ["Other names", start.other_names.length ? said(start.other_names.join(", ")) : null], ["Mentions", number(start.mentions, 0)]]),
-    el("p", { class: "actions" }, [1, 2, 3].map((each) => el("a", { class: "button", "aria-current": each === depth ? "true" : null, href: address("graph", { name: start.id, depth: each }) }, count(each, "step")))),
-    all.length > 1 ? picture(all, edges.filter((edge) => known.has(edge.source_id) && known.has(edge.target_id))) : empty("Nothing is related to it", "Relations are read from sentences that name two things."),
-    isCut ? el("p", { class: "banner" }, "There is more around it than is drawn.") : null, edges.length ? relations(edges, known) : null];
+  return [
+    el("h2", {}, "Around ", said(start.name, { most: 80 })),
+    start.description ? el("p", {}, said(start.description)) : null,
+    facts([
+      ["Type", start.type],
+      ["Other names", start.other_names.length ? said(start.other_names.join(", ")) : null],
+      ["Mentions", number(start.mentions, 0)],
+    ]),
+    el(
+      "p",
+      { class: "actions" },
+      [1, 2, 3].map((each) =>
+        el(
+          "a",
+          {
+            class: "button",
+            "aria-current": each === depth ? "true" : null,
+            href: address("graph", { name: start.id, depth: each }),
+          },
+          count(each, "step"),
+        ),
+      ),
+    ),
+    all.length > 1
+      ? picture(
+          all,
+          edges.filter((edge) => known.has(edge.source_id) && known.has(edge.target_id)),
+        )
+      : empty("Nothing is related to it", "Relations are read from sentences that name two things."),
+    isCut ? el("p", { class: "banner" }, "There is more around it than is drawn.") : null,
+    edges.length ? relations(edges, known) : null,
+  ];
 }
 
 function picture(nodes, edges) {
-  const places = placed(nodes.map((node) => node.id), edges.map((edge) => [edge.source_id, edge.target_id]), WIDTH, HEIGHT);
+  const places = placed(
+    nodes.map((node) => node.id),
+    edges.map((edge) => [edge.source_id, edge.target_id]),
+    WIDTH,
+    HEIGHT,
+  );
   const strokes = edges.map((edge) => {
     const [a, b] = [places.get(edge.source_id), places.get(edge.target_id)];
-    return svg("g", { class: "edge" }, svg("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, "marker-end": "url(#arrow)" }), svg("text", { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 - 4, "text-anchor": "middle" }, words(edge.type.toLowerCase())));
+    return svg(
+      "g",
+      { class: "edge" },
+      svg("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, "marker-end": "url(#arrow)" }),
+      svg(
+        "text",
+        { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 - 4, "text-anchor": "middle" },
+        words(edge.type.toLowerCase()),
+      ),
+    );
   });
   const dots = nodes.map((node, at) => {
     const { x, y } = places.get(node.id);
-    return svg("a", { href: address("graph", { name: node.id }), class: at ? "node" : "node start", "aria-label": `${node.name}, ${node.type}` },
-      svg("circle", { cx: x, cy: y, r: at ? 9 : 13, class: node.type }), svg("text", { x, y: y + (at ? 24 : 29), "text-anchor": "middle" }, short(node.name)));
+    return svg(
+      "a",
+      {
+        href: address("graph", { name: node.id }),
+        class: at ? "node" : "node start",
+        "aria-label": `${node.name}, ${node.type}`,
+      },
+      svg("circle", { cx: x, cy: y, r: at ? 9 : 13, class: node.type }),
+      svg("text", { x, y: y + (at ? 24 : 29), "text-anchor": "middle" }, short(node.name)),
+    );
   });
-  return el("div", { class: "scrolls" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "graph", role: "group", "aria-label": "Names and relations; the table below says the same" },
-    svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 10 10", refX: 22, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0L10 5L0 10z" }))), strokes, dots));
+  return el(
+    "div",
+    { class: "scrolls" },
+    svg(
+      "svg",
+      {
+        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+        class: "graph",
+        role: "group",
+        "aria-label": "Names and relations; the table below says the same",
+      },
+      svg(
+        "defs",
+        {},
+        svg(
+          "marker",
+          { id: "arrow", viewBox: "0 0 10 10", refX: 22, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto" },
+          svg("path", { d: "M0 0L10 5L0 10z" }),
+        ),
+      ),
+      strokes,
+      dots,
+    ),
+  );
 }
 
 function short(name) {
@@ -66,8 +192,18 @@ function short(name) {
 
 function relations(edges, known) {
   const name = (id) => (known.has(id) ? link("graph", { name: id }, said(known.get(id).name, { most: 60 })) : "—");
-  return table("Relations, with the words that say so", ["from", "relation", "to", "weight", "since", "said by"], edges.map((edge) => [name(edge.source_id), words(edge.type.toLowerCase()), name(edge.target_id), number(edge.weight), edge.valid_from ? moment(edge.valid_from) : "—",
-    edge.citations.slice(0, 3).map((each) => el("div", {}, cited(each)))]));
+  return table(
+    "Relations, with the words that say so",
+    ["from", "relation", "to", "weight", "since", "said by"],
+    edges.map((edge) => [
+      name(edge.source_id),
+      words(edge.type.toLowerCase()),
+      name(edge.target_id),
+      number(edge.weight),
+      edge.valid_from ? moment(edge.valid_from) : "—",
+      edge.citations.slice(0, 3).map((each) => el("div", {}, cited(each))),
+    ]),
+  );
 }
 
 function cited(citation) {
@@ -78,16 +214,28 @@ function cited(citation) {
 function askPath(signal) {
   dialog("How are two related?", () => {
     const answer = el("div", { "aria-live": "polite" });
-    return [form("Path", [field("From", "source", { required: true }), field("To", "target", { required: true })], "Find the way", async ({ source, target }) => {
-      const path = await get("graph/path", { source, target }, { signal });
-      const known = new Map(path.nodes.map((node) => [node.id, node]));
-      answer.replaceChildren(path.nodes.length ? relations(path.edges, known) : el("p", {}, "No way was found between them."));
-    }), answer];
+    return [
+      form(
+        "Path",
+        [field("From", "source", { required: true }), field("To", "target", { required: true })],
+        "Find the way",
+        async ({ source, target }) => {
+          const path = await get("graph/path", { source, target }, { signal });
+          const known = new Map(path.nodes.map((node) => [node.id, node]));
+          answer.replaceChildren(
+            path.nodes.length ? relations(path.edges, known) : el("p", {}, "No way was found between them."),
+          );
+        },
+      ),
+      answer,
+    ];
   });
 }
 
 async function extract(again) {
-  const report = await post("graph/extract", {});
-  notice(`${count(report.items, "item")} read: ${count(report.mentions, "mention")}, ${count(report.relations, "relation")}${report.is_finished ? "" : "; there is more to read"}`);
+  const report = await post("graph/extract", { levels: ownLevels() });
+  notice(
+    `${count(report.items, "item")} read: ${count(report.mentions, "mention")}, ${count(report.relations, "relation")}${report.is_finished ? "" : "; there is more to read"}`,
+  );
   again();
 }

@@ -1,74 +1,232 @@
 // How well what is remembered is: a score, what is wrong, and what ends it.
 
-import { post, remove } from "../api.js";
+import { post, remove, route } from "../api.js";
 import { el, link, said, svg } from "../dom.js";
 import { count, moment, number, words } from "../format.js";
 import { button, confirm, dialog, empty, fill, heading, notice, table } from "../parts.js";
-import { may } from "../session.js";
+import { may, ownLevels } from "../session.js";
 
 const LISTED = 50;
 const ABOUT = {
-  contradictory: "Two memories cannot both be true.", unsupported: "Nothing that it was made of says it any more.", orphaned: "What it belonged to is gone.",
-  duplicate: "Several say the same.", junk: "It says nothing worth keeping.", stale: "It has not been true or used for long.",
+  contradictory: "Two memories cannot both be true.",
+  unsupported: "Nothing that it was made of says it any more.",
+  orphaned: "What it belonged to is gone.",
+  duplicate: "Several say the same.",
+  junk: "It says nothing worth keeping.",
+  stale: "It has not been true or used for long.",
 };
 
 export function page({ signal, again }) {
   const box = el("section", { "aria-label": "Findings" });
   const isAllowed = may("write");
-  if (isAllowed) fill(box, async () => draw(await post("health", undefined, { query: { is_dry_run: true, limit: LISTED }, signal }), again), signal);
+  if (isAllowed)
+    fill(
+      box,
+      async () => draw(await post("health", undefined, { query: { is_dry_run: true, limit: LISTED }, signal }), again),
+      signal,
+    );
   else box.append(empty("A look at the health needs the right write", "This key may only read."));
-  return [heading("Health", isAllowed ? button("Look, and note the score", async () => { await post("health", undefined, { query: { limit: 1 } }); notice("Noted"); again(); }) : null), box];
+  return [
+    heading(
+      "Health",
+      isAllowed
+        ? button("Look, and note the score", async () => {
+            await post("health", undefined, { query: { limit: 1 } });
+            notice("Noted");
+            again();
+          })
+        : null,
+    ),
+    box,
+  ];
 }
 
 function draw(report, again) {
   const { score, findings } = report;
   const kinds = Object.keys(ABOUT).filter((kind) => score.counts[kind]);
-  return [el("p", { class: "score" }, el("strong", {}, number(score.score, 1)), ` of 100, over ${count(score.memories, "memory", "memories")}`),
-    report.scores.length > 1 ? past(report.scores) : null, report.notes.map((each) => el("p", { class: "hint" }, said(each))),
-    kinds.length ? kinds.map((kind) => drawKind(kind, score.counts[kind], findings.filter((each) => each.ailment === kind), again)) : empty("Nothing is wrong", "Contradictions, duplicates, junk and what lost its sources would stand here, each with what ends it.")];
+  return [
+    el(
+      "p",
+      { class: "score" },
+      el("strong", {}, number(score.score, 1)),
+      ` of 100, over ${count(score.memories, "memory", "memories")}`,
+    ),
+    report.scores.length > 1 ? past(report.scores) : null,
+    report.notes.map((each) => el("p", { class: "hint" }, said(each))),
+    kinds.length
+      ? kinds.map((kind) =>
+          drawKind(
+            kind,
+            score.counts[kind],
+            findings.filter((each) => each.ailment === kind),
+            again,
+          ),
+        )
+      : empty(
+          "Nothing is wrong",
+          "Contradictions, duplicates, junk and what lost its sources would stand here, each with what ends it.",
+        ),
+  ];
 }
 
 function drawKind(kind, amount, findings, again) {
   const isSafe = findings.some((each) => each.remedy.is_safe);
-  return el("section", { class: "card", "aria-label": words(kind) }, el("div", { class: "heading" }, el("h2", {}, `${words(kind)} (${number(amount, 0)})`), isSafe ? button("Fix what is safe…", () => preview(kind, again), { right: "write", "aria-label": `Fix what is safe: ${kind}` }) : null), el("p", { class: "hint" }, ABOUT[kind]),
-    el("ul", { class: "list" }, findings.map((each) => finding(each, again))), findings.length < amount ? el("p", { class: "hint" }, `and ${number(amount - findings.length, 0)} more`) : null);
+  return el(
+    "section",
+    { class: "card", "aria-label": words(kind) },
+    el(
+      "div",
+      { class: "heading" },
+      el("h2", {}, `${words(kind)} (${number(amount, 0)})`),
+      isSafe
+        ? button("Fix what is safe…", () => preview(kind, again), {
+            right: "write",
+            "aria-label": `Fix what is safe: ${kind}`,
+          })
+        : null,
+    ),
+    el("p", { class: "hint" }, ABOUT[kind]),
+    el(
+      "ul",
+      { class: "list" },
+      findings.map((each) => finding(each, again)),
+    ),
+    findings.length < amount ? el("p", { class: "hint" }, `and ${number(amount - findings.length, 0)} more`) : null,
+  );
 }
 
 function finding(each, again) {
   const isJob = each.remedy.verb === "jobs.retry";
-  return el("li", {}, el("p", {}, each.text ? said(each.text, { most: 280 }) : null), el("p", {}, said(each.reason, { most: 500 })),
-    el("p", { class: "about" }, each.ids.slice(0, 10).map((id, at) => [at ? " " : "", isJob ? el("code", {}, id) : link(`item/${id}`, {}, at ? `memory ${at + 1}` : "memory")])),
-    el("div", { class: "actions" }, remedy(each, again), el("code", {}, each.remedy.command)));
+  return el(
+    "li",
+    {},
+    el("p", {}, each.text ? said(each.text, { most: 280 }) : null),
+    el("p", {}, said(each.reason, { most: 500 })),
+    el(
+      "p",
+      { class: "about" },
+      each.ids
+        .slice(0, 10)
+        .map((id, at) => [
+          at ? " " : "",
+          isJob ? el("code", {}, id) : link(`item/${id}`, {}, at ? `memory ${at + 1}` : "memory"),
+        ]),
+    ),
+    el("div", { class: "actions" }, remedy(each, again), el("code", {}, each.remedy.command)),
+  );
 }
 
 /** A button for what ends a finding, where that is one step here. */
 function remedy({ remedy: { verb, arguments: given }, text }, again) {
-  const done = (work, told) => async () => { await work(); notice(told); again(); };
+  const done = (work, told) => async () => {
+    await work();
+    notice(told);
+    again();
+  };
   const right = "write";
-  if (verb === "merge") return button("Merge", done(() => post("memories/merge", { ids: given.ids, reason: "health" }), "Merged; undo takes it back"), { right });
-  if (verb === "feedback") return button("Outdated", done(() => post(`memories/${given.id}/feedback`, { verdict: given.verdict, reason: "health" }), "No longer true; undo takes it back"), { right });
-  if (verb === "undo") return button("Undo", done(() => post(`memories/${given.id}/undo`, {}), "Taken back"), { right });
+  if (verb === "merge")
+    return button(
+      "Merge",
+      done(() => post("memories/merge", { ids: given.ids, reason: "health" }), "Merged; undo takes it back"),
+      { right },
+    );
+  if (verb === "feedback")
+    return button(
+      "Outdated",
+      done(
+        () => post(route`memories/${given.id}/feedback`, { verdict: given.verdict, reason: "health" }),
+        "No longer true; undo takes it back",
+      ),
+      { right },
+    );
+  if (verb === "undo")
+    return button(
+      "Undo",
+      done(() => post(route`memories/${given.id}/undo`, {}), "Taken back"),
+      { right },
+    );
   if (verb === "trust") return link("review", {}, "Review");
-  if (verb === "jobs.retry") return button("Retry", done(() => post("jobs/retry", { ids: given.ids }), "Will be tried again"), { right });
-  if (verb === "delete") return button("Delete…", () => confirm("Delete this for good?", el("p", {}, said(text, { most: 300 })), "Delete for good", done(() => remove(`memories/${given.id}`, { reason: "health" }), "Deleted")), { right, class: "danger" });
+  if (verb === "jobs.retry")
+    return button(
+      "Retry",
+      done(() => post("jobs/retry", { ids: given.ids }), "Will be tried again"),
+      { right },
+    );
+  if (verb === "delete")
+    return button(
+      "Delete…",
+      () =>
+        confirm(
+          "Delete this for good?",
+          el("p", {}, said(text, { most: 300 })),
+          "Delete for good",
+          done(() => remove(route`memories/${given.id}`, { reason: "health" }), "Deleted"),
+        ),
+      { right, class: "danger" },
+    );
   return null;
 }
 
 async function preview(kind, again) {
-  const plan = await post("health", undefined, { query: { fix: kind, only: kind, is_dry_run: true, limit: LISTED } });
-  dialog(`Fix what is safe: ${kind}`, (close) => [el("p", {}, `${count(plan.fixed.length, "finding")} would be ended; undo takes each back.`), el("ul", {}, plan.fixed.slice(0, 20).map((each) => el("li", {}, said(each.text ?? each.reason ?? JSON.stringify(each), { most: 200 })))),
-    button("Do it", async () => {
-      const report = await post("health", undefined, { query: { fix: kind, only: kind, limit: LISTED } });
-      close();
-      notice(`${count(report.fixed.length, "finding")} ended`);
-      again();
-    }, { right: "write" })], { close: "Cancel" });
+  const plan = await post("health", undefined, {
+    query: { fix: kind, only: kind, levels: ownLevels(), is_dry_run: true, limit: LISTED },
+  });
+  dialog(
+    `Fix what is safe: ${kind}`,
+    (close) => [
+      el("p", {}, `${count(plan.fixed.length, "finding")} would be ended; undo takes each back.`),
+      el(
+        "ul",
+        {},
+        plan.fixed
+          .slice(0, 20)
+          .map((each) => el("li", {}, said(each.text ?? each.reason ?? JSON.stringify(each), { most: 200 }))),
+      ),
+      button(
+        "Do it",
+        async () => {
+          const report = await post("health", undefined, {
+            query: { fix: kind, only: kind, levels: ownLevels(), limit: LISTED },
+          });
+          close();
+          notice(`${count(report.fixed.length, "finding")} ended`);
+          again();
+        },
+        { right: "write" },
+      ),
+    ],
+    { close: "Cancel" },
+  );
 }
 
 function past(scores) {
   const last = scores.slice(-60);
-  const points = last.map((each, at) => `${(at / Math.max(last.length - 1, 1)) * 300},${60 - each.score * 0.6}`).join(" ");
-  return el("figure", {}, svg("svg", { viewBox: "-4 -4 308 68", class: "past", role: "img", "aria-label": `Scores from ${moment(last[0].at)} to ${moment(last.at(-1).at)}: from ${number(last[0].score)} to ${number(last.at(-1).score)}` }, svg("polyline", { points })), el("figcaption", {}, `the last ${last.length} scores`),
-    el("details", {}, el("summary", {}, "As a table"), table("Scores", ["when", "score", "memories"], last.map((each) => [moment(each.at), number(each.score, 1), number(each.memories, 0)]))));
+  const points = last
+    .map((each, at) => `${(at / Math.max(last.length - 1, 1)) * 300},${60 - each.score * 0.6}`)
+    .join(" ");
+  return el(
+    "figure",
+    {},
+    svg(
+      "svg",
+      {
+        viewBox: "-4 -4 308 68",
+        class: "past",
+        role: "img",
+        "aria-label": `Scores from ${moment(last[0].at)} to ${moment(last.at(-1).at)}: from ${number(last[0].score)} to ${number(last.at(-1).score)}`,
+      },
+      svg("polyline", { points }),
+    ),
+    el("figcaption", {}, `the last ${last.length} scores`),
+    el(
+      "details",
+      {},
+      el("summary", {}, "As a table"),
+      table(
+        "Scores",
+        ["when", "score", "memories"],
+        last.map((each) => [moment(each.at), number(each.score, 1), number(each.memories, 0)]),
+      ),
+    ),
+  );
 }
-

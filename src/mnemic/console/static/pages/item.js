@@ -1,6 +1,6 @@
 // One memory, message or passage: what it says, where it came from, what happened to it, and what can be done.
 
-import { get, patch, post, remove } from "../api.js";
+import { get, patch, post, remove, route } from "../api.js";
 import { el, link, said, whole } from "../dom.js";
 import { fromField, moment, number, toField, words } from "../format.js";
 import { KINDS, button, confirm, dialog, facts, field, fill, form, heading, notice, tags } from "../parts.js";
@@ -11,13 +11,17 @@ const WAITING = ["quarantined", "disputed"];
 export function page({ id, signal, go, again }) {
   const box = el("section", { "aria-label": "Memory" });
   const title = heading("Memory");
-  fill(box, async () => {
-    const item = await get(`memories/${encodeURIComponent(id)}`, {}, { signal });
-    title.querySelector("h1").textContent = kindOf(item);
-    return draw(item, { go, again, signal });
-  }, signal);
+  fill(
+    box,
+    async () => {
+      const item = await get(route`memories/${id}`, {}, { signal });
+      title.querySelector("h1").textContent = kindOf(item);
+      return draw(item, { go, again, signal });
+    },
+    signal,
+  );
   const past = el("section", { "aria-label": "History" });
-  fill(past, async () => drawHistory(await get(`memories/${encodeURIComponent(id)}/history`, {}, { signal })), signal);
+  fill(past, async () => drawHistory(await get(route`memories/${id}/history`, {}, { signal })), signal);
   return [title, box, past];
 }
 
@@ -29,97 +33,259 @@ function kindOf(item) {
 const isMemory = (item) => !item.role && !item.document_id;
 
 function draw(item, context) {
-  return [el("blockquote", { class: "text" }, whole(item.text)), el("p", {}, tags(item)),
+  return [
+    el("blockquote", { class: "text" }, whole(item.text)),
+    el("p", {}, tags(item)),
     isMemory(item) ? actions(item, context) : messageActions(item, context),
-    waits(item), details(item), item.provenance?.length ? provenance(item, context.signal) : null];
+    waits(item),
+    details(item),
+    item.provenance?.length ? provenance(item, context.signal) : null,
+  ];
 }
 
 function waits(item) {
   if (!item.flags?.length && !WAITING.includes(item.state)) return null;
-  return el("div", { class: "banner" },
-    WAITING.includes(item.state) ? el("p", {}, `It is ${item.state}`, item.other_id ? [" with ", link(`item/${item.other_id}`, {}, "another memory")] : null, ". ", link("review", {}, "Review")) : null,
-    item.flags?.map((flag) => el("p", {}, `What it was made of was ${flag.cause} (${moment(flag.at)}): `, link(`item/${flag.source_id}`, {}, "source"))));
+  return el(
+    "div",
+    { class: "banner" },
+    WAITING.includes(item.state)
+      ? el(
+          "p",
+          {},
+          `It is ${item.state}`,
+          item.other_id ? [" with ", link(`item/${item.other_id}`, {}, "another memory")] : null,
+          ". ",
+          link("review", {}, "Review"),
+        )
+      : null,
+    item.flags?.map((flag) =>
+      el(
+        "p",
+        {},
+        `What it was made of was ${flag.cause} (${moment(flag.at)}): `,
+        link(`item/${flag.source_id}`, {}, "source"),
+      ),
+    ),
+  );
 }
 
 function details(item) {
-  const other = item.other_id && !WAITING.includes(item.state) ? link(`item/${item.other_id}`, {}, "the memory that took its place") : null;
+  const other =
+    item.other_id && !WAITING.includes(item.state)
+      ? link(`item/${item.other_id}`, {}, "the memory that took its place")
+      : null;
   return facts([
-    ["Id", el("code", {}, item.id)], ["Why it was kept", item.context && said(item.context)], ["In the words of", item.snippet && said(item.snippet)],
-    ["Categories", item.categories?.length ? said(item.categories.join(", ")) : null], ["Superseded by", other],
-    ["Importance", item.importance === undefined ? null : `${number(item.importance)}${item.faded === null ? "" : `, faded to ${number(item.faded)}`}`],
-    ["Confidence", item.confidence === undefined ? null : number(item.confidence)], ["Said", moment(item.observed_at)], ["Kept", moment(item.created_at)],
-    ["True", item.valid_from || item.valid_to ? `from ${moment(item.valid_from)} to ${moment(item.valid_to)}` : null], ["Known until", item.retired_at && moment(item.retired_at)],
-    ["Expires", item.expires_at && moment(item.expires_at)], ["Recalled", item.access_count === undefined ? null : `${item.access_count} times, last ${moment(item.last_accessed_at)}`],
-    ["Belongs to", said(`${item.level} ${item.owner.split("\u001f").join(" of ")}`)], ["Agent", item.agent && said(item.agent)], ["Session", item.session && said(item.session)], ["Turn", item.turn],
-    ["Source", item.source && said(item.source)], ["Page", item.page], ["Document", item.document_id && link(`documents/${item.document_id}`, {}, said(item.title || item.source))],
-    ["Metadata", item.metadata && Object.keys(item.metadata).length ? el("pre", {}, said(JSON.stringify(item.metadata, null, 2), { most: 5000 })) : null],
+    ["Id", el("code", {}, item.id)],
+    ["Why it was kept", item.context && said(item.context)],
+    ["In the words of", item.snippet && said(item.snippet)],
+    ["Categories", item.categories?.length ? said(item.categories.join(", ")) : null],
+    ["Superseded by", other],
+    [
+      "Importance",
+      item.importance === undefined
+        ? null
+        : `${number(item.importance)}${item.faded === null ? "" : `, faded to ${number(item.faded)}`}`,
+    ],
+    ["Confidence", item.confidence === undefined ? null : number(item.confidence)],
+    ["Said", moment(item.observed_at)],
+    ["Kept", moment(item.created_at)],
+    ["True", item.valid_from || item.valid_to ? `from ${moment(item.valid_from)} to ${moment(item.valid_to)}` : null],
+    ["Known until", item.retired_at && moment(item.retired_at)],
+    ["Expires", item.expires_at && moment(item.expires_at)],
+    [
+      "Recalled",
+      item.access_count === undefined ? null : `${item.access_count} times, last ${moment(item.last_accessed_at)}`,
+    ],
+    ["Belongs to", said(`${item.level} ${item.owner.split("\u001f").join(" of ")}`)],
+    ["Agent", item.agent && said(item.agent)],
+    ["Session", item.session && said(item.session)],
+    ["Turn", item.turn],
+    ["Source", item.source && said(item.source)],
+    ["Page", item.page],
+    ["Document", item.document_id && link(`documents/${item.document_id}`, {}, said(item.title || item.source))],
+    [
+      "Metadata",
+      item.metadata && Object.keys(item.metadata).length
+        ? el("pre", {}, said(JSON.stringify(item.metadata, null, 2), { most: 5000 }))
+        : null,
+    ],
   ]);
 }
 
 function actions(item, { go, again }) {
-  const act = (path, body, told) => async () => { await post(`memories/${item.id}/${path}`, body); notice(told); again(); };
+  const act = (path, body, told) => async () => {
+    await post(route`memories/${item.id}/${path}`, body);
+    notice(told);
+    again();
+  };
   const right = "write";
   const isWaiting = WAITING.includes(item.state) || (item.flags?.length && item.state === "active");
-  return el("div", { class: "actions" },
-    isWaiting ? [button("Trust", act("trust", {}, "Trusted"), { right }), button("Reject", act("reject", {}, "Rejected; undo takes it back"), { right })] : null,
+  return el(
+    "div",
+    { class: "actions" },
+    isWaiting
+      ? [
+          button("Trust", act("trust", {}, "Trusted"), { right }),
+          button("Reject", act("reject", {}, "Rejected; undo takes it back"), { right }),
+        ]
+      : null,
     button("Edit", () => edit(item, again), { right }),
-    button(item.is_pinned ? "Unpin" : "Pin", act("pin", { is_pinned: !item.is_pinned }, item.is_pinned ? "May fade again" : "Kept from fading"), { right }),
+    button(
+      item.is_pinned ? "Unpin" : "Pin",
+      act("pin", { is_pinned: !item.is_pinned }, item.is_pinned ? "May fade again" : "Kept from fading"),
+      { right },
+    ),
     button("Still true", act("feedback", { verdict: "relevant" }, "Refreshed"), { right }),
     button("Outdated", act("feedback", { verdict: "outdated" }, "No longer true from now on"), { right }),
     button("Undo the last change", act("undo", {}, "Taken back"), { right }),
     link("search", { why: item.id }, "Why is it not found?"),
-    deleting(item, go));
+    deleting(item, go),
+  );
 }
 
 function messageActions(item, { go }) {
-  return el("div", { class: "actions" }, link("search", { why: item.id }, "Why is it not found?"), item.role ? deleting(item, go) : null);
+  return el(
+    "div",
+    { class: "actions" },
+    link("search", { why: item.id }, "Why is it not found?"),
+    item.role ? deleting(item, go) : null,
+  );
 }
 
 function deleting(item, go) {
-  return button("Delete…", () => confirm("Delete this for good?",
-    [el("blockquote", {}, said(item.text, { most: 300 })), el("p", {}, "Its text, vectors and history are removed. This cannot be undone; what was made of it is flagged.")],
-    "Delete for good", async (reason) => {
-      await remove(`memories/${item.id}`, { reason });
-      notice("Deleted");
-      go("memories");
-    }), { right: "write", class: "danger" });
+  return button(
+    "Delete…",
+    () =>
+      confirm(
+        "Delete this for good?",
+        [
+          el("blockquote", {}, said(item.text, { most: 300 })),
+          el(
+            "p",
+            {},
+            "Its text, vectors and history are removed. This cannot be undone; what was made of it is flagged.",
+          ),
+        ],
+        "Delete for good",
+        async (reason) => {
+          await remove(route`memories/${item.id}`, { reason });
+          notice("Deleted");
+          go("memories");
+        },
+      ),
+    { right: "write", class: "danger" },
+  );
 }
 
 function edit(item, again) {
-  dialog("Edit", (close) => form("Edit", [
-    field("Text", "text", { rows: 6, value: item.text, required: true }),
-    el("div", { class: "row" }, field("Kind", "kind", { options: KINDS.includes(item.kind) ? KINDS : [item.kind, ...KINDS], value: item.kind }),
-      field("Importance, 0 to 1", "importance", { type: "number", min: 0, max: 1, step: "any", value: String(item.importance), required: true }),
-      field("Confidence, 0 to 1", "confidence", { type: "number", min: 0, max: 1, step: "any", value: String(item.confidence), required: true })),
-    field("Categories, with commas", "categories", { value: item.categories.join(", ") }), field("Why it was kept", "context", { value: item.context }),
-    el("div", { class: "row" }, ["valid_from", "valid_to", "expires_at"].map((name) =>
-      field({ valid_from: "True from", valid_to: "True until", expires_at: "Expires" }[name], name, { type: "datetime-local", value: toField(item[name]) }))),
-    field("Why it is changed", "reason"),
-  ], "Save", async (given) => {
-    const changes = changed(item, given);
-    if (!Object.keys(changes).length) { close(); notice("Nothing was changed"); return; }
-    await patch(`memories/${item.id}`, { ...changes, reason: given.reason });
-    close();
-    notice("Saved; undo takes it back");
-    again();
-  }), { close: "Cancel" });
+  dialog(
+    "Edit",
+    (close) =>
+      form(
+        "Edit",
+        [
+          field("Text", "text", { rows: 6, value: item.text, required: true }),
+          el(
+            "div",
+            { class: "row" },
+            field("Kind", "kind", {
+              options: KINDS.includes(item.kind) ? KINDS : [item.kind, ...KINDS],
+              value: item.kind,
+            }),
+            field("Importance, 0 to 1", "importance", {
+              type: "number",
+              min: 0,
+              max: 1,
+              step: "any",
+              value: String(item.importance),
+              required: true,
+            }),
+            field("Confidence, 0 to 1", "confidence", {
+              type: "number",
+              min: 0,
+              max: 1,
+              step: "any",
+              value: String(item.confidence),
+              required: true,
+            }),
+          ),
+          field("Categories, with commas", "categories", { value: item.categories.join(", ") }),
+          field("Why it was kept", "context", { value: item.context }),
+          el(
+            "div",
+            { class: "row" },
+            ["valid_from", "valid_to", "expires_at"].map((name) =>
+              field({ valid_from: "True from", valid_to: "True until", expires_at: "Expires" }[name], name, {
+                type: "datetime-local",
+                value: toField(item[name]),
+              }),
+            ),
+          ),
+          field("Why it is changed", "reason"),
+        ],
+        "Save",
+        async (given) => {
+          const changes = changed(item, given);
+          if (!Object.keys(changes).length) {
+            close();
+            notice("Nothing was changed");
+            return;
+          }
+          await patch(route`memories/${item.id}`, { ...changes, reason: given.reason });
+          close();
+          notice("Saved; undo takes it back");
+          again();
+        },
+      ),
+    { close: "Cancel" },
+  );
 }
 
 /** Only what is different, so that what others changed meanwhile stays theirs. */
 function changed(item, given) {
-  const now = { text: given.text, kind: given.kind, importance: Number(given.importance), confidence: Number(given.confidence), context: given.context, categories: listed(given.categories) };
-  const found = Object.entries(now).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(item[name]) && !(name === "text" && value === item.text.replaceAll("\r\n", "\n")));
-  for (const name of ["valid_from", "valid_to", "expires_at"]) if (given[name] !== toField(item[name])) found.push([name, fromField(given[name])]);
+  const now = {
+    text: given.text,
+    kind: given.kind,
+    importance: Number(given.importance),
+    confidence: Number(given.confidence),
+    context: given.context,
+    categories: listed(given.categories),
+  };
+  const found = Object.entries(now).filter(
+    ([name, value]) =>
+      JSON.stringify(value) !== JSON.stringify(item[name]) &&
+      !(name === "text" && value === item.text.replaceAll("\r\n", "\n")),
+  );
+  for (const name of ["valid_from", "valid_to", "expires_at"])
+    if (given[name] !== toField(item[name])) found.push([name, fromField(given[name])]);
   return Object.fromEntries(found);
 }
 
 function provenance(item, signal) {
-  return el("section", { "aria-label": "Provenance" }, el("h2", {}, "Where it comes from"), el("ul", {}, item.provenance.map((each) => {
-    const source = el("span", {});
-    fill(source, async () => excerpt(await get(`memories/${encodeURIComponent(each.source_id)}`, {}, { signal }), each), signal)
-      .catch(() => null);
-    return el("li", {}, source, " ", el("span", { class: "hint" }, `${each.extractor} ${each.version}, support ${number(each.support)}`));
-  })));
+  return el(
+    "section",
+    { "aria-label": "Provenance" },
+    el("h2", {}, "Where it comes from"),
+    el(
+      "ul",
+      {},
+      item.provenance.map((each) => {
+        const source = el("span", {});
+        fill(
+          source,
+          async () => excerpt(await get(route`memories/${each.source_id}`, {}, { signal }), each),
+          signal,
+        ).catch(() => null);
+        return el(
+          "li",
+          {},
+          source,
+          " ",
+          el("span", { class: "hint" }, `${each.extractor} ${each.version}, support ${number(each.support)}`),
+        );
+      }),
+    ),
+  );
 }
 
 function excerpt(source, { start, end }) {
@@ -128,16 +294,44 @@ function excerpt(source, { start, end }) {
 }
 
 function drawHistory(entries) {
-  return [el("h2", {}, "History"), entries.length ? el("ol", { class: "history" }, entries.map((each) => el("li", {},
-    el("strong", {}, words(each.action)), " ", el("time", { datetime: each.at }, moment(each.at)), " by ", said(each.actor), each.reason ? [": ", said(each.reason, { most: 500 })] : null,
-    differences(each)))) : el("p", { class: "hint" }, "Nothing happened to it since it was said.")];
+  return [
+    el("h2", {}, "History"),
+    entries.length
+      ? el(
+          "ol",
+          { class: "history" },
+          entries.map((each) =>
+            el(
+              "li",
+              {},
+              el("strong", {}, words(each.action)),
+              " ",
+              el("time", { datetime: each.at }, moment(each.at)),
+              " by ",
+              said(each.actor),
+              each.reason ? [": ", said(each.reason, { most: 500 })] : null,
+              differences(each),
+            ),
+          ),
+        )
+      : el("p", { class: "hint" }, "Nothing happened to it since it was said."),
+  ];
 }
 
 function differences({ before, after }) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
-  const shown = names.filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]) && before && name in before);
+  const shown = names.filter(
+    (name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]) && before && name in before,
+  );
   if (!shown.length) return null;
-  return el("dl", { class: "facts" }, shown.map((name) => [el("dt", {}, words(name)), el("dd", {}, el("del", {}, value(before?.[name])), " → ", el("ins", {}, value(after?.[name])))]));
+  return el(
+    "dl",
+    { class: "facts" },
+    shown.map((name) => [
+      el("dt", {}, words(name)),
+      el("dd", {}, el("del", {}, value(before?.[name])), " → ", el("ins", {}, value(after?.[name]))),
+    ]),
+  );
 }
 
 function value(given) {

@@ -12,15 +12,53 @@ export function page({ query, signal, go, again }) {
   const list = el("section", { "aria-label": "List" });
   const states = query.getAll("states");
   fill(list, async () => draw(await get("jobs", { states, limit: 200 }, { signal }), again), signal);
-  const box = form("Filter", [choices("States (none: all that are not done)", "states", STATES, states)], "Filter", (given) => go("jobs", (given.states ?? []).map((state) => ["states", state])));
-  return [heading("Jobs", caller.is_operator ? button("Run what is due", () => work(again), { right: "admin" }) : null), box, list];
+  const box = form(
+    "Filter",
+    [choices("States (none: all that are not done)", "states", STATES, states)],
+    "Filter",
+    (given) =>
+      go(
+        "jobs",
+        (given.states ?? []).map((state) => ["states", state]),
+      ),
+  );
+  return [
+    heading("Jobs", caller.is_operator ? button("Run what is due", () => work(again), { right: "admin" }) : null),
+    box,
+    list,
+  ];
 }
 
 function draw(jobs, again) {
-  if (!jobs.length) return empty("No work waits", "Jobs embed, summarise, extract and curate behind what is said. Those that gave up stay here until somebody retries them.");
+  if (!jobs.length)
+    return empty(
+      "No work waits",
+      "Jobs embed, summarise, extract and curate behind what is said. Those that gave up stay here until somebody retries them.",
+    );
   const dead = jobs.filter((job) => job.state === "dead");
-  return [dead.length > 1 ? el("div", { class: "actions" }, button(`Retry all ${dead.length} that gave up`, () => retry(dead, again), { right: "write" })) : null,
-    table("Jobs, oldest first", ["work", "state", "tries", "next", "error", ""], jobs.map((job) => [el("span", { title: job.id }, words(job.kind)), el("span", { class: `tag ${job.state}` }, job.state), String(job.attempts), moment(job.run_at), said(job.error, { most: 400 }), job.state === "dead" ? button("Retry", () => retry([job], again), { right: "write", "aria-label": `Retry ${words(job.kind)}` }) : null]))];
+  return [
+    dead.length > 1
+      ? el(
+          "div",
+          { class: "actions" },
+          button(`Retry all ${dead.length} that gave up`, () => retry(dead, again), { right: "write" }),
+        )
+      : null,
+    table(
+      "Jobs, oldest first",
+      ["work", "state", "tries", "next", "error", ""],
+      jobs.map((job) => [
+        el("span", { title: job.id }, words(job.kind)),
+        el("span", { class: `tag ${job.state}` }, job.state),
+        String(job.attempts),
+        moment(job.run_at),
+        said(job.error, { most: 400 }),
+        job.state === "dead"
+          ? button("Retry", () => retry([job], again), { right: "write", "aria-label": `Retry ${words(job.kind)}` })
+          : null,
+      ]),
+    ),
+  ];
 }
 
 async function retry(jobs, again) {

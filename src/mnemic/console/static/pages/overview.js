@@ -19,25 +19,60 @@ export function page({ signal }) {
 }
 
 async function drawCounts(signal) {
-  const [page, documents] = await Promise.all([get("memories", { limit: MOST, states: ["active", "quarantined", "disputed", "superseded", "archived"] }, { signal }), get("documents", { limit: MOST }, { signal })]);
+  const [page, documents] = await Promise.all([
+    get(
+      "memories",
+      { limit: MOST, states: ["active", "quarantined", "disputed", "superseded", "archived"] },
+      { signal },
+    ),
+    get("documents", { limit: MOST }, { signal }),
+  ]);
   const { memories } = page;
   if (!memories.length && !documents.documents.length) {
-    return [el("h2", {}, "Memories"), empty("Nothing is remembered here yet",
-      "Memories come from conversations (capture), from programs (remember), from files (ingest) and from imports. Or write one yourself:",
-      link("memories", {}, "Memories → New memory"))];
+    return [
+      el("h2", {}, "Memories"),
+      empty(
+        "Nothing is remembered here yet",
+        "Memories come from conversations (capture), from programs (remember), from files (ingest) and from imports. Or write one yourself:",
+        link("memories", {}, "Memories → New memory"),
+      ),
+    ];
   }
   const more = page.next ? " (of the newest 1,000)" : "";
-  return [el("h2", {}, "Memories"), el("div", { class: "cards" },
-    card(`By state${more}`, tally(memories, "state"), (state) => link("memories", { states: state }, words(state))),
-    card(`By kind${more}`, tally(memories.filter((each) => each.state === "active"), "kind"), (kind) => link("memories", { kinds: kind }, words(kind))),
-    card("Documents", tally(documents.documents, "status"), (status) => link("documents", {}, words(status)))),
-  el("h2", {}, "Newest"), memories.filter((each) => each.state === "active").slice(0, 5).map((each) => entry(each))];
+  return [
+    el("h2", {}, "Memories"),
+    el(
+      "div",
+      { class: "cards" },
+      card(`By state${more}`, tally(memories, "state"), (state) => link("memories", { states: state }, words(state))),
+      card(
+        `By kind${more}`,
+        tally(
+          memories.filter((each) => each.state === "active"),
+          "kind",
+        ),
+        (kind) => link("memories", { kinds: kind }, words(kind)),
+      ),
+      card("Documents", tally(documents.documents, "status"), (status) => link("documents", {}, words(status))),
+    ),
+    el("h2", {}, "Newest"),
+    memories
+      .filter((each) => each.state === "active")
+      .slice(0, 5)
+      .map((each) => entry(each)),
+  ];
 }
 
 function card(title, counts, name) {
   const known = Object.entries(counts);
-  return el("div", { class: "card" }, el("h3", {}, title),
-    known.length ? facts(known.map(([each, amount]) => [name(each), number(amount, 0)])) : el("p", { class: "hint" }, "none"));
+  return el(
+    "div",
+    { class: "card" },
+    el("h3", {}, title),
+    known.length
+      ? facts(known.map(([each, amount]) => [name(each), number(amount, 0)]))
+      : el("p", { class: "hint" }, "none"),
+  );
 }
 
 function tally(items, field) {
@@ -47,14 +82,43 @@ function tally(items, field) {
 }
 
 async function drawAttention(signal) {
-  const [waiting, dead, failed] = await Promise.all([get("review", { limit: 100 }, { signal }), get("jobs", { states: "dead", limit: 100 }, { signal }), get("documents", { statuses: "failed", limit: 100 }, { signal })]);
+  const [waiting, dead, failed] = await Promise.all([
+    get("review", { limit: 100 }, { signal }),
+    get("jobs", { states: "dead", limit: 100 }, { signal }),
+    get("documents", { statuses: "failed", limit: 100 }, { signal }),
+  ]);
   const found = [
-    waiting.length ? link("review", {}, `${several(waiting.length)} ${waiting.length === 1 ? "memory waits" : "memories wait"} for a judgement`) : null,
-    dead.length ? link("jobs", { states: "dead" }, `${several(dead.length)} ${dead.length === 1 ? "job has" : "jobs have"} given up`) : null,
-    failed.documents.length ? link("documents", {}, `${count(failed.documents.length, "document")} could not be read`) : null,
-    caller.has_key || !may("admin") ? null : el("span", {}, "No key is needed: only programs of this machine can ask. ", link("settings", {}, "Settings")),
+    waiting.length
+      ? link(
+          "review",
+          {},
+          `${several(waiting.length)} ${waiting.length === 1 ? "memory waits" : "memories wait"} for a judgement`,
+        )
+      : null,
+    dead.length
+      ? link(
+          "jobs",
+          { states: "dead" },
+          `${several(dead.length)} ${dead.length === 1 ? "job has" : "jobs have"} given up`,
+        )
+      : null,
+    failed.documents.length
+      ? link("documents", {}, `${count(failed.documents.length, "document")} could not be read`)
+      : null,
+    caller.has_key || !may("admin")
+      ? null
+      : el("span", {}, "No key is needed: only programs of this machine can ask. ", link("settings", {}, "Settings")),
   ].filter(Boolean);
-  return [el("h2", {}, "What needs attention"), found.length ? el("ul", {}, found.map((each) => el("li", {}, each))) : el("p", {}, "Nothing.")];
+  return [
+    el("h2", {}, "What needs attention"),
+    found.length
+      ? el(
+          "ul",
+          {},
+          found.map((each) => el("li", {}, each)),
+        )
+      : el("p", {}, "Nothing."),
+  ];
 }
 
 function several(amount) {
@@ -63,9 +127,25 @@ function several(amount) {
 
 async function drawHealth(signal) {
   const title = el("h2", {}, "Health");
-  if (!may("write")) return [title, el("p", { class: "hint" }, "Looking at the health needs a key with the right write.")];
+  if (!may("write"))
+    return [title, el("p", { class: "hint" }, "Looking at the health needs a key with the right write.")];
   const report = await post("health", undefined, { query: { is_dry_run: true, limit: 1 }, signal });
   const { score, counts, memories } = report.score;
-  return [title, el("p", { class: "score" }, el("strong", {}, number(score, 0)), " of 100"),
-    el("p", {}, `of ${count(memories, "memory", "memories")}; `, link("health", {}, count(Object.values(counts).reduce((sum, each) => sum + each, 0), "finding")))];
+  return [
+    title,
+    el("p", { class: "score" }, el("strong", {}, number(score, 0)), " of 100"),
+    el(
+      "p",
+      {},
+      `of ${count(memories, "memory", "memories")}; `,
+      link(
+        "health",
+        {},
+        count(
+          Object.values(counts).reduce((sum, each) => sum + each, 0),
+          "finding",
+        ),
+      ),
+    ),
+  ];
 }

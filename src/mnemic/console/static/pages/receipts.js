@@ -8,11 +8,40 @@ import { empty, facts, fill, heading } from "../parts.js";
 export function page({ signal }) {
   const list = el("section", { "aria-label": "List" });
   fill(list, async () => draw(await get("receipts", {}, { signal })), signal);
-  return [heading("Receipts"), el("p", { class: "hint" }, "A receipt is what is left of an erasure. It names nobody, and erases again what a backup brings back."), list];
+  return [
+    heading("Receipts"),
+    el(
+      "p",
+      { class: "hint" },
+      "A receipt is what is left of an erasure. It names nobody, and erases again what a backup brings back.",
+    ),
+    list,
+  ];
 }
 
 function draw(receipts) {
-  if (!receipts.length) return empty("Nothing was erased", "`mnemic erase` removes everything of a session, user, agent or org and leaves a receipt here.");
-  return el("ul", { class: "list" }, [...receipts].reverse().map((each) => el("li", {}, el("h2", {}, moment(each.at)),
-    facts([["Receipt", el("code", {}, each.id)], ...Object.entries(each.counts).filter(([, amount]) => amount).map(([name, amount]) => [words(name), number(amount, 0)]), ["Hash of the scope", el("code", {}, each.scope_hash)], ["Notes", each.notes.length ? said(each.notes.join("; ")) : null]]))));
+  if (!receipts.length)
+    return empty(
+      "Nothing was erased",
+      "`mnemic erase` removes everything of a session, user, agent or org and leaves a receipt here.",
+    );
+  return el(
+    "ul",
+    { class: "list" },
+    [...receipts].reverse().map((each) =>
+      el(
+        "li",
+        {},
+        el("h2", {}, moment(each.at)),
+        facts([
+          ["Receipt", el("code", {}, each.id)],
+          ...Object.entries(each.counts)
+            .filter(([, amount]) => amount)
+            .map(([name, amount]) => [words(name), number(amount, 0)]),
+          ["Hash of the scope", el("code", {}, each.scope_hash)],
+          ["Notes", each.notes.length ? said(each.notes.join("; ")) : null],
+        ]),
+      ),
+    ),
+  );
 }

@@ -1,6 +1,6 @@
 // What waits for a judgement: memories in quarantine, in dispute, and those whose sources changed.
 
-import { get, post } from "../api.js";
+import { get, post, route } from "../api.js";
 import { address, el, link, said, whole } from "../dom.js";
 import { moment } from "../format.js";
 import { button, empty, fill, heading, notice, tags } from "../parts.js";
@@ -9,34 +9,85 @@ const PER_PAGE = 25;
 
 export function page({ query, signal }) {
   const list = el("section", { "aria-label": "Waiting" });
-  fill(list, async () => draw(await get("review", { limit: PER_PAGE, after: query.get("after") }, { signal }), query, signal), signal);
-  return [heading("Review"), el("p", { class: "hint" }, "What stands in quarantine is never recalled until somebody trusts it: often it came from a stranger and gives orders. What is in dispute contradicts another memory; what is flagged was made of something that was corrected or deleted since. Characters that do not show are written as their number."), list];
+  fill(
+    list,
+    async () => draw(await get("review", { limit: PER_PAGE, after: query.get("after") }, { signal }), query, signal),
+    signal,
+  );
+  return [
+    heading("Review"),
+    el(
+      "p",
+      { class: "hint" },
+      "What stands in quarantine is never recalled until somebody trusts it: often it came from a stranger and gives orders. What is in dispute contradicts another memory; what is flagged was made of something that was corrected or deleted since. Characters that do not show are written as their number.",
+    ),
+    list,
+  ];
 }
 
 function draw(waiting, query, signal) {
-  if (!waiting.length) return empty(query.get("after") ? "No more wait" : "Nothing waits for you", "Memories that give orders, hide characters or contradict what is known come here first.");
+  if (!waiting.length)
+    return empty(
+      query.get("after") ? "No more wait" : "Nothing waits for you",
+      "Memories that give orders, hide characters or contradict what is known come here first.",
+    );
   const last = waiting.at(-1).memory.id;
-  return [el("ul", { class: "list review" }, waiting.map((each) => draw1(each, signal))),
-    waiting.length === PER_PAGE ? el("a", { class: "button", href: address("review", { after: last }) }, "Next page") : null];
+  return [
+    el(
+      "ul",
+      { class: "list review" },
+      waiting.map((each) => draw1(each, signal)),
+    ),
+    waiting.length === PER_PAGE
+      ? el("a", { class: "button", href: address("review", { after: last }) }, "Next page")
+      : null,
+  ];
 }
 
 function draw1({ memory, reason, since }, signal) {
   const row = el("li", {});
   const judged = (verb, told) => async () => {
-    await post(`memories/${memory.id}/${verb}`, {});
+    await post(route`memories/${memory.id}/${verb}`, {});
     notice(told);
     const next = row.nextElementSibling ?? row.previousElementSibling;
     row.remove();
     (next?.querySelector("button") ?? document.querySelector("#main h1")).focus();
   };
   const other = el("div", {});
-  if (memory.other_id) fill(other, async () => {
-    const found = await get(`memories/${memory.other_id}`, {}, { signal });
-    return el("p", {}, "It contradicts: ", link(`item/${found.id}`, {}, said(found.text, { most: 280 })));
-  }, signal);
-  row.append(el("blockquote", { class: "text" }, whole(memory.text, 2000)), el("p", { class: "about" }, tags(memory), " since ", moment(since), memory.source ? [", source ", said(memory.source, { most: 100 })] : null),
-    el("p", {}, el("strong", {}, "Why it waits: "), reason ? said(reason) : "no reason was noted"), other,
-    el("div", { class: "actions" }, button("Trust", judged("trust", "Trusted: it is recalled from now on"), { right: "write", "aria-label": `Trust: ${memory.text.slice(0, 60)}` }),
-      button("Reject", judged("reject", "Rejected: it is in the archive, undo takes it back"), { right: "write", "aria-label": `Reject: ${memory.text.slice(0, 60)}` }), link(`item/${memory.id}`, {}, "Look closer")));
+  if (memory.other_id)
+    fill(
+      other,
+      async () => {
+        const found = await get(route`memories/${memory.other_id}`, {}, { signal });
+        return el("p", {}, "It contradicts: ", link(`item/${found.id}`, {}, said(found.text, { most: 280 })));
+      },
+      signal,
+    );
+  row.append(
+    el("blockquote", { class: "text" }, whole(memory.text, 2000)),
+    el(
+      "p",
+      { class: "about" },
+      tags(memory),
+      " since ",
+      moment(since),
+      memory.source ? [", source ", said(memory.source, { most: 100 })] : null,
+    ),
+    el("p", {}, el("strong", {}, "Why it waits: "), reason ? said(reason) : "no reason was noted"),
+    other,
+    el(
+      "div",
+      { class: "actions" },
+      button("Trust", judged("trust", "Trusted: it is recalled from now on"), {
+        right: "write",
+        "aria-label": `Trust: ${memory.text.slice(0, 60)}`,
+      }),
+      button("Reject", judged("reject", "Rejected: it is in the archive, undo takes it back"), {
+        right: "write",
+        "aria-label": `Reject: ${memory.text.slice(0, 60)}`,
+      }),
+      link(`item/${memory.id}`, {}, "Look closer"),
+    ),
+  );
   return row;
 }

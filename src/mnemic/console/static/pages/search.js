@@ -1,6 +1,6 @@
 // A question to memory: every hit with what its score is made of; and why something was not found.
 
-import { post } from "../api.js";
+import { post, route } from "../api.js";
 import { el } from "../dom.js";
 import { fromField, number, words } from "../format.js";
 import { LEVELS, choices, contributions, empty, entry, facts, field, fill, form, heading } from "../parts.js";
@@ -11,17 +11,50 @@ export function page({ query, signal, go }) {
   const answer = el("section", { "aria-label": "Answer" });
   const asked = query.get("q") ?? "";
   const why = query.get("why") ?? "";
-  const box = form("Search", [
-    el("div", { class: "row" }, field("Question", "q", { value: asked, type: "search", required: true, class: "wide" }), field("Hits", "limit", { type: "number", min: 1, max: 100, value: query.get("limit") ?? "10" })),
-    el("details", { open: ["kinds", "levels", "as_of", "why"].some((name) => query.get(name)) }, el("summary", {}, "Narrow it, or ask why one is missing"),
-      choices("Kinds (none: all)", "kinds", KINDS, query.getAll("kinds")), choices("Levels (none: all that is visible)", "levels", LEVELS, query.getAll("levels")),
-      el("div", { class: "row" }, field("True at", "as_of", { type: "datetime-local", value: query.get("as_of") ?? "" }), field("Known at", "known_at", { type: "datetime-local", value: query.get("known_at") ?? "" })),
-      field("Why not this id", "why", { value: why, hint: "the id of a memory or message: where was it lost on its way to the answer?" })),
-  ], "Search", (given) => go("search", Object.entries(given).flatMap(([name, value]) => (Array.isArray(value) ? value.map((each) => [name, each]) : value ? [[name, value]] : []))));
+  const box = form(
+    "Search",
+    [
+      el(
+        "div",
+        { class: "row" },
+        field("Question", "q", { value: asked, type: "search", required: true, class: "wide" }),
+        field("Hits", "limit", { type: "number", min: 1, max: 100, value: query.get("limit") ?? "10" }),
+      ),
+      el(
+        "details",
+        { open: ["kinds", "levels", "as_of", "why"].some((name) => query.get(name)) },
+        el("summary", {}, "Narrow it, or ask why one is missing"),
+        choices("Kinds (none: all)", "kinds", KINDS, query.getAll("kinds")),
+        choices("Levels (none: all that is visible)", "levels", LEVELS, query.getAll("levels")),
+        el(
+          "div",
+          { class: "row" },
+          field("True at", "as_of", { type: "datetime-local", value: query.get("as_of") ?? "" }),
+          field("Known at", "known_at", { type: "datetime-local", value: query.get("known_at") ?? "" }),
+        ),
+        field("Why not this id", "why", {
+          value: why,
+          hint: "the id of a memory or message: where was it lost on its way to the answer?",
+        }),
+      ),
+    ],
+    "Search",
+    (given) =>
+      go(
+        "search",
+        Object.entries(given).flatMap(([name, value]) =>
+          Array.isArray(value) ? value.map((each) => [name, each]) : value ? [[name, value]] : [],
+        ),
+      ),
+  );
   if (asked) fill(answer, () => drawAnswer(question(query), why, signal), signal);
   else {
-    answer.append(empty(why ? "Which question should have found it?" : "Ask as you would ask a person",
-      "Memory is searched by meaning and by words, and every hit shows what its score is made of. The key / brings you here."));
+    answer.append(
+      empty(
+        why ? "Which question should have found it?" : "Ask as you would ask a person",
+        "Memory is searched by meaning and by words, and every hit shows what its score is made of. The key / brings you here.",
+      ),
+    );
   }
   return [heading("Search"), box, answer];
 }
@@ -34,22 +67,62 @@ function question(query) {
 }
 
 async function drawAnswer(body, why, signal) {
-  const [recall, reason] = await Promise.all([post("recall", body, { signal }), why ? post(`memories/${encodeURIComponent(why)}/why-not`, body, { signal }) : null]);
-  const spent = Object.entries(recall.timings_ms).map(([name, ms]) => `${words(name)} ${number(ms, 1)} ms`).join(", ");
-  return [reason ? drawWhy(reason) : null,
-    recall.degraded.length ? el("p", { class: "banner" }, `Not everything was searched: ${recall.degraded.join("; ")}`) : null,
-    recall.is_fallback ? el("p", { class: "banner" }, "Nothing matched; what follows is general background, by importance.") : null,
-    recall.hits.length ? el("ol", { class: "list hits" }, recall.hits.map((hit, at) => drawHit(hit, at))) : empty("Nothing is remembered here", "No hit, and no general background either. Is the right user chosen at the top?"),
-    el("p", { class: "hint" }, spent)];
+  const [recall, reason] = await Promise.all([
+    post("recall", body, { signal }),
+    why ? post(route`memories/${why}/why-not`, body, { signal }) : null,
+  ]);
+  const spent = Object.entries(recall.timings_ms)
+    .map(([name, ms]) => `${words(name)} ${number(ms, 1)} ms`)
+    .join(", ");
+  return [
+    reason ? drawWhy(reason) : null,
+    recall.degraded.length
+      ? el("p", { class: "banner" }, `Not everything was searched: ${recall.degraded.join("; ")}`)
+      : null,
+    recall.is_fallback
+      ? el("p", { class: "banner" }, "Nothing matched; what follows is general background, by importance.")
+      : null,
+    recall.hits.length
+      ? el(
+          "ol",
+          { class: "list hits" },
+          recall.hits.map((hit, at) => drawHit(hit, at)),
+        )
+      : empty(
+          "Nothing is remembered here",
+          "No hit, and no general background either. Is the right user chosen at the top?",
+        ),
+    el("p", { class: "hint" }, spent),
+  ];
 }
 
 function drawHit(hit, at) {
-  return el("li", {}, entry(hit.item, ` · score ${number(hit.score, 3)}`, hit.similarity === null ? null : ` · similarity ${number(hit.similarity)}`),
-    hit.contributions.length ? el("details", { open: at === 0 }, el("summary", {}, "Why"), contributions(hit.contributions, hit.score)) : null);
+  return el(
+    "li",
+    {},
+    entry(
+      hit.item,
+      ` · score ${number(hit.score, 3)}`,
+      hit.similarity === null ? null : ` · similarity ${number(hit.similarity)}`,
+    ),
+    hit.contributions.length
+      ? el("details", { open: at === 0 }, el("summary", {}, "Why"), contributions(hit.contributions, hit.score))
+      : null,
+  );
 }
 
 function drawWhy(reason) {
-  return el("section", { class: "card", "aria-label": "Why not" }, el("h2", {}, reason.stage === "found" ? `It is found, at rank ${reason.rank}` : "Why it was not found"),
-    facts([["Stage", words(reason.stage)], ["Reason", reason.reason], ["Rank", reason.rank], ["Candidates", number(reason.candidates, 0)], ["Score", reason.score === null ? null : number(reason.score, 3)]]),
-    reason.contributions.length ? contributions(reason.contributions, reason.score) : null);
+  return el(
+    "section",
+    { class: "card", "aria-label": "Why not" },
+    el("h2", {}, reason.stage === "found" ? `It is found, at rank ${reason.rank}` : "Why it was not found"),
+    facts([
+      ["Stage", words(reason.stage)],
+      ["Reason", reason.reason],
+      ["Rank", reason.rank],
+      ["Candidates", number(reason.candidates, 0)],
+      ["Score", reason.score === null ? null : number(reason.score, 3)],
+    ]),
+    reason.contributions.length ? contributions(reason.contributions, reason.score) : null,
+  );
 }

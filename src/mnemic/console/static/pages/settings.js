@@ -1,6 +1,6 @@
 // How the installation is, keys, and who did what.
 
-import { get, post, remove } from "../api.js";
+import { get, post, remove, route } from "../api.js";
 import { el, put, said } from "../dom.js";
 import { fromField, moment } from "../format.js";
 import { button, choices, confirm, dialog, empty, facts, field, fill, form, heading, notice, table } from "../parts.js";
@@ -9,74 +9,254 @@ import { caller, may, scope, setKey } from "../session.js";
 const RIGHTS = ["read", "write", "admin"];
 
 export function page({ signal, again }) {
-  const sections = [el("section", { "aria-label": "This console" }, el("h2", {}, "This console"), facts([["Server", `Mnemic ${caller.version}`], ["Org", said(caller.org)],
-    ["Key", caller.has_key ? said(`${caller.key.name} ${caller.key.id}`) : "none is needed: the server answers this machine only"], ["Rights", caller.rights.join(", ")], ["Bound to", caller.is_bound ? said(["user", "agent"].filter((part) => caller[part]).map((part) => `${part} ${caller[part]}`).join(", ")) : null]]))];
+  const sections = [
+    el(
+      "section",
+      { "aria-label": "This console" },
+      el("h2", {}, "This console"),
+      facts([
+        ["Server", `Mnemic ${caller.version}`],
+        ["Org", said(caller.org)],
+        [
+          "Key",
+          caller.has_key
+            ? said(`${caller.key.name} ${caller.key.id}`)
+            : "none is needed: the server answers this machine only",
+        ],
+        ["Rights", caller.rights.join(", ")],
+        [
+          "Bound to",
+          caller.is_bound
+            ? said(
+                ["user", "agent"]
+                  .filter((part) => caller[part])
+                  .map((part) => `${part} ${caller[part]}`)
+                  .join(", "),
+              )
+            : null,
+        ],
+      ]),
+    ),
+  ];
   const doctor = el("section", { "aria-label": "Installation" });
   if (caller.is_operator) fill(doctor, async () => drawDoctor(await get("doctor", {}, { signal })), signal);
-  else put(doctor, el("h2", {}, "Installation"), el("p", { class: "hint" }, "What is configured, and how it is, is shown to admin keys of the org default."));
+  else
+    put(
+      doctor,
+      el("h2", {}, "Installation"),
+      el("p", { class: "hint" }, "What is configured, and how it is, is shown to admin keys of the org default."),
+    );
   sections.push(doctor);
   if (may("admin")) sections.push(keysSection(signal, again), auditSection(signal));
-  else sections.push(el("section", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("p", { class: "hint" }, "Keys are made and ended with a key that has the right admin.")));
+  else
+    sections.push(
+      el(
+        "section",
+        { "aria-label": "Keys" },
+        el("h2", {}, "Keys"),
+        el("p", { class: "hint" }, "Keys are made and ended with a key that has the right admin."),
+      ),
+    );
   return [heading("Settings"), sections];
 }
 
 function drawDoctor(diagnosis) {
-  return [el("h2", {}, "Installation ", el("span", { class: `tag ${diagnosis.condition}` }, diagnosis.condition)), table("What the doctor found", ["part", "condition", "what it says", "what to do"], diagnosis.findings.map((each) => [each.part, el("span", { class: `tag ${each.condition}` }, each.condition), said(each.message), said(each.remedy)]))];
+  return [
+    el("h2", {}, "Installation ", el("span", { class: `tag ${diagnosis.condition}` }, diagnosis.condition)),
+    table(
+      "What the doctor found",
+      ["part", "condition", "what it says", "what to do"],
+      diagnosis.findings.map((each) => [
+        each.part,
+        el("span", { class: `tag ${each.condition}` }, each.condition),
+        said(each.message),
+        said(each.remedy),
+      ]),
+    ),
+  ];
 }
 
 function keysSection(signal, again) {
   const list = el("div", {});
   fill(list, async () => drawKeys(await get("keys", {}, { signal }), again), signal);
-  return el("section", { "aria-label": "Keys" }, el("div", { class: "heading" }, el("h2", {}, "Keys"), button("New key", () => newKey(again), { right: "admin" })), list);
+  return el(
+    "section",
+    { "aria-label": "Keys" },
+    el(
+      "div",
+      { class: "heading" },
+      el("h2", {}, "Keys"),
+      button("New key", () => newKey(again), { right: "admin" }),
+    ),
+    list,
+  );
 }
 
 function drawKeys(keys, again) {
-  if (!keys.length) return empty("There are no keys", "Without keys the server answers programs of this machine only, and everybody on it may do everything. The first key changes that: from then on every request needs one.");
-  return table("Keys of this org", ["name", "rights", "bound to", "made", "ends", ""], keys.map((each) => {
-    const hasEnded = each.revoked_at || (each.expires_at && new Date(each.expires_at) <= new Date());
-    return [[said(each.name || "—", { most: 80 }), " ", el("code", {}, each.id), each.id === caller.key?.id ? el("span", { class: "tag" }, "this one") : null], each.rights.join(", "), said([each.user && `user ${each.user}`, each.agent && `agent ${each.agent}`].filter(Boolean).join(", ") || "nobody"), moment(each.created_at),
-      each.revoked_at ? `ended ${moment(each.revoked_at)}` : moment(each.expires_at), hasEnded ? null : el("div", { class: "actions" }, button("Rotate", () => rotate(each, again), { right: "admin", "aria-label": `Rotate ${each.name || each.id}` }), button("Revoke…", () => revoke(each, again), { right: "admin", class: "danger", "aria-label": `Revoke ${each.name || each.id}` }))];
-  }));
+  if (!keys.length)
+    return empty(
+      "There are no keys",
+      "Without keys the server answers programs of this machine only, and everybody on it may do everything. The first key changes that: from then on every request needs one.",
+    );
+  return table(
+    "Keys of this org",
+    ["name", "rights", "bound to", "made", "ends", ""],
+    keys.map((each) => {
+      const hasEnded = each.revoked_at || (each.expires_at && new Date(each.expires_at) <= new Date());
+      return [
+        [
+          said(each.name || "—", { most: 80 }),
+          " ",
+          el("code", {}, each.id),
+          each.id === caller.key?.id ? el("span", { class: "tag" }, "this one") : null,
+        ],
+        each.rights.join(", "),
+        said(
+          [each.user && `user ${each.user}`, each.agent && `agent ${each.agent}`].filter(Boolean).join(", ") ||
+            "nobody",
+        ),
+        moment(each.created_at),
+        each.revoked_at ? `ended ${moment(each.revoked_at)}` : moment(each.expires_at),
+        hasEnded
+          ? null
+          : el(
+              "div",
+              { class: "actions" },
+              button("Rotate", () => rotate(each, again), {
+                right: "admin",
+                "aria-label": `Rotate ${each.name || each.id}`,
+              }),
+              button("Revoke…", () => revoke(each, again), {
+                right: "admin",
+                class: "danger",
+                "aria-label": `Revoke ${each.name || each.id}`,
+              }),
+            ),
+      ];
+    }),
+  );
 }
 
 function newKey(again) {
   const bound = Object.entries(scope()).filter(([part]) => part !== "session");
-  dialog("New key", (close) => [caller.has_key ? null : el("p", { class: "banner" }, "Once there is a key, every request needs one, that of this console too. Give the first one the right admin, or keys can only be made on the command line."),
-    form("New key", [field("Name", "name", { required: true, maxlength: 100 }), choices("Rights; none includes another", "rights", RIGHTS, caller.has_key ? ["read", "write"] : RIGHTS), field("Ends", "expires_at", { type: "datetime-local", hint: "never, unless told" }),
-      bound.length ? field(`For ${bound.map(([part, value]) => `${part} ${value}`).join(" and ")} alone`, "is_bound", { type: "checkbox", checked: caller.has_key }) : null], "Make it", async (given) => {
-      const body = { name: given.name, rights: given.rights };
-      if (given.expires_at) body.expires_at = fromField(given.expires_at);
-      const issued = await post("keys", body, { query: given.is_bound ? {} : { user: "", agent: "" } });
-      close();
-      tell(issued, again, !caller.has_key);
-    })], { close: "Cancel" });
+  dialog(
+    "New key",
+    (close) => [
+      caller.has_key
+        ? null
+        : el(
+            "p",
+            { class: "banner" },
+            "Once there is a key, every request needs one, that of this console too. Give the first one the right admin, or keys can only be made on the command line.",
+          ),
+      form(
+        "New key",
+        [
+          field("Name", "name", { required: true, maxlength: 100 }),
+          choices("Rights; none includes another", "rights", RIGHTS, caller.has_key ? ["read", "write"] : RIGHTS),
+          field("Ends", "expires_at", { type: "datetime-local", hint: "never, unless told" }),
+          bound.length
+            ? field(`For ${bound.map(([part, value]) => `${part} ${value}`).join(" and ")} alone`, "is_bound", {
+                type: "checkbox",
+                checked: caller.has_key,
+              })
+            : null,
+        ],
+        "Make it",
+        async (given) => {
+          const body = { name: given.name, rights: given.rights };
+          if (given.expires_at) body.expires_at = fromField(given.expires_at);
+          const issued = await post("keys", body, { query: given.is_bound ? {} : { user: "", agent: "" } });
+          close();
+          tell(issued, again, !caller.has_key);
+        },
+      ),
+    ],
+    { close: "Cancel" },
+  );
 }
 
 /** The token, told this once. */
 function tell({ key, token }, again, isFirst) {
   const copied = el("span", { role: "status" });
-  const shown = el("input", { type: "text", readOnly: true, value: token, class: "token", "aria-label": "The key", onfocus: (event) => event.target.select() });
+  const shown = el("input", {
+    type: "text",
+    readOnly: true,
+    value: token,
+    class: "token",
+    "aria-label": "The key",
+    onfocus: (event) => event.target.select(),
+  });
   const copy = async () => {
-    try { await navigator.clipboard.writeText(token); copied.textContent = "copied"; } catch { shown.select(); copied.textContent = "copy it with the keyboard: it is selected"; }
+    try {
+      await navigator.clipboard.writeText(token);
+      copied.textContent = "copied";
+    } catch {
+      shown.select();
+      copied.textContent = "copy it with the keyboard: it is selected";
+    }
   };
-  const use = () => { setKey(token); location.reload(); };
-  dialog("The key, shown this once", () => [el("p", {}, "Keep it now: the store holds only its hash. ", said(key.name)), el("div", { class: "row" }, shown, button("Copy", copy), copied), isFirst ? button("Use it in this console", use) : null], { close: "I have kept it", closed: isFirst ? () => location.reload() : again });
+  const use = () => {
+    setKey(token);
+    location.reload();
+  };
+  dialog(
+    "The key, shown this once",
+    () => [
+      el("p", {}, "Keep it now: the store holds only its hash. ", said(key.name)),
+      el("div", { class: "row" }, shown, button("Copy", copy), copied),
+      isFirst ? button("Use it in this console", use) : null,
+    ],
+    { close: "I have kept it", closed: isFirst ? () => location.reload() : again },
+  );
 }
 
 async function rotate(key, again) {
-  dialog(`Rotate ${key.name || key.id}`, (close) => form("Rotate", [field("Accept the old key for so many seconds more", "overlap", { type: "number", min: 0, value: "3600", required: true })], "Make the new key", async ({ overlap }) => {
-    const issued = await post(`keys/${key.id}/rotate`, { overlap_s: Number(overlap) });
-    close();
-    tell(issued, again, false);
-  }), { close: "Cancel" });
+  dialog(
+    `Rotate ${key.name || key.id}`,
+    (close) =>
+      form(
+        "Rotate",
+        [
+          field("Accept the old key for so many seconds more", "overlap", {
+            type: "number",
+            min: 0,
+            value: "3600",
+            required: true,
+          }),
+        ],
+        "Make the new key",
+        async ({ overlap }) => {
+          const issued = await post(route`keys/${key.id}/rotate`, { overlap_s: Number(overlap) });
+          close();
+          tell(issued, again, false);
+        },
+      ),
+    { close: "Cancel" },
+  );
 }
 
 function revoke(key, again) {
-  confirm("End this key at once?", el("p", {}, said(key.name || key.id), key.id === caller.key?.id ? ": it is the key of this console, which will ask for another." : ": whatever uses it is refused from now on."), "End it", async () => {
-    await remove(`keys/${key.id}`);
-    notice("Ended");
-    if (key.id === caller.key?.id) { setKey(null); location.reload(); } else again();
-  });
+  confirm(
+    "End this key at once?",
+    el(
+      "p",
+      {},
+      said(key.name || key.id),
+      key.id === caller.key?.id
+        ? ": it is the key of this console, which will ask for another."
+        : ": whatever uses it is refused from now on.",
+    ),
+    "End it",
+    async () => {
+      await remove(route`keys/${key.id}`);
+      notice("Ended");
+      if (key.id === caller.key?.id) {
+        setKey(null);
+        location.reload();
+      } else again();
+    },
+  );
 }
 
 function auditSection(signal) {
@@ -84,7 +264,34 @@ function auditSection(signal) {
   const draw = async (before) => {
     const page = await get("audit", { before, limit: 50 }, { signal });
     if (!page.entries.length) return el("p", { class: "hint" }, "Nothing was written down yet.");
-    return [table("Who did what, newest first", ["when", "who", "what", "to", "outcome"], page.entries.map((each) => [moment(each.at), said(each.actor), said(each.verb), said(each.target, { most: 80 }), said(each.outcome)])), page.next ? button("Earlier", () => fill(list, () => draw(page.next), signal)) : null];
+    return [
+      table(
+        "Who did what, newest first",
+        ["when", "who", "what", "to", "outcome"],
+        page.entries.map((each) => [
+          moment(each.at),
+          said(each.actor),
+          said(each.verb),
+          said(each.target, { most: 80 }),
+          said(each.outcome),
+        ]),
+      ),
+      page.next ? button("Earlier", () => fill(list, () => draw(page.next), signal)) : null,
+    ];
   };
-  return el("section", { "aria-label": "Audit log" }, el("h2", {}, "Audit log"), el("details", { ontoggle: (event) => { if (event.target.open && !list.childElementCount) fill(list, () => draw(null), signal); } }, el("summary", {}, "Show"), list));
+  return el(
+    "section",
+    { "aria-label": "Audit log" },
+    el("h2", {}, "Audit log"),
+    el(
+      "details",
+      {
+        ontoggle: (event) => {
+          if (event.target.open && !list.childElementCount) fill(list, () => draw(null), signal);
+        },
+      },
+      el("summary", {}, "Show"),
+      list,
+    ),
+  );
 }
