@@ -6,7 +6,8 @@ Answers for the order of calls and for what is left of the limits at each; the w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from mnemic.engine.research_budget import Cost, cost_of
@@ -119,15 +120,19 @@ class Reading:
             return lambda: (piece, self.steps.ask(wanted))
 
         self.progress(0, total, "reading")
-        for done, (piece, noted) in enumerate(side_by_side(following, self.parallel), start=1):
-            self._under_way -= 1
-            if isinstance(noted, Missed):
-                self.failed[piece.index] = noted.reason
-                if not self.notes and len(self.failed) >= HOPELESS:
-                    raise BackendError(f"the model fails at piece after piece: {noted.reason}")
-            else:
-                self._add(piece, noted)
-            self.progress(done, total, "reading")
+        with closing(side_by_side(following, self.parallel)) as replies:
+            for done, (piece, noted) in enumerate(replies, start=1):
+                self._under_way -= 1
+                self._take(piece, noted)
+                self.progress(done, total, "reading")
+
+    def _take(self, piece: Piece, noted: Sequence[_Found] | Missed) -> None:
+        if not isinstance(noted, Missed):
+            self._add(piece, noted)
+            return
+        self.failed[piece.index] = noted.reason
+        if not self.notes and len(self.failed) >= HOPELESS:
+            raise BackendError(f"the model fails at piece after piece: {noted.reason}")
 
     def combined(self) -> list[Note]:
         """All notes in the order of the document, made fewer until one prompt takes them."""
@@ -138,9 +143,10 @@ class Reading:
             groups = list(_groups(notes, self.room))
             merged: dict[int, list[Note]] = {}
             self._weight = _weigh(notes)
-            for number, kept in self._merged(groups):
-                merged[number] = kept
-                self.progress(len(merged), len(groups), "combining" if level == 1 else f"combining, level {level}")
+            with closing(self._merged(groups)) as kept:
+                for number, fewer in kept:
+                    merged[number] = fewer
+                    self.progress(len(merged), len(groups), "combining" if level == 1 else f"combining, level {level}")
             notes = [note for number in sorted(merged) for note in merged[number]]
         self._weight = _weigh(notes)
         return notes
@@ -193,7 +199,7 @@ class Reading:
         self.notes[piece.index] = notes
         self._weight += _weigh(notes)
 
-    def _merged(self, groups: Sequence[Sequence[Note]]) -> Iterator[tuple[int, list[Note]]]:
+    def _merged(self, groups: Sequence[Sequence[Note]]) -> Generator[tuple[int, list[Note]]]:
         """Each group made half as heavy, by the model where the limits allow it, else by what comes first."""
         waiting = list(reversed([*enumerate(groups)]))
 
@@ -203,7 +209,7 @@ class Reading:
             number, group = waiting.pop()
             return lambda: (number, self._fewer(group))
 
-        yield from side_by_side(following, self.parallel)
+        return side_by_side(following, self.parallel)
 
     def _light(self, note: Note) -> Note:
         """The note without its quote, and shortened, as far as it would leave no room for two others."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -145,7 +145,7 @@ class Steps:
             threading.Event().wait(max(0.0, min(wanted, LONGEST_WAIT_S, self.budget.left_s(is_last=is_last))))
 
 
-def side_by_side(following: Callable[[], Callable[[], _T] | None], parallel: int) -> Iterator[_T]:
+def side_by_side(following: Callable[[], Callable[[], _T] | None], parallel: int) -> Generator[_T]:
     """What the tasks that `following` gives come to, as they end, at most `parallel` of them under way. It is asked on
     this thread; None means that there is none now, and with none under way that there is none at all. When one raises,
     or whoever reads ends early, those under way are waited for, and no other begins.
