@@ -67,7 +67,14 @@ def fill(site: Site, text: str) -> str:
 def test_texts_of_strangers_are_shown_as_texts_on_every_page(site: Site, console: Console):
     memory = fill(site, HOSTILE)
     (document,) = site.mnemic.documents.list(ANA).documents
-    for place in (*PAGES, f"item/{memory}", f"documents/{document.id}", f"search?q=click&why={memory}"):
+    (passage, *_) = site.mnemic.documents.passages(ANA, document.id)
+    for place in (
+        *PAGES,
+        f"item/{memory}",
+        f"item/{passage.id}",
+        f"documents/{document.id}",
+        f"search?q=click&why={memory}",
+    ):
         console.open(place)
         page = console.page
         assert page.evaluate("() => window.pwned") is None, place
@@ -76,6 +83,7 @@ def test_texts_of_strangers_are_shown_as_texts_on_every_page(site: Site, console
         assert [link for link in links if not link.startswith("#")] == [], place
         assert "\u202e" not in page.locator("main").inner_text(), place
         assert page.title().endswith("· Mnemic"), place
+        assert page.get_by_role("alert").count() == 0, place
     console.open(f"item/{memory}", None)
     shown = console.text()
     assert "<script>window.pwned = 1</script>" in shown
@@ -160,6 +168,14 @@ def test_a_key_is_asked_for_kept_in_the_tab_alone_and_forgotten(site: Site, cons
     assert kept[:2] == [0, ""]
     assert issued.token not in kept[2]
     assert kept[3] == issued.token
+    site.mnemic.keys.revoke(Scope(), issued.key.id)
+    console.page.get_by_role("link", name="Timeline").click()
+    console.press("Use another key")
+    console.see("This server needs a key")
+    assert console.page.evaluate("() => sessionStorage.getItem('mnemic.key')") is None
+    other = site.mnemic.keys.create(Scope(), name="other")
+    console.write("Key", other.token)
+    console.press("Open")
     console.page.get_by_role("button", name="Forget the key").click()
     console.see("This server needs a key")
     assert console.page.evaluate("() => sessionStorage.getItem('mnemic.key')") is None

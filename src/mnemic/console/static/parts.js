@@ -2,7 +2,7 @@
 
 import { el, link, put, said } from "./dom.js";
 import { moment, number, words } from "./format.js";
-import { may } from "./session.js";
+import { key, may, setKey } from "./session.js";
 
 export const KINDS = [
   "fact",
@@ -37,8 +37,14 @@ export function problemBox(problem, again) {
     el("strong", {}, problem.title || "Something went wrong in the console"),
     problem.detail ? el("p", {}, said(problem.detail)) : problem.title ? null : el("p", {}, said(problem.message)),
     problem.hint ? el("p", { class: "hint" }, said(problem.hint)) : null,
+    problem.status === 401 && key() ? el("button", { type: "button", onclick: anotherKey }, "Use another key") : null,
     again ? el("button", { type: "button", onclick: again }, "Try again") : null,
   );
+}
+
+function anotherKey() {
+  setKey(null);
+  location.reload();
 }
 
 /** Fills a box with what `make` gives: "loading" meanwhile, the problem when it fails. */

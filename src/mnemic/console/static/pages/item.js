@@ -11,16 +11,17 @@ const WAITING = ["quarantined", "disputed"];
 export function page({ id, signal, go, again }) {
   const box = el("section", { "aria-label": "Memory" });
   const title = heading("Memory");
+  const past = el("section", { "aria-label": "History" });
   fill(
     box,
     async () => {
       const item = await get(route`memories/${id}`, {}, { signal });
       title.querySelector("h1").textContent = kindOf(item);
+      if (item.document_id) past.remove(); // what happens, happens to the document
       return draw(item, { go, again, signal });
     },
     signal,
   );
-  const past = el("section", { "aria-label": "History" });
   fill(past, async () => drawHistory(await get(route`memories/${id}/history`, {}, { signal })), signal);
   return [title, box, past];
 }
