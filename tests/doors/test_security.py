@@ -94,7 +94,7 @@ def content_for(about: dict[str, Any], ids: list[str]) -> dict[str, Any]:
         "chat": {"message": "x"},
         "chat_stream": {"message": "x"},
         "ask": {"question": "x"},
-        "research": {"document": ids[4], "question": "x"},
+        "research": {"document": (ids[4:5] or ["x"])[0], "question": "x"},
     }
     if "requestBody" not in about:
         return {}
