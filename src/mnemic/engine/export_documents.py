@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from mnemic.engine.fields import from_json, to_json
-from mnemic.engine.inputs import check_id, check_line, check_metadata
+from mnemic.engine.inputs import check_foreign_id, check_id, check_line, check_metadata
 from mnemic.engine.parts import Parts
 from mnemic.engine.secrets import fields_without_secrets, redact, tell_redacted
 from mnemic.errors import InvalidInputError
@@ -114,8 +114,7 @@ class DocumentReader:
     def _document(self, record: Mapping[str, Any], partition: Partition) -> Document:
         limit = self._parts.settings.max_text_chars
         texts = {name: check_line(record[name], name, limit=limit) for name in _TEXTS}
-        if not check_id(texts["id"]).strip():
-            raise InvalidInputError("id must not be blank")
+        check_foreign_id(texts["id"])
         if record["private_agent"] is not None and self._scope.agent is None:
             raise InvalidInputError("it is private to an agent, and the scope names none")
         status = DocumentStatus(record["status"])

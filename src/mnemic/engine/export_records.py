@@ -12,7 +12,15 @@ from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 from mnemic.engine.dependants import MAX_FLAGS
 from mnemic.engine.export_documents import DocumentReader, WholeDocument
 from mnemic.engine.fields import from_json, held_key
-from mnemic.engine.inputs import check_categories, check_fraction, check_id, check_line, check_metadata, check_text
+from mnemic.engine.inputs import (
+    check_categories,
+    check_foreign_id,
+    check_fraction,
+    check_id,
+    check_line,
+    check_metadata,
+    check_text,
+)
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import check_profile_fact, profile_partition
 from mnemic.engine.secrets import fact_without_secrets, tell_redacted, without_secrets
@@ -116,8 +124,7 @@ class RecordReader:
             check_profile_fact(self._parts, noun.key, noun.value)
             check_line(noun.source, "source")
             return noun
-        if not check_id(noun.id).strip():
-            raise InvalidInputError("id must not be blank")
+        check_foreign_id(noun.id)
         if isinstance(noun, HistoryEntry):
             check_line(noun.actor, "actor")
             return noun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -22,6 +23,7 @@ MAX_CATEGORIES = 32
 MAX_METADATA_DEPTH = 32
 _MESSAGE_FIELDS = ("role", "content", "text", "name", "observed_at", "external_id", "id", "trust", "metadata")
 _CHOICES: Mapping[str, type[StrEnum]] = {"kind": Kind, "level": Level, "trust": Trust}
+_LEADS_ELSEWHERE = re.compile(r"[/\\?#%]|^\.+$")
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -102,6 +104,18 @@ def check_line(value: object, name: str, *, limit: int = MAX_NAME_CHARS) -> str:
 def check_id(value: object, name: str = "id") -> str:
     """An id as callers hand it in: a text that can be looked up, whether it exists or not."""
     return check_line(value, name, limit=MAX_NAME_CHARS)
+
+
+def check_foreign_id(value: object) -> str:
+    """An id that comes from outside and is to be kept: one that cannot make of the address of its item that of another
+    thing, for whoever puts one together.
+    """
+    checked = check_id(value)
+    if not checked.strip():
+        raise InvalidInputError("id must not be blank")
+    if _LEADS_ELSEWHERE.search(checked):
+        raise InvalidInputError("id must not read as a path or a part of an address")
+    return checked
 
 
 def message_drafts(messages: Iterable[object], settings: Settings) -> list[MessageDraft]:

@@ -44,6 +44,10 @@ class TestBrokenFiles:
 
 
 HOSTILE: list[dict[str, Any]] = [
+    {"id": "../keys/a"},
+    {"id": ".."},
+    {"id": "a?b"},
+    {"id": "a%2fb"},
     {"importance": 7},
     {"importance": "high"},
     {"importance": float("nan")},
