@@ -46,7 +46,7 @@ POSITIONAL = ("text", "id", "document", "ids", "turn_id", "query", "question", "
 WITHOUT_SCOPE = ("doctor", "work", "tools.list")
 OPTIONS = {
     *(("update", "text"), ("merge", "text"), ("complete", "name")),
-    *(("ingest", "name"), ("import_", "name"), ("ingest", "source")),
+    *(("ingest", "name"), ("import_", "name"), ("ingest", "source"), ("remember", "source")),
 }
 """Arguments that are options of their commands, although others give them as operands."""
 

@@ -6,6 +6,7 @@ import importlib
 import json
 import socket
 import threading
+import time
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,14 @@ class Proxied:
         self.gate.close()
         self.mnemic.close()
 
+    def until_captured(self, scope: Scope, session: str) -> None:
+        """Wait for what is captured beside the answer."""
+        for _ in range(1000):
+            if self.mnemic.window(replace(scope, session=session)):
+                return
+            time.sleep(0.01)
+        raise AssertionError("nothing was captured")
+
     def said(self, scope: Scope, session: str) -> list[tuple[str, str]]:
         self.stop()
         return [(m.role.value, m.text) for m in self.mnemic.window(replace(scope, session=session))]
@@ -116,12 +125,13 @@ def test_what_was_said_in_one_chat_is_known_in_the_next_and_only_to_that_user(up
     assert first.parse().choices[0].message.content == "As you told me."
     assert upstream.requests[0]["messages"] == [{"role": "user", "content": "My cat is called Miso"}]
     assert first.headers["mnemic-memory"] == "nothing-found"
+    session = first.headers["mnemic-session"]
+    proxied.until_captured(ANA, session)
     second = ask(client, "What is my cat called?", user="ana")
     assert second.headers["mnemic-memory"].startswith("used; items=")
     assert "My cat is called Miso" in system_of(upstream.requests[1])
     ask(client, "What is the cat called?", user="bob")
     assert "Miso" not in str(upstream.requests[2])
-    session = first.headers["mnemic-session"]
     assert proxied.said(ANA, session) == [("user", "My cat is called Miso"), ("assistant", "As you told me.")]
 
 
