@@ -40,7 +40,7 @@ QUICK_POSTS = {
 }
 """Operations that are quick although they are a POST; any other may take long."""
 
-LONG_GETS = frozenset({"export", "doctor", "health", "backup"})
+LONG_GETS = frozenset({"export", "doctor"})
 
 
 class _Route(APIRoute):
