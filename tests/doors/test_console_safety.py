@@ -281,7 +281,7 @@ def test_everything_is_reached_by_keys_and_dialogs_give_the_focus_back(site: Sit
     assert console.page.evaluate(focused) == "New memory"
     console.page.get_by_role("link", name="Timeline").press("Enter")
     console.settle()
-    assert console.page.evaluate("() => document.activeElement.localName") == "h1"
+    console.page.wait_for_function("() => document.activeElement.localName === 'h1'")
 
 
 @pytest.mark.requirement("P-27")
