@@ -12,7 +12,7 @@ CANARY = "greenfinch"
 
 
 def opened(place: str | Path, **options: object) -> Mnemic:
-    return Mnemic.open(Config(store=str(place), **{"embedder": "none", **options}))  # type: ignore[arg-type]
+    return Mnemic.open(Config(store=str(place), **{"embedder": "none", **options}))  # type: ignore[arg-type] -- names of options
 
 
 def fill(memory: Mnemic, scope: Scope = ANA, word: str = CANARY) -> None:

@@ -88,7 +88,7 @@ def test_a_memory_is_written_edited_pinned_undone_and_deleted(site: Site, consol
     assert "Ana likes tea → Ana likes smoked tea" in shown
     console.press("Pin")
     console.see("Unpin")
-    assert site.mnemic.get(ANA, memory.id).is_pinned  # type: ignore[union-attr]
+    assert site.mnemic.get(ANA, memory.id).is_pinned  # type: ignore[union-attr] -- it is a memory
     console.press("Undo the last change")
     console.told("Taken back")
     console.page.get_by_role("button", name="Pin", exact=True).wait_for()

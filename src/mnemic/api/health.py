@@ -46,7 +46,7 @@ class HealthVerbs(Acting):
         installation is, says `doctor`.
         """
         limit = fields.get("limit", LISTED)
-        if isinstance(limit, bool) or not isinstance(limit, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if isinstance(limit, bool) or not isinstance(limit, int):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers need not be typed
             raise InvalidInputError(f"limit must be a whole number, not {limit!r}")
         request = HealthRequest(
             levels=tuple(check_choice(Level, level, "levels") for level in fields.get("levels", OWN_LEVELS)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from mnemic.engine.dependants import Hand, Place, flag_all, own, with_flag
 from mnemic.engine.kinds import REMAKE
@@ -149,7 +150,7 @@ def without(memory: Memory, ids: Collection[str]) -> Memory:
     for key in (MERGED_IDS, CHOSEN_IDS):
         named = metadata.get(key)
         if isinstance(named, list):
-            metadata[key] = [each for each in named if each not in ids]  # pyright: ignore[reportUnknownVariableType]
+            metadata[key] = [each for each in cast("list[object]", named) if each not in ids]
     provenance = tuple(entry for entry in memory.provenance if entry.source_id not in ids)
     return replace(memory, provenance=provenance, metadata=metadata)
 

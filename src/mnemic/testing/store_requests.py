@@ -15,6 +15,7 @@ from mnemic.ports.store import Store
 from mnemic.testing.samples import MINUTE, NOW
 
 ORG, OTHER = "acme", "other"
+FIRST_TRY, SECOND_TRY, THIRD_TRY = "t1", "t2", "t3"
 TOLD = "Ω 'x'\0".encode()
 
 
@@ -24,7 +25,7 @@ def a_request(**changes: Any) -> KeptRequest:
         org=ORG,
         caller="key:1",
         key="k",
-        token="t1",  # noqa: S106 -- of a try, no secret
+        token=FIRST_TRY,
         fingerprint="f",
         at=NOW,
         user="anna",
@@ -71,9 +72,9 @@ class RequestsContract:
 
     def test_a_key_stands_for_one_request_until_that_is_forgotten(self, store: Store):
         old = a_request(at=NOW - MINUTE)
-        assert begin(store, old, a_request(token="t2")) == [True, False]  # noqa: S106
+        assert begin(store, old, a_request(token=SECOND_TRY)) == [True, False]
         assert known(store, old) == old
-        later = a_request(token="t3", fingerprint="other", at=NOW + MINUTE)  # noqa: S106
+        later = a_request(token=THIRD_TRY, fingerprint="other", at=NOW + MINUTE)
         with store.write() as work:
             assert work.requests.add(later, NOW)
         assert known(store, later) == later
@@ -81,7 +82,7 @@ class RequestsContract:
     def test_an_answered_request_keeps_its_place_too(self, store: Store):
         begin(store, a_request())
         answer(store, a_request())
-        assert begin(store, a_request(token="t2")) == [False]  # noqa: S106
+        assert begin(store, a_request(token=SECOND_TRY)) == [False]
 
     def test_one_key_of_two_orgs_or_two_callers_is_two_keys(self, store: Store):
         requests = (a_request(), a_request(org=OTHER), a_request(caller="key:2"))
@@ -91,7 +92,7 @@ class RequestsContract:
 
     def test_only_who_began_it_answers_it_and_only_once(self, store: Store):
         begin(store, a_request())
-        assert not answer(store, a_request(token="t2"))  # noqa: S106
+        assert not answer(store, a_request(token=SECOND_TRY))
         assert answer(store, a_request(), Outcome.UNFINISHED, b"")
         assert not answer(store, a_request())
         assert known(store, a_request()) == a_request(outcome=Outcome.UNFINISHED)
@@ -101,7 +102,7 @@ class RequestsContract:
         begin(store, a_request(), a_request(key="k2"))
         answer(store, a_request(key="k2"))
         with store.write() as work:
-            assert not work.requests.remove(a_request(token="t2"))  # noqa: S106
+            assert not work.requests.remove(a_request(token=SECOND_TRY))
             assert not work.requests.remove(a_request(key="k2"))
             assert work.requests.remove(a_request())
             assert not work.requests.remove(a_request())
@@ -138,9 +139,9 @@ class RequestsContract:
         assert known(store, a_request(key="k2")) == replace(emptied, key="k2", outcome=Outcome.UNFINISHED)
 
     def test_the_one_that_empties_is_left_alone(self, store: Store):
-        begin(store, a_request(), a_request(key="k2", token="t2"))  # noqa: S106
+        begin(store, a_request(), a_request(key="k2", token=SECOND_TRY))
         assert scrub(store, Level.USER, "anna", but="t2") == 1
-        assert known(store, a_request(key="k2")) == a_request(key="k2", token="t2")  # noqa: S106
+        assert known(store, a_request(key="k2")) == a_request(key="k2", token=SECOND_TRY)
 
     def test_old_ones_of_every_org_are_forgotten(self, store: Store):
         old = [a_request(at=NOW - MINUTE, key=key, org=org) for key, org in (("k1", ORG), ("k2", OTHER))]

@@ -25,7 +25,7 @@ from tests.unit.engine.kit import ANNA, BERT, Clock
 def made(parts: Parts, text: str, *sources: str, scope: Scope = ANNA, **fields: object) -> Memory:
     """A memory that was made of these items, each of which carries all of it."""
     provenance = tuple(Provenance(source, 0, 200, "tests", "1", 1.0) for source in sources)
-    draft = MemoryDraft(text=text, provenance=provenance, **fields)  # pyright: ignore[reportArgumentType]
+    draft = MemoryDraft(text=text, provenance=provenance, **fields)  # pyright: ignore[reportArgumentType] -- names of fields
     return remember(parts, scope, [draft], actor="tester")[0]
 
 
@@ -37,7 +37,7 @@ def causes(mnemic: Mnemic, memory: Memory, scope: Scope = ANNA) -> list[tuple[st
 
 
 def ids(mnemic: Mnemic, question: str, **fields: object) -> list[str]:
-    return [hit.id for hit in mnemic.recall(ANNA, question, limit=None, **fields)]  # pyright: ignore[reportArgumentType]
+    return [hit.id for hit in mnemic.recall(ANNA, question, limit=None, **fields)]  # pyright: ignore[reportArgumentType] -- names of arguments
 
 
 def flagged(mnemic: Mnemic, item_id: str, question: str) -> Sequence[Contribution]:

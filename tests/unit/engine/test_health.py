@@ -84,7 +84,7 @@ class TestDuplicates:
         mnemic.remember(ANNA, "User keeps bees and two hens behind the old house")
         one = only(told(mnemic, fix=["duplicate"]))
         assert (one.ailment, one.remedy.is_safe) == (Ailment.DUPLICATE, False)
-        mnemic.merge(ANNA, one.remedy.arguments["ids"])  # type: ignore[arg-type]
+        mnemic.merge(ANNA, one.remedy.arguments["ids"])  # type: ignore[arg-type] -- its ids
         assert told(mnemic).findings == ()
 
     def test_one_slot_filled_alike_is_found_without_shared_words(self, mnemic: Mnemic, parts: Parts):

@@ -238,7 +238,7 @@ class TestProfile:
 
 def derived(mnemic_parts: object, text: str, *sources: str) -> Memory:
     provenance = tuple(Provenance(source, 0, 200, "tests", "1", 1.0) for source in sources)
-    return remember(mnemic_parts, ANNA, [MemoryDraft(text=text, provenance=provenance)], actor="tester")[0]  # pyright: ignore[reportArgumentType]
+    return remember(mnemic_parts, ANNA, [MemoryDraft(text=text, provenance=provenance)], actor="tester")[0]  # pyright: ignore[reportArgumentType] -- parts of a test
 
 
 @pytest.mark.requirement("P-06")
