@@ -1,58 +1,82 @@
-"""The same questions find the same things, whichever store holds the memories: memory, SQLite or PostgreSQL.
+"""The same questions find the same things, whichever store holds the memories: the reference, SQLite or PostgreSQL.
 
-`mnemic eval retrieval` runs each set on each store, PostgreSQL as a real server with pgvector that is started for this
-and gone afterwards. R@10 and nDCG@10 may differ by 0.5 points at most, and the first ten of each question must be the
-same ones to 99 %.
+Each set in MNEMIC_DATA is run as `mnemic eval retrieval` runs it, on each store, PostgreSQL as a real server with
+pgvector that is started for this and gone afterwards. No metric of retrieval may differ by more than 0.5 points, the
+first ten of each question must be the same ones to 99 %, and nothing may come from another group. A text is embedded
+once for all three, so that the stores are compared and not the model. The reference, which copies all it holds for
+every write, gets an empty store for every few users.
 
-    MNEMIC_DATA=path/to/data python drills/store_agreement.py [SET …]
+    MNEMIC_DATA=path/to/data python drills/store_agreement.py [SET …] [--long] [--runs FOLDER]
+
+Without `--long`, a part of each set: some questions with what answers them, among other rows. With `--runs`, what was
+ranked is kept in that folder as it comes, and a drill that is broken off and begun again at the same commit goes on.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.machine import ROOT
 from drills.kit.outcome import Outcome
-from mnemic.evaluation.retrieval import read_run
+from drills.kit.part import part_of
+from mnemic.evaluation.dataset import Dataset, load_dataset
+from mnemic.evaluation.metrics import Ranking, Report, score_run
+from mnemic.evaluation.retrieval import RetrievalOptions, read_run, run_retrieval, spaces_of
+from mnemic.evaluation.run_file import UnfinishedRun, run_key
+from mnemic.ports.embedder import Vectors
 
-SETS = ("locomo", "beam", "hotpotqa-100")
-METRICS = ("R@10", "nDCG@10")
+SHOWN_METRICS = ("R@10", "nDCG@10", "s_any@5")
 FIRST = 10
 MOST_POINTS = 0.5
 LEAST_OVERLAP = 0.99
+STORES = REFERENCE, FILE, SERVER = "memory", "sqlite", "postgresql"
+ROWS_OF_REFERENCE = 3_000
+"""What one store of the reference takes, if it is not one user's."""
+TOLD_EACH_S = 20.0
+PART_QUESTIONS, PART_ROWS = 40, 600
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one set gave on one store: metrics, milliseconds, and the ranked ids by question."""
+    """What one set gave on one store: its report, and the ranked ids by question."""
 
-    metrics: Mapping[str, float]
-    p50_ms: float
+    report: Report
     ranked: Mapping[str, Sequence[str]]
 
 
 def main() -> int:
     """Exit code 1 when two stores differ by more than is allowed."""
-    data, names = Path(os.environ["MNEMIC_DATA"]), sys.argv[1:] or list(SETS)
+    told = _arguments()
+    data = Path(os.environ["MNEMIC_DATA"])
+    small_first = sorted(data.glob("*/corpus.jsonl.gz"), key=lambda path: (path.stat().st_size, path.parent.name))
+    names = told.sets or [path.parent.name for path in small_first]
     rows: list[list[str]] = []
-    problems: list[str] = []
-    with TemporaryDirectory() as folder, server(scratch := Path(folder)) as url_of:
+    problems: list[str] = [] if names else [f"no set in {data}"]
+    with TemporaryDirectory() as folder, server(Path(folder)) as url_of:
+        here = StoreRuns((told.runs or Path(folder) / "runs") / _commit(), url_of)
         for name in names:
-            addresses = {"memory": "memory", "sqlite": "sqlite", "postgresql": url_of(name)}
-            runs = {store: _run(data / name, store, address, scratch) for store, address in addresses.items()}
-            rows += [_row(name, store, run, runs["sqlite"]) for store, run in runs.items()]
-            problems += _problems(name, runs)
-    head = ["set, store", "n", *METRICS, "the same first 10 as sqlite, in order", "shared of the first 10", "p50 ms"]
-    facts = {"sets": ", ".join(names), "stores": "memory, sqlite, postgresql"}
+            whole = _dataset(data / name)
+            dataset = whole if told.long else part_of(whole, PART_QUESTIONS, PART_ROWS)
+            runs = {store: here.run(name, dataset, store) for store in STORES}
+            rows += [_row(name, store, run, runs[FILE]) for store, run in runs.items()]
+            problems += differences(name, runs)
+    head = ["set, store", "n", *SHOWN_METRICS, "same first 10 in order", "shared of the first 10", "furthest, points"]
+    facts = {
+        "sets": len(names),
+        "of each set": "all" if told.long else "a part",
+        "stores": "memory, sqlite, postgresql",
+    }
     return Outcome(
         name="store_agreement", about=__doc__ or "", facts=facts, problems=problems, tables=[(head, rows)]
     ).told()
@@ -84,45 +108,122 @@ def server(folder: Path) -> Generator[Callable[[str], str]]:
         started.cleanup()
 
 
-def _run(folder: Path, store: str, address: str, scratch: Path) -> Run:
-    run = scratch / f"{folder.name}-{store}.jsonl.gz"
-    command = [str(Path(sys.executable).with_name("mnemic")), "eval", "retrieval", "--json", "--run", str(run)]
-    command += ["--corpus", str(folder / "corpus.jsonl.gz"), "--queries", str(folder / "queries.jsonl.gz")]
-    command += ["--store", address]
-    report = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)["overall"]
-    print(folder.name, store, *(f"{name} {report['metrics'][name]:.4f}" for name in METRICS), flush=True)
-    return Run(
-        {**report["metrics"], "n": report["n"]},
-        report["p50_ms"],
-        {ranking.qid: ranking.ranked for ranking in read_run(run)},
+class StoreRuns:
+    """Runs of sets on stores, which share the vectors of their texts; each is kept in `folder` as it is made."""
+
+    def __init__(self, folder: Path, url_of: Callable[[str], str]) -> None:
+        self._folder = folder
+        self._url_of = url_of
+        self._vectors: dict[str, MutableMapping[str, Vectors]] = {}
+
+    def run(self, name: str, dataset: Dataset, store: str) -> Run:
+        """The run of this set on this store: as it was made before, or made now."""
+        key = run_key(dataset, RetrievalOptions(store=store if store != SERVER else f"{SERVER}://"))
+        path, began = self._folder / f"{name}-{store}-{key[:12]}.jsonl.gz", time.monotonic()
+        if path.exists():
+            rankings = read_run(path)
+        else:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            run = UnfinishedRun(path, key)
+            rankings = run.write(self._rankings(name, dataset, store, {ranking.qid for ranking in run.known}))
+        report = score_run(dataset, rankings)
+        shown = [f"{metric} {report.overall.metrics[metric]:.4f}" for metric in _shown(report)]
+        print(f"{name}, {store}:", *shown, f"({time.monotonic() - began:.0f} s)", flush=True)
+        return Run(report, {ranking.qid: ranking.ranked for ranking in rankings})
+
+    def _rankings(self, name: str, dataset: Dataset, store: str, answered: set[str]) -> Iterator[Ranking]:
+        address = self._url_of(name) if store == SERVER else store
+        for part in slices(dataset) if store == REFERENCE else (dataset,):
+            progress = Told(f"{name}, {store}")
+            yield from run_retrieval(part, RetrievalOptions(store=address), progress, answered, self._vectors)
+
+
+class Told:
+    """Progress on the terminal, once in a while."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._next = time.monotonic() + TOLD_EACH_S
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """As `Progress`."""
+        if time.monotonic() >= self._next:
+            print(f"  {self._what}: {what} {done:,} of {total:,}", flush=True)
+            self._next = time.monotonic() + TOLD_EACH_S
+
+
+def slices(dataset: Dataset) -> Iterator[Dataset]:
+    """The set cut between users, so that each slice holds few rows; all questions of a user are in one."""
+    questions, rows = list[str](), 0
+    for space in spaces_of(dataset):
+        if questions and rows + len(space.rows) > ROWS_OF_REFERENCE:
+            yield _asking(dataset, questions)
+            questions, rows = list[str](), 0
+        questions += [question.id for question in space.questions]
+        rows += len(space.rows)
+    if questions:
+        yield _asking(dataset, questions)
+
+
+def differences(name: str, runs: Mapping[str, Run]) -> list[str]:
+    """What the runs of a set on the stores must not differ in, and do."""
+    problems: list[str] = []
+    for metric in runs[FILE].report.overall.metrics:
+        values = {store: round(run.report.overall.metrics[metric] * 100, 3) for store, run in runs.items()}
+        if max(values.values()) - min(values.values()) > MOST_POINTS:
+            problems.append(f"{name}: {metric} differs by more than {MOST_POINTS} points: {values}")
+    for store, run in runs.items():
+        if run.report.missing or run.report.foreign_ids:
+            problems.append(
+                f"{name}: {store} left out {run.report.missing} questions and told {run.report.foreign_ids} foreign ids"
+            )
+        if (overlap := _overlap(run, runs[FILE])) < LEAST_OVERLAP:
+            problems.append(f"{name}: {store} and sqlite share only {overlap:.4f} of the first ten")
+    return problems
+
+
+def _asking(dataset: Dataset, questions: Sequence[str]) -> Dataset:
+    asked = set(questions)
+    return replace(dataset, questions=tuple(question for question in dataset.questions if question.id in asked))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", metavar="SET", help="folders of MNEMIC_DATA; default all")
+    parser.add_argument("--long", action="store_true", help="the whole sets")
+    parser.add_argument("--runs", type=Path, metavar="FOLDER", help="keep what is ranked there, and go on from it")
+    return parser.parse_args()
+
+
+def _commit() -> str:
+    told = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return told.stdout.decode().strip()
+
+
+def _dataset(folder: Path) -> Dataset:
+    haystacks = folder / "haystacks.json"
+    return load_dataset(
+        folder / "corpus.jsonl.gz", folder / "queries.jsonl.gz", haystacks if haystacks.exists() else None
     )
 
 
+def _shown(report: Report) -> list[str]:
+    return [metric for metric in SHOWN_METRICS if metric in report.overall.metrics]
+
+
 def _row(name: str, store: str, run: Run, other: Run) -> list[str]:
+    metrics, theirs = run.report.overall.metrics, other.report.overall.metrics
     same = sum(run.ranked[qid][:FIRST] == other.ranked[qid][:FIRST] for qid in other.ranked) / len(other.ranked)
-    metrics = [f"{run.metrics[metric]:.4f}" for metric in METRICS]
-    shared = f"{_overlap(run, other):.4f}"
-    return [f"{name}, {store}", f"{run.metrics['n']:,}", *metrics, f"{same:.4f}", shared, f"{run.p50_ms:.1f}"]
+    furthest = max((abs(metrics[metric] - theirs[metric]) * 100 for metric in theirs), default=0.0)
+    cells = [f"{metrics[metric]:.4f}" if metric in metrics else "–" for metric in SHOWN_METRICS]
+    counts = [f"{same:.4f}", f"{_overlap(run, other):.4f}", f"{furthest:.2f}"]
+    return [f"{name}, {store}", f"{run.report.overall.n:,}", *cells, *counts]
 
 
 def _overlap(run: Run, other: Run) -> float:
     """The mean share of the first ten of a question that both runs have."""
     pairs = [(set(run.ranked[qid][:FIRST]), set(other.ranked[qid][:FIRST])) for qid in other.ranked]
     return sum(len(a & b) / max(len(a), len(b), 1) if a or b else 1.0 for a, b in pairs) / len(pairs)
-
-
-def _problems(name: str, runs: Mapping[str, Run]) -> list[str]:
-    problems: list[str] = []
-    for metric in METRICS:
-        values = {store: run.metrics[metric] * 100 for store, run in runs.items()}
-        if max(values.values()) - min(values.values()) > MOST_POINTS:
-            problems.append(f"{name}: {metric} differs by more than {MOST_POINTS} points: {values}")
-    for store, run in runs.items():
-        if _overlap(run, runs["sqlite"]) < LEAST_OVERLAP:
-            problems.append(
-                f"{name}: {store} and sqlite share only {_overlap(run, runs['sqlite']):.4f} of the first ten"
-            )
-    return problems
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 
 import numpy as np
 
@@ -14,15 +14,21 @@ from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
 SYNTHETIC_DIMS = 384
 
 
+KeptVectors = MutableMapping[str, MutableMapping[str, Vectors]]
+"""Document vectors by the id of their space and by text."""
+
+
 class CachingEmbedder:
     """Another embedder whose document vectors are kept by text, so that a text in many haystacks costs one model call.
 
+    They are kept in `vectors` where that is given, so that further runs over the same texts need no model for them.
     Queries are not kept here: the time of a question holds its embedding, as in use.
     """
 
-    def __init__(self, inner: Embedder) -> None:
+    def __init__(self, inner: Embedder, vectors: KeptVectors | None = None) -> None:
         self._inner = inner
-        self._documents: dict[str, Vectors] = {}
+        kept: KeptVectors = {} if vectors is None else vectors
+        self._documents = kept.setdefault(inner.space.id, {})
 
     @property
     def space(self) -> Space:

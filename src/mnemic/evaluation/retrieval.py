@@ -23,7 +23,7 @@ from mnemic.config import MEMORY_URL, Config
 from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
-from mnemic.evaluation.embedders import CachingEmbedder
+from mnemic.evaluation.embedders import CachingEmbedder, KeptVectors
 from mnemic.evaluation.metrics import Ranking
 from mnemic.evaluation.passages import keep_passages
 from mnemic.model.item import Kind, Role
@@ -92,11 +92,13 @@ def run_retrieval(
     options: RetrievalOptions | None = None,
     progress: Progress | None = None,
     answered: Collection[str] = (),
+    vectors: KeptVectors | None = None,
 ) -> Iterator[Ranking]:
     """The rankings of all questions but the `answered` ones, by id, space by space, in a temporary store that is gone
     afterwards, or in the empty one of a URL. Raises `InvalidInputError` when that holds anything: nobody's memories are
     searched or added to.
 
+    `vectors` are used and added to: runs that share them embed each text once, whatever their stores.
     A question that has a time is asked at that time. `Ranking.ms` is the recall call alone, embedding of the question
     included. What is answered as general background counts as not found. Rows with blank text are never stored.
     """
@@ -104,7 +106,7 @@ def run_retrieval(
     spaces = [space for space in map(partial(_left, answered), spaces_of(dataset)) if space.questions]
     rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
     kept = asked = 0
-    with opened(options) as (mnemic, clock, parts):
+    with opened(options, vectors) as (mnemic, clock, parts):
         for space in spaces:
             ids: dict[str, list[str]] = {}
             for batch in stored(mnemic, space, options.batch, parts):
@@ -156,14 +158,18 @@ def read_run(path: Path) -> list[Ranking]:
 
 
 @contextmanager
-def opened(options: RetrievalOptions) -> Generator[tuple[Mnemic, QuestionClock, Parts]]:
-    """An empty memory and its clock, in a temporary store or in the empty one of a URL."""
+def opened(
+    options: RetrievalOptions, vectors: KeptVectors | None = None
+) -> Generator[tuple[Mnemic, QuestionClock, Parts]]:
+    """An empty memory and its clock, in a temporary store or in the empty one of a URL; `vectors` as
+    in `run_retrieval`.
+    """
     with TemporaryDirectory(prefix="mnemic-eval-") as folder:
         stores = {"memory": MEMORY_URL, "sqlite": str(Path(folder) / "memory.db")}
         store = stores.get(options.store, options.store)
         parts = build(Config(store=store, embedder=options.embedder, reranker=options.reranker))
         if parts.embedder is not None:
-            main, *further = (CachingEmbedder(embedder) for embedder in parts.embedders)
+            main, *further = (CachingEmbedder(embedder, vectors) for embedder in parts.embedders)
             parts = replace(parts, embedder=main, further_embedders=tuple(further))
         clock = QuestionClock(parts.clock)
         with Mnemic(replace(parts, clock=clock)) as mnemic:

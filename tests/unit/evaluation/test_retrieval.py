@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -177,6 +177,26 @@ def test_a_text_seen_before_reaches_the_model_once():
     assert np.array_equal(first[0], first[2])
     assert np.array_equal(first[1], second[0])
     assert cached.embed_documents([]).shape == (0, cached.space.dims)
+
+
+def test_runs_that_share_their_vectors_embed_each_text_once():
+    vectors: dict[str, MutableMapping[str, Vectors]] = {}
+    reference = list(run_retrieval(DATASET, RetrievalOptions(store="memory"), vectors=vectors))
+    (kept,) = vectors.values()
+    before = dict(kept)
+    file = list(run_retrieval(DATASET, RetrievalOptions(store="sqlite"), vectors=vectors))
+    assert [ranking.ranked for ranking in file] == [ranking.ranked for ranking in reference]
+    assert before
+    assert all(kept[text] is vector for text, vector in before.items())
+    assert set(kept) == set(before)
+
+
+def test_vectors_that_are_given_are_not_asked_of_the_model():
+    inner = CountingEmbedder()
+    given: dict[str, MutableMapping[str, Vectors]] = {inner.space.id: {"a": np.ones(inner.space.dims, np.float32)}}
+    assert np.array_equal(CachingEmbedder(inner, given).embed_documents(["a", "b"])[0], np.ones(inner.space.dims))
+    assert inner.documents == 1
+    assert set(given[inner.space.id]) == {"a", "b"}
 
 
 def test_synthetic_vectors_are_unit_vectors_decided_by_the_text_alone():
