@@ -72,9 +72,8 @@ reference: .venv/.dev surface ## write down the commands and the public surface,
 bench: .venv/.dev ## run every script under benchmarks/; results are written beside them
 	@for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-drill: .venv/.dev ## run every script under drills/ on the big sets in MNEMIC_DATA (default ../shared/data)
-	@[ -d "$(MNEMIC_DATA)" ] || { echo "No folder $(MNEMIC_DATA); set MNEMIC_DATA to the folder of the data sets"; exit 1; }
-	@for script in $(sort $(wildcard drills/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+drill: .venv/.dev ## run the drills under drills/ on the big sets in MNEMIC_DATA; ONLY="name name" for some, LONG=1 for long forms
+	@$(BIN)/python scripts/run_drills.py $(ONLY) $(if $(LONG),--long)
 
 docs: .venv/.dev ## check the documents: links lead somewhere, examples run
 	@$(BIN)/pytest tests/docs
