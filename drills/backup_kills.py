@@ -6,7 +6,7 @@ earlier or the new one, whole; the store must hold the rows of before or those o
 anybody who was erased after the backup was made; a process that has it open must see the same. At the end nothing that
 was begun may lie around.
 
-    python drills/backup_kills.py --rounds 100
+    python drills/backup_kills.py [--rounds 100 | --long]
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Rounds:
 
 def main() -> int:
     """Prints the report; returns 1 when a promise did not hold."""
-    told = options(__doc__, rounds=100)
+    told = options(__doc__, long={"rounds": 500}, rounds=100)
     with TemporaryDirectory() as folder:
         report = Rounds(Path(folder), seed=1).run(told.rounds)
     facts: dict[str, object] = {

@@ -3,7 +3,7 @@
 No verb fails; nothing is lost; ids are unique; `list` gives all that has not expired by the clock of the moment, in
 order, and its pages never overlap; the messages of a conversation keep the order in which they were said.
 
-    python drills/clock_jumps.py --verbs 5000
+    python drills/clock_jumps.py [--verbs 5000 | --long]
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def drill(path: Path, verbs: int, seed: int) -> tuple[dict[str, object], list[st
 
 def main() -> int:
     """Exit code 1 when something is lost, double or out of order."""
-    told = options(__doc__, verbs=5_000, seed=1)
+    told = options(__doc__, long={"verbs": 50_000}, verbs=5_000, seed=1)
     with TemporaryDirectory() as folder:
         facts, problems = drill(Path(folder) / "memory.db", told.verbs, told.seed)
     return Outcome(name="clock_jumps", about=__doc__ or "", facts=facts, problems=problems).told()

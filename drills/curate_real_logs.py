@@ -6,7 +6,7 @@ it are equal. Then, each round, a curator begins on a fresh copy and is killed w
 time that the whole took; another one does the rest. In the end every turn must have been released, no gem may be there
 twice, and each must have its eleven fields and name its messages; by rules they must be those of the undisturbed run.
 
-    python drills/curate_real_logs.py --rounds 5 --lines 40
+    python drills/curate_real_logs.py [--long]
 
 The model reads only the first lines of the long log, because it is slow here. Texts are counted, never shown.
 """
@@ -242,7 +242,7 @@ def be_killed(path: str, model: str, at: str) -> None:
 
 def main() -> int:
     """The command."""
-    told = options(__doc__, rounds=5, lines=40, model=1)
+    told = options(__doc__, long={"rounds": 20, "lines": 40}, rounds=5, lines=8, model=1)
     data = Path(os.environ.get("MNEMIC_DATA", ""))
     if not (data / FOLDER / LONG_LOG).is_file():
         print(f"no {LONG_LOG} under MNEMIC_DATA: nothing to curate")

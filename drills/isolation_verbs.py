@@ -5,7 +5,7 @@ and not the code. Recall, list, export and context must show exactly what the or
 history, update, pin, feedback, merge, why_not and delete of what is not visible must answer "not found" and leave it
 as it was.
 
-    python drills/isolation_verbs.py --verbs 10000
+    python drills/isolation_verbs.py [--verbs 10000 | --long]
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def drill(path: Path, verbs: int, seed: int) -> tuple[dict[str, object], list[st
 
 def main() -> int:
     """Exit code 1 when a scope saw or changed what is not its own."""
-    told = options(__doc__, verbs=10_000, seed=1)
+    told = options(__doc__, long={"verbs": 50_000}, verbs=10_000, seed=1)
     with TemporaryDirectory() as folder:
         facts, problems = drill(Path(folder) / "memory.db", told.verbs, told.seed)
     return Outcome(name="isolation_verbs", about=__doc__ or "", facts=facts, problems=problems).told()

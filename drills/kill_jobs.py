@@ -6,12 +6,11 @@ SIGKILL after a random number of jobs and a random pause; their leases are taken
 rest. Whatever the jobs leave behind must be as without the kill: memories with their state, faded importance and
 vectors, history, profile, cursors of conversations, and jobs that follow. The file passes SQLite's integrity_check.
 
-    python drills/kill_jobs.py --rounds 20
+    python drills/kill_jobs.py [--rounds 20 | --long]
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import sqlite3
 import sys
@@ -27,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.memory import file_problems, parts_of
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
-from drills.kit.outcome import Outcome
+from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
 from mnemic.engine.delete import delete
 from mnemic.engine.handlers import HANDLERS
@@ -224,12 +223,8 @@ def run_kinds(folder: Path, rounds: int, seed: int) -> tuple[list[Drill], list[s
 
 def main() -> int:
     """Exit code 1 when anything was lost or done twice."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=20, help="of each kind; default 20")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--nursery", metavar="FOLDER", help="start workers there when told; used by the rounds")
-    parser.add_argument("--kind", help="what these workers do")
-    told = parser.parse_args()
+    words = {"nursery": "start workers in this folder when told; used by the rounds", "kind": "what these workers do"}
+    told = options(__doc__, long={"rounds": 100}, words=words, rounds=20, seed=1)
     if told.nursery:
         folder, kind = Path(told.nursery), str(told.kind)
         be_a_nursery(WORKERS, lambda name: be_killed(_path(folder, kind, name.partition("w")[0]), kind, name))

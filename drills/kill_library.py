@@ -6,12 +6,11 @@ answered. Both are killed with SIGKILL after a random number of lines and a rand
 acknowledged effect is there; the verb that was cut off is done whole or not at all; the file passes SQLite's
 integrity_check; and right after opening, acknowledged texts are found by their words and by their vectors.
 
-    python drills/kill_library.py --rounds 200 --writers 2
+    python drills/kill_library.py [--rounds 200 | --long] --writers 2
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -25,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.memory import file_problems, is_found_by_vector, is_found_by_word, opened
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
-from drills.kit.outcome import Outcome
+from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
 from mnemic.model.health import Condition
 from mnemic.model.scope import Scope
@@ -257,12 +256,8 @@ def run_rounds(path: Path, *, rounds: int, writers: int, seed: int) -> tuple[Jud
 
 def main() -> int:
     """Exit code 1 when anything was lost or left half done."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--writers", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--nursery", metavar="FILE", help="start writers on this file when told; used by the rounds")
-    told = parser.parse_args()
+    words = {"nursery": "start writers on this file when told; used by the rounds"}
+    told = options(__doc__, long={"rounds": 1000}, words=words, rounds=200, writers=2, seed=1)
     if told.nursery:
         be_a_nursery(told.writers, lambda name: Writer(opened(told.nursery), name, random.Random(name)).run())  # noqa: S311 -- no secret hangs on it
         return 0

@@ -4,17 +4,15 @@ Each round starts some processes that write to one SQLite file and print a line 
 them all with SIGKILL after a random number of lines and a random pause, and checks the file. A unit of work is one
 memory with a vector, a history entry and a job; acknowledged or not, it must be there whole or not at all.
 
-    python drills/kill_rounds.py --rounds 200 --writers 2
+    python drills/kill_rounds.py [--rounds 200 | --long] --writers 2
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
-from drills.kit.outcome import Outcome
+from drills.kit.outcome import Outcome, options
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Kind, Memory
@@ -76,21 +74,15 @@ def write_for_ever(path: Path, name: str) -> None:
         say(item_id)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Prints the report; returns 1 when anything was lost."""
-    parser = argparse.ArgumentParser(description="Kill writers and look what is left.")
-    parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--writers", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--nursery", metavar="FILE", help="start writers on this file when told; used by the rounds")
-    options = parser.parse_args(arguments)
-    if options.nursery:
-        be_a_nursery(options.writers, lambda name: write_for_ever(Path(options.nursery), name))
+    words = {"nursery": "start writers on this file when told; used by the rounds"}
+    told = options(__doc__, long={"rounds": 1000}, words=words, rounds=200, writers=2, seed=1)
+    if told.nursery:
+        be_a_nursery(told.writers, lambda name: write_for_ever(Path(told.nursery), name))
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        report = run_rounds(
-            Path(folder) / "memory.db", rounds=options.rounds, writers=options.writers, seed=options.seed
-        )
+        report = run_rounds(Path(folder) / "memory.db", rounds=told.rounds, writers=told.writers, seed=told.seed)
     facts = {
         "kills": report.kills,
         "acknowledged units of work": report.acknowledged,

@@ -47,9 +47,27 @@ class Outcome:
 _PLACE = "python drills/"
 
 
-def options(description: str | None, **numbers: int) -> argparse.Namespace:
-    """The whole numbers a drill can be told, as `--name`, with their defaults."""
+def options(
+    description: str | None,
+    *,
+    long: Mapping[str, int] | None = None,
+    words: Mapping[str, str] | None = None,
+    **numbers: int,
+) -> argparse.Namespace:
+    """The whole numbers a drill can be told, as `--name`, with their defaults; those of `long` are taken for `--long`.
+
+    `words` are further options by name, texts with their help, None where they are not given.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    instead = long or {}
+    if instead:
+        shown = " ".join(f"--{name} {number}" for name, number in instead.items())
+        parser.add_argument("--long", action="store_true", help=f"the same as {shown}, where nothing else is said")
     for name, default in numbers.items():
-        parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
-    return parser.parse_args()
+        parser.add_argument(f"--{name}", type=int, help=f"default {default}")
+    for name, text in (words or {}).items():
+        parser.add_argument(f"--{name}", help=text)
+    told = parser.parse_args()
+    taken = numbers | dict(instead if instead and told.long else {})
+    vars(told).update({name: number for name, number in taken.items() if getattr(told, name) is None})
+    return told
