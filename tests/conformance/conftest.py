@@ -20,6 +20,7 @@ TABLES = (
     "supports",
     "relations",
     "mentions",
+    "entity_vectors",
     "entities",
     "research_steps",
     "read_items",

@@ -39,7 +39,8 @@ def forget(monkeypatch: pytest.MonkeyPatch, names: set[str] | None = None) -> in
     """Take partition and org out of statements that ask for one, of all or of these; returns out of how many."""
     count = 0
     topics = ("access", "conversations", "documents", "erasure", "history", "jobs", "memories", "messages")
-    for topic in (*topics, "dependants", "graph", "partitions", "profiles", "requests", "upkeep", "vectors"):
+    topics += ("dependants", "graph", "entity_vectors", "partitions", "profiles", "requests", "upkeep", "vectors")
+    for topic in topics:
         named = statements(topic)
         for name, sql in list(named.items()):
             changed = FORGOTTEN.sub("true", sql)
@@ -84,6 +85,9 @@ def reads(ids: dict[str, str]) -> dict[str, Callable[[UnitOfWork], object]]:
         "relations": lambda work: [each.source_id for each in work.graph.relations(visible, [node], RelationQuery())],
         "mentions": lambda work: [each.item_id for each in work.graph.mentions(visible, [node], 9)],
         "named in": lambda work: [each.name for each in work.graph.named_in(visible, [memory])],
+        "nearest": lambda work: work.entity_vectors.nearest(visible, SPACE, a_vector("").vector, 9),
+        "unembedded": lambda work: work.entity_vectors.missing(THEIRS, "no space", "", 9),
+        "embedded": lambda work: work.entity_vectors.coverage(THEIRS, SPACE),
         "made of": lambda work: [each.text for each in work.dependants.of(THEIRS, ["said in acme"])],
     }
 

@@ -307,6 +307,11 @@ def entity_id(private_agent: str | None, key: str, type_: EntityType) -> str:
     return _named_id("entity", private_agent or "", key, type_.value)
 
 
+def said_of(entity: Entity) -> str:
+    """What stands for an entity where its meaning is compared: its name, and its description where it has one."""
+    return f"{entity.name}: {entity.description}" if entity.description else entity.name
+
+
 def relation_id(source_id: str, target_id: str, type_: str) -> str:
     """The id of a relation between two entities."""
     return _named_id("relation", source_id, target_id, type_)

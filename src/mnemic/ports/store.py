@@ -27,6 +27,7 @@ from mnemic.ports.access import Audit, Keys
 from mnemic.ports.conversations import Conversations, Upkeep
 from mnemic.ports.dependants import Dependants
 from mnemic.ports.documents import Documents
+from mnemic.ports.entity_vectors import EntityVectors
 from mnemic.ports.erasure import Erasure
 from mnemic.ports.graph import Graph
 from mnemic.ports.history import History
@@ -213,8 +214,9 @@ class Vectors(Protocol):
         ...
 
     def remove(self, partition: Partition | None, space: str) -> int:
-        """Remove all vectors of a space of one partition, or with None of all that are left, and then the space itself
-        is not known any more; returns how many. It is no change of the items and moves no version.
+        """Remove all vectors of a space of one partition, those of its entities too, or with None of all that are left,
+        and then the space itself is not known any more; returns how many of items. It is no change of the items and
+        moves no version.
         """
         ...
 
@@ -289,6 +291,11 @@ class UnitOfWork(Protocol):
     @property
     def graph(self) -> Graph:
         """Entities and relations that items name."""
+        ...
+
+    @property
+    def entity_vectors(self) -> EntityVectors:
+        """Vectors of entities."""
         ...
 
     @property

@@ -26,6 +26,7 @@ from mnemic.testing.store_chunks import ChunksContract
 from mnemic.testing.store_conversations import ConversationsContract
 from mnemic.testing.store_dependants import DependantsContract
 from mnemic.testing.store_documents import DocumentsContract
+from mnemic.testing.store_entity_vectors import EntityVectorsContract
 from mnemic.testing.store_erasure import ErasureContract
 from mnemic.testing.store_graph import GraphContract
 from mnemic.testing.store_history import HistoryContract
@@ -55,6 +56,7 @@ class StoreContract(
     DocumentsContract,
     ChunksContract,
     GraphContract,
+    EntityVectorsContract,
     VectorsContract,
     JobsContract,
     HistoryContract,

@@ -27,6 +27,7 @@ from mnemic.testing.samples import (
     passages,
     terms,
 )
+from mnemic.testing.store_entity_vectors import an_entity_vector
 from mnemic.testing.store_graph import a_sheet, named
 
 PORTS = (
@@ -40,6 +41,7 @@ PORTS = (
     "dependants",
     "requests",
     "graph",
+    "entity_vectors",
     "vectors",
     "jobs",
     "history",
@@ -200,6 +202,7 @@ class FaultsContract:
                 work.documents.fill(ready, "Milk", [(second[0], terms("milk"))])
                 work.documents.erase(HERS, [gone.id], NOW)
                 work.graph.put(HERS, [a_sheet(new.id, named("Acme"), named("Ulm")), a_sheet(message.id, named("Oslo"))])
+                work.entity_vectors.put(HERS, [an_entity_vector("Ulm"), an_entity_vector("Acme")])
                 work.vectors.put(HERS, [a_vector(new.id), a_vector(message.id), a_vector(second[0].id)], NOW)
                 work.history.add([entry])
                 work.profiles.put([fact])
@@ -208,5 +211,5 @@ class FaultsContract:
                 assert claimed is not None
                 work.jobs.finish(claimed)
 
-        steps = 20  # nineteen calls and the commit
+        steps = 21  # twenty calls and the commit
         assert check_every_fault(make_store, prepare, write) == 2 * steps

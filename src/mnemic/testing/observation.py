@@ -18,7 +18,7 @@ from mnemic.model.job import JobState
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Visibility
 from mnemic.ports.store import Reading, StaleTerms, Store, UnitOfWork
-from mnemic.testing.samples import READING
+from mnemic.testing.samples import READING, SPACE
 
 SCHEDULES = ("curate", "evict")
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)  # nothing has expired yet
@@ -87,7 +87,8 @@ def _graph(work: UnitOfWork, visible: Visibility, item_ids: Sequence[str]) -> li
     entities = work.graph.entities(visible, EntityQuery())
     relations = work.graph.relations(visible, {each.id for each in entities}, RelationQuery(limit=10_000))
     supports = work.graph.supports(visible, {each.id for each in relations}, 10_000)
-    return [entities, relations, supports, work.graph.named_in(visible, item_ids)]
+    vectors = [(each, work.entity_vectors.coverage(each, SPACE)) for each in visible.partitions]
+    return [entities, relations, supports, work.graph.named_in(visible, item_ids), vectors]
 
 
 def _documents(work: UnitOfWork, visible: Visibility) -> list[object]:

@@ -15,6 +15,7 @@ TABLES = (
     "supports",
     "relations",
     "mentions",
+    "entity_vectors",
     "entities",
     "read_items",
     "vectors",

@@ -79,7 +79,7 @@ class GraphLinks:
                 self._session.write(self._sql[name], key)
         if entities:
             key = {"pid": pid, "ids": self._session.listed(sorted(entities))}
-            for name in ("drop_entities", "name_entities", "sum_entities"):
+            for name in ("drop_entities", "name_entities", "sum_entities", "drop_unsaid"):
                 self._session.write(self._sql[name], key)
 
 

@@ -28,6 +28,7 @@ _BY_PARTITION = (
     "supports",
     "mentions",
     "relations",
+    "entity_vectors",
     "entities",
     "read_items",
     "research_steps",

@@ -21,6 +21,7 @@ from mnemic.model.graph import (
     Unread,
     entity_id,
     relation_id,
+    said_of,
 )
 from mnemic.model.item import Memory, Role, State
 from mnemic.model.scope import Partition, Visibility
@@ -227,6 +228,15 @@ class MemoryGraph:
                 tables.entities[key] = _summed(tables.entities[key], mentions)
             else:
                 del tables.entities[key]
+        self._drop_unsaid(partition)
+
+    def _drop_unsaid(self, partition: Partition) -> None:
+        """Remove the vectors of what entities say no more."""
+        tables = self._transaction.writable
+        for place, own, space in [key for key in tables.entity_vectors if key[0] == partition]:
+            entity = tables.entities.get((place, own))
+            if entity is None or said_of(entity) != tables.entity_vectors[place, own, space][0]:
+                del tables.entity_vectors[place, own, space]
 
     def _seen(self, rows: Iterable[_RowT], visible: Visibility) -> list[_RowT]:
         return [each for each in rows if visible.admits(each.partition, each.private_agent)]

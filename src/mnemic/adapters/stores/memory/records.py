@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.memory.tables import Row
 from mnemic.adapters.stores.memory.transaction import Transaction
-from mnemic.errors import ConflictError, InvalidInputError
+from mnemic.errors import ConflictError
 from mnemic.model.candidates import DOCUMENT, MESSAGE
 from mnemic.model.change import Change
 from mnemic.model.clocktime import to_microseconds
@@ -105,14 +105,8 @@ class MemoryVectors:
         self._transaction = transaction
 
     def put(self, partition: Partition, rows: Sequence[VectorRow], at: datetime) -> int:
-        tables = self._transaction.writable
         for row in rows:
-            dims = tables.spaces.setdefault(row.space, row.vector.shape[0])
-            if dims != row.vector.shape[0]:
-                raise InvalidInputError(
-                    f"a vector of {row.vector.shape[0]} dimensions cannot be kept in space {row.space}, "
-                    f"whose vectors have {dims}"
-                )
+            self._transaction.check_dims(row.space, row.vector.shape[0])
         return sum(self._put(partition, row, at) for row in rows)
 
     def get(self, partition: Partition, ids: Sequence[str], view: str, space: str) -> dict[str, NDArray[np.float32]]:
@@ -158,6 +152,8 @@ class MemoryVectors:
         gone = [key for key in tables.vectors if key[3] == space and partition in (None, key[0])]
         for key in gone:
             del tables.vectors[key]
+        for key in [key for key in tables.entity_vectors if key[2] == space and partition in (None, key[0])]:
+            del tables.entity_vectors[key]
         if partition is None:
             tables.spaces.pop(space, None)
         return len(gone)

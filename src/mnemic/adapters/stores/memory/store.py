@@ -10,6 +10,7 @@ from mnemic.adapters.stores.memory.access import MemoryAudit, MemoryKeys
 from mnemic.adapters.stores.memory.conversations import MemoryConversations, MemoryUpkeep
 from mnemic.adapters.stores.memory.dependants import MemoryDependants
 from mnemic.adapters.stores.memory.documents import MemoryDocuments
+from mnemic.adapters.stores.memory.entity_vectors import MemoryEntityVectors
 from mnemic.adapters.stores.memory.erasure import MemoryErasure
 from mnemic.adapters.stores.memory.graph import MemoryGraph
 from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
@@ -35,6 +36,7 @@ class MemoryUnitOfWork:
         self.memories = MemoryMemories(transaction)
         self.documents = MemoryDocuments(transaction)
         self.graph = MemoryGraph(transaction)
+        self.entity_vectors = MemoryEntityVectors(transaction)
         self.vectors = MemoryVectors(transaction)
         self.jobs = MemoryJobs(transaction)
         self.history = MemoryHistory(transaction)

@@ -63,6 +63,9 @@ class Tables:
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict[tuple[str, str], Receipt])
     requests: dict[tuple[str, str, str], KeptRequest] = field(default_factory=dict[tuple[str, str, str], KeptRequest])
     entities: dict[Key, Entity] = field(default_factory=dict[Key, Entity])
+    entity_vectors: dict[LinkKey, tuple[str, NDArray[np.float32]]] = field(
+        default_factory=dict[LinkKey, tuple[str, NDArray[np.float32]]]
+    )
     relations: dict[Key, Relation] = field(default_factory=dict[Key, Relation])
     mentions: dict[LinkKey, tuple[Mention, str]] = field(default_factory=dict[LinkKey, tuple[Mention, str]])
     supports: dict[LinkKey, Support] = field(default_factory=dict[LinkKey, Support])
@@ -94,6 +97,7 @@ class Tables:
             self.receipts.copy(),
             self.requests.copy(),
             self.entities.copy(),
+            self.entity_vectors.copy(),
             self.relations.copy(),
             self.mentions.copy(),
             self.supports.copy(),

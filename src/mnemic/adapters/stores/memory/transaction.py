@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnemic.adapters.stores.memory.tables import Tables
-from mnemic.errors import UnsupportedError
+from mnemic.errors import InvalidInputError, UnsupportedError
 from mnemic.model.scope import Partition
 
 
@@ -31,6 +31,14 @@ class Transaction:
         if not self._is_writing:
             raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
         return self._tables
+
+    def check_dims(self, space: str, dims: int) -> None:
+        """Note the dims of a new space. Raises `InvalidInputError` when they are not the space's."""
+        known = self.writable.spaces.setdefault(space, dims)
+        if known != dims:
+            raise InvalidInputError(
+                f"a vector of {dims} dimensions cannot be kept in space {space}, whose vectors have {known}"
+            )
 
     def changed(self, partition: Partition) -> int:
         """The version to write rows of this partition with."""

@@ -21,6 +21,7 @@ from mnemic.adapters.stores.postgres.conversations import PostgresConversations
 from mnemic.adapters.stores.postgres.copying import lock_all, replace_rows, write_rows
 from mnemic.adapters.stores.postgres.dependants import PostgresDependants
 from mnemic.adapters.stores.postgres.documents import PostgresDocuments
+from mnemic.adapters.stores.postgres.entity_vectors import PostgresEntityVectors
 from mnemic.adapters.stores.postgres.erasure import PostgresErasure
 from mnemic.adapters.stores.postgres.failures import translated_errors
 from mnemic.adapters.stores.postgres.graph import PostgresGraph
@@ -54,6 +55,7 @@ class PostgresUnitOfWork:
         self.memories = PostgresMemories(session)
         self.documents = PostgresDocuments(session)
         self.graph = PostgresGraph(session)
+        self.entity_vectors = PostgresEntityVectors(session)
         self.vectors = PostgresVectors(session)
         self.jobs = PostgresJobs(session)
         self.history = PostgresHistory(session)

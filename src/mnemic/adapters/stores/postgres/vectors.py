@@ -28,7 +28,7 @@ class PostgresVectors:
         self._session.check_writing()
         pid = self._session.pid(partition)
         for space, dims in sorted({(row.space, row.vector.shape[0]) for row in rows}):
-            self._check_dims(space, dims)
+            self.check_dims(space, dims)
         if not rows or pid is None:
             return 0
         pid, changed = self._session.changed(partition)
@@ -78,12 +78,17 @@ class PostgresVectors:
         self._session.check_writing()
         if partition is not None:
             pid = self._session.pid(partition)
-            return 0 if pid is None else self._session.write(self._sql["remove"], {"pid": pid, "space": space}).rowcount
+            if pid is None:
+                return 0
+            self._session.write(self._sql["remove_of_entities"], {"pid": pid, "space": space})
+            return self._session.write(self._sql["remove"], {"pid": pid, "space": space}).rowcount
+        self._session.write_across(self._sql["remove_all_of_entities"], {"space": space})
         removed = self._session.write_across(self._sql["remove_all"], {"space": space}).rowcount
         self._session.write(self._sql["remove_space"], {"space": space})
         return removed
 
-    def _check_dims(self, space: str, dims: int) -> None:
+    def check_dims(self, space: str, dims: int) -> None:
+        """Note the dims of a new space. Raises `InvalidInputError` when they are not the space's."""
         key = {"space": space, "dims": dims}
         known = self._session.run(self._sql["dims"], key).fetchone()
         if known is None:

@@ -16,6 +16,7 @@ from mnemic.adapters.stores.sqlite.conversations import SqliteConversations
 from mnemic.adapters.stores.sqlite.copying import attach, replace_rows, write_pages
 from mnemic.adapters.stores.sqlite.dependants import SqliteDependants
 from mnemic.adapters.stores.sqlite.documents import SqliteDocuments
+from mnemic.adapters.stores.sqlite.entity_vectors import SqliteEntityVectors
 from mnemic.adapters.stores.sqlite.erasure import SqliteErasure
 from mnemic.adapters.stores.sqlite.graph import SqliteGraph
 from mnemic.adapters.stores.sqlite.history import SqliteHistory
@@ -51,6 +52,7 @@ class SqliteUnitOfWork:
         self.memories = SqliteMemories(session)
         self.documents = SqliteDocuments(session)
         self.graph = SqliteGraph(session)
+        self.entity_vectors = SqliteEntityVectors(session)
         self.vectors = SqliteVectors(session)
         self.jobs = SqliteJobs(session)
         self.history = SqliteHistory(session)

@@ -28,6 +28,8 @@ SELECT count(*) FROM relations WHERE pid = :pid;
 SELECT count(*) FROM mentions WHERE pid = :pid;
 -- name: count_entities
 SELECT count(*) FROM entities WHERE pid = :pid;
+-- name: count_entity_vectors
+SELECT count(*) FROM entity_vectors WHERE pid = :pid;
 -- name: count_read_items
 SELECT count(*) FROM read_items WHERE pid = :pid;
 -- name: count_research_steps
@@ -42,6 +44,8 @@ DELETE FROM relations WHERE pid = :pid;
 DELETE FROM mentions WHERE pid = :pid;
 -- name: wipe_entities
 DELETE FROM entities WHERE pid = :pid;
+-- name: wipe_entity_vectors
+DELETE FROM entity_vectors WHERE pid = :pid;
 -- name: wipe_read_items
 DELETE FROM read_items WHERE pid = :pid;
 -- name: wipe_conversations

@@ -112,6 +112,12 @@ UPDATE entities SET
             ORDER BY m.name LIMIT 8
         ) AS others)
 WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids));
+-- name: drop_unsaid
+DELETE FROM entity_vectors
+WHERE pid = :pid AND entity_id IN (SELECT value FROM json_each(:ids)) AND NOT EXISTS (
+    SELECT 1 FROM entities AS e
+    WHERE e.pid = entity_vectors.pid AND e.id = entity_vectors.entity_id
+        AND e.name || CASE WHEN e.description = '' THEN '' ELSE ': ' || e.description END = entity_vectors.said);
 -- name: select_entities
 SELECT p.org, p.level, p.owner, e.id, e.name, e.name_key, e.type, e.created_at, e.description, e.other_names,
     e.mentions, e.private_agent

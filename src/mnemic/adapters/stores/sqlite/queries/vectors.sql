@@ -58,6 +58,10 @@ ORDER BY item_id DESC LIMIT 1;
 SELECT space FROM spaces;
 -- name: remove
 DELETE FROM vectors WHERE pid = :pid AND space = :space;
+-- name: remove_of_entities
+DELETE FROM entity_vectors WHERE pid = :pid AND space = :space;
+-- name: remove_all_of_entities
+DELETE FROM entity_vectors WHERE space = :space;
 -- name: remove_all
 DELETE FROM vectors WHERE space = :space;
 -- name: remove_space
