@@ -37,6 +37,7 @@ class Session:
         self._sql = statements("partitions")
         self._numbers = count()
         self._pids: dict[Partition, int] = {}
+        self._absent: set[Partition] = set()  # in a transaction that only reads, what is not there stays so
         self._locked: dict[int, int] = {}  # version by pid, before this transaction
         self._advanced: set[int] = set()
         self._guard = statements("connection")
@@ -127,13 +128,14 @@ class Session:
         """The number of a partition, None when it was never written."""
         if self._is_writing:
             return self._lock(partition)
-        if partition not in self._pids:
-            self.versions([partition])
+        self.pids([partition])
         return self._pids.get(partition)
 
     def pids(self, partitions: Collection[Partition]) -> list[int]:
         """The numbers of those that exist."""
-        unknown = [partition for partition in partitions if partition not in self._pids]
+        unknown = [
+            partition for partition in partitions if partition not in self._pids and partition not in self._absent
+        ]
         if unknown:
             self.versions(unknown)
         return [self._pids[partition] for partition in partitions if partition in self._pids]
@@ -155,6 +157,8 @@ class Session:
             partition = partition_of(org, level, owner)
             self._pids[partition] = pid
             versions[partition] = version
+        if not self._is_writing:
+            self._absent.update(partition for partition in partitions if partition not in versions)
         return versions
 
     def lock(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
