@@ -59,7 +59,7 @@ from mnemic.model.draft import MemoryDraft
 from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.ingest import IngestReport
-from mnemic.model.item import Chunk, Item, Memory, Message, Turn
+from mnemic.model.item import Chunk, Item, Memory, Turn
 from mnemic.model.job import Job, JobState
 from mnemic.model.profile import Profile, ProfileEntry
 from mnemic.model.query import Page
@@ -205,10 +205,6 @@ class AsyncMnemic(
     async def doctor(self, *, is_quick: bool = False) -> Diagnosis:
         """As `Mnemic.doctor`."""
         return await self._run(self._mnemic.doctor, is_quick=is_quick)
-
-    async def window(self, scope: Scope, *, limit: int | None = None) -> builtins.list[Message]:
-        """As `Mnemic.window`."""
-        return await self._run(self._mnemic.window, scope, limit=limit)
 
     async def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
         """As `Mnemic.summarise`."""

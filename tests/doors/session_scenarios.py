@@ -17,6 +17,8 @@ SESSION_SCENARIOS = (
                 expect={"#": 3, "0.role": "user", "0.text": "My flight to Oslo leaves at noon", "2.position": 3},
             ),
             Step("window", {"limit": 1}, scope=ANA_TODAY, expect={"#": 1, "0.text": "Make it ten"}),
+            Step("window", {"include_closed": True}, scope=ANA_TODAY, expect={"#": 3, "2.text": "Make it ten"}),
+            Step("window", {"include_closed": True}, scope=BORIS_TODAY, expect={"#": 0}),
             Step("window", scope=BORIS_TODAY, expect={"#": 0}),
             Step("window", {"limit": 0}, scope=ANA_TODAY, fails=InvalidInputError),
             Step("window", fails=InvalidInputError),

@@ -13,6 +13,7 @@ from mnemic.engine.health import HealthReport
 from mnemic.engine.jobs import WorkReport
 from mnemic.engine.reembed import ReembedReport
 from mnemic.model.backup import BackupReport, RestoreReport
+from mnemic.model.item import Message
 from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ class AsyncUpkeepVerbs:
     async def health(self, scope: Scope, **fields: Unpack[HealthFields]) -> HealthReport:
         """As `Mnemic.health`; `progress` is called from another thread."""
         return await self._run(self._mnemic.health, scope, **fields)
+
+    async def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> list[Message]:
+        """As `Mnemic.window`."""
+        return await self._run(self._mnemic.window, scope, limit=limit, include_closed=include_closed)
 
     async def reembed(self, **fields: Unpack[ReembedFields]) -> ReembedReport:
         """As `Mnemic.reembed`; `progress` is called from another thread."""

@@ -30,12 +30,13 @@ class LifeVerbs(Acting):
 
     _parts: Parts
 
-    def window(self, scope: Scope, *, limit: int | None = None) -> list[Message]:
+    def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> list[Message]:
         """The last messages of the scope's session, oldest first: at most `limit`, or the 20 that its window holds.
 
-        None when the session is unknown, or when nothing was written in it for two hours (`memory.window.ttl-minutes`).
+        None when the session is unknown, or when nothing was written in it for two hours (`memory.window.ttl-minutes`);
+        with `include_closed` they are given however old they are.
         """
-        return window(self._parts, scope, _counting(limit))
+        return window(self._parts, scope, _counting(limit), include_closed=include_closed)
 
     def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
         """Make summaries of what has fallen out of the window of the scope's session, when it is at least a batch.

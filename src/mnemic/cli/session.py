@@ -12,13 +12,14 @@ from mnemic.cli.scope_options import ScopeOptions
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", help="Most messages; 20 unless said.")]
+Closed = Annotated[bool, typer.Option("--include-closed", help="However long ago the session was.")]
 Flush = Annotated[bool, typer.Option("--flush", help="Everything that is in no summary yet, not only what is due.")]
 
 
-def last_messages(asking: ScopeOptions, limit: Limit = None) -> None:
+def last_messages(asking: ScopeOptions, limit: Limit = None, include_closed: Closed = False) -> None:
     """Show the last messages of a session, oldest first; none when nothing was written in it for two hours."""
     with asking.open() as mnemic:
-        messages = mnemic.window(asking.scope, limit=limit)
+        messages = mnemic.window(asking.scope, limit=limit, include_closed=include_closed)
     if asking.as_json:
         show_json(messages)
         return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -10,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
-import uuid_utils
 from numpy.typing import NDArray
 
 from mnemic.engine.accesses import AccessLog
@@ -155,5 +156,10 @@ class Parts:
 
 
 def new_id(at: datetime) -> str:
-    """A UUIDv7 of the moment `at` (of 1970 for an earlier one)."""
-    return str(uuid_utils.uuid7(nanoseconds=max(to_microseconds(at), 0) * 1000))
+    """A UUIDv7 (RFC 9562) of the moment `at` (of 1970 for an earlier one): its milliseconds, and 74 bits by chance.
+
+    Made here, since `uuid_utils` takes the moment under other names in each of its major versions.
+    """
+    bits = (max(to_microseconds(at), 0) // 1000 << 80) | int.from_bytes(os.urandom(10))
+    bits = bits & ~(0xF << 76) | 0x7 << 76
+    return str(uuid.UUID(int=bits & ~(0b11 << 62) | 0b10 << 62))

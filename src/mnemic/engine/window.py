@@ -9,13 +9,16 @@ from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.window import within_ttl
 
 
-def window(parts: Parts, scope: Scope, limit: int | None = None) -> list[Message]:
+def window(parts: Parts, scope: Scope, limit: int | None = None, *, include_closed: bool = False) -> list[Message]:
     """The last `limit` messages of the scope's session (None: as many as a window holds), oldest first; none when the
-    session is unknown or nothing was written in it for longer than a window lives.
+    session is unknown or, but for `include_closed`, nothing was written in it for longer than a window lives.
     """
     if scope.session is None:
         raise InvalidInputError("a window is that of a session; say which, as session=…")
     wanted = parts.settings.life.window_messages if limit is None else limit
+    if include_closed:
+        with parts.store.read() as work:
+            return list(work.messages.latest(Visibility((scope.message_partition,), None), scope.session, wanted))
     return latest(parts, scope.message_partition, scope.session, wanted)
 
 

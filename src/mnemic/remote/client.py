@@ -216,9 +216,9 @@ class RemoteMnemic(RemoteAssistant, RemoteGraphPart, AbstractContextManager["Rem
         """As `Mnemic.doctor`."""
         return self._ask("doctor", Diagnosis, None, {"is_quick": is_quick})
 
-    def window(self, scope: Scope, *, limit: int | None = None) -> builtins.list[Message]:
-        """As `Mnemic.window`."""
-        return self._ask("window", builtins.list[Message], scope, {"limit": limit})
+    def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> builtins.list[Message]:
+        """As `Mnemic.window`; at most 1,000 messages."""
+        return self._ask("window", builtins.list[Message], scope, {"limit": limit, "include_closed": include_closed})
 
     def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
         """As `Mnemic.summarise`."""

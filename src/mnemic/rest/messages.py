@@ -35,8 +35,10 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
         return answer(mnemic.complete(asked.scope, id, **body.given()))
 
     @router.get("/window", operation_id="window")
-    def window(asked: Reads, limit: Annotated[int | None, Query(ge=1, le=1000)] = None) -> Response:
+    def window(
+        asked: Reads, limit: Annotated[int | None, Query(ge=1, le=1000)] = None, *, include_closed: bool = False
+    ) -> Response:
         """The last messages of the scope's session, oldest first."""
-        return answer(mnemic.window(asked.scope, limit=limit))
+        return answer(mnemic.window(asked.scope, limit=limit, include_closed=include_closed))
 
     return router
