@@ -213,7 +213,8 @@ def _shown(report: Report) -> list[str]:
 
 def _row(name: str, store: str, run: Run, other: Run) -> list[str]:
     metrics, theirs = run.report.overall.metrics, other.report.overall.metrics
-    same = sum(run.ranked[qid][:FIRST] == other.ranked[qid][:FIRST] for qid in other.ranked) / len(other.ranked)
+    firsts = _firsts(run, other)
+    same = sum(mine == theirs for mine, theirs in firsts) / len(firsts)
     furthest = max((abs(metrics[metric] - theirs[metric]) * 100 for metric in theirs), default=0.0)
     cells = [f"{metrics[metric]:.4f}" if metric in metrics else "–" for metric in SHOWN_METRICS]
     counts = [f"{same:.4f}", f"{_overlap(run, other):.4f}", f"{furthest:.2f}"]
@@ -222,8 +223,14 @@ def _row(name: str, store: str, run: Run, other: Run) -> list[str]:
 
 def _overlap(run: Run, other: Run) -> float:
     """The mean share of the first ten of a question that both runs have."""
-    pairs = [(set(run.ranked[qid][:FIRST]), set(other.ranked[qid][:FIRST])) for qid in other.ranked]
+    pairs = [(set(mine), set(theirs)) for mine, theirs in _firsts(run, other)]
     return sum(len(a & b) / max(len(a), len(b), 1) if a or b else 1.0 for a, b in pairs) / len(pairs)
+
+
+def _firsts(run: Run, other: Run) -> list[tuple[Sequence[str], Sequence[str]]]:
+    """The first ten of each question that either was asked; nothing for one that was left out."""
+    asked = sorted({*run.ranked, *other.ranked})
+    return [(run.ranked.get(qid, ())[:FIRST], other.ranked.get(qid, ())[:FIRST]) for qid in asked]
 
 
 if __name__ == "__main__":
