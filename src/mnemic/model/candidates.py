@@ -108,6 +108,7 @@ class Candidates:
     `surroundings` None: the index knows of none. `keyword_sums`, where only the best of the rows that share a term are
     among the n: over all of them that the query admits about the sum of their BM25 and of the squares; None: all are.
     `further`: the same rows in further embedding spaces. `flagged (n,) bool`: memories that have flags; None: no row.
+    `missing`: which ways of finding rows could not be gone, and why.
     """
 
     ids: NDArray[np.object_]
@@ -127,6 +128,7 @@ class Candidates:
     keyword_sums: tuple[float, float] | None = None
     further: tuple[Nearness, ...] = ()
     flagged: NDArray[np.bool_] | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def nearness(self) -> tuple[Nearness, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from mnemic.model.candidates import Candidates, IndexQuery
 from mnemic.model.change import Change
+from mnemic.model.health import Finding
 from mnemic.model.scope import Partition
 
 
@@ -64,4 +65,20 @@ class Index(Protocol):
 
     def close(self) -> None:
         """Let go of memory and files; closing twice is harmless."""
+        ...
+
+
+class ServedIndex(Protocol):
+    """An `Index` whose rows lie with a service outside this process, which may be away. Its `search` and `apply` do not
+    fail then: it answers by what it has here and says so in `Candidates.missing`, and it is brought up to date later.
+    """
+
+    def is_behind(self, partitions: Collection[Partition]) -> bool:
+        """True when the service may still hold something of these partitions that was dropped or deleted."""
+        ...
+
+    def diagnose(self, known: Collection[Partition]) -> list[Finding]:
+        """What the doctor should say. Partitions of this store that are not `known` (to the index: passages have some
+        of their own) are removed: they are of owners that were erased while the service was away.
+        """
         ...

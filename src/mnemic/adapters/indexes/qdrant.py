@@ -1,0 +1,192 @@
+"""Vectors in Qdrant and words in a file beside: an index that holds no row in memory and survives the process."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from qdrant_client import QdrantClient
+
+from mnemic.adapters.indexes.evidence import Evidence, joined
+from mnemic.adapters.indexes.fts5 import Fts5Index
+from mnemic.adapters.indexes.qdrant_collection import DEFAULT_COLLECTION, Wanted, prepare
+from mnemic.adapters.indexes.qdrant_link import QdrantLink, QdrantOptions
+from mnemic.adapters.indexes.qdrant_points import State
+from mnemic.adapters.indexes.qdrant_search import Looked, QdrantSearch, Sought, surroundings
+from mnemic.adapters.indexes.qdrant_vectors import QdrantVectors
+from mnemic.errors import BackendError, InvalidInputError
+from mnemic.model.candidates import Candidates, Floats, IndexQuery
+from mnemic.model.change import Change
+from mnemic.model.health import Condition, Finding
+from mnemic.model.scope import Partition
+from mnemic.model.space import Space
+from mnemic.ports.index import Index, IndexCapabilities, ServedIndex
+
+_TOLD = 65_536
+_log = logging.getLogger("mnemic.qdrant")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which collection of which Qdrant (see `QdrantLink`) holds the vectors of `space` for the store of the id `store`.
+    Several stores may share a collection; what lies there of one is never seen by another.
+    """
+
+    url: str
+    store: str
+    space: Space
+    collection: str = DEFAULT_COLLECTION
+    api_key: str | None = None
+
+
+class QdrantIndex:
+    """The `Index` port over a collection of Qdrant and `words`, whose file has the right counts and statistics.
+
+    A partition is as far as the part that is behind. Rows come in by their words, about the best of them, and by their
+    vectors, as far as the graph of Qdrant finds them; which of them are answered is decided by `words`, so that a point
+    that should not be there any more is never a candidate. The mean and deviation of the cosines are of a sample where
+    more than `qdrant_search.SAMPLE_ROWS` rows are visible.
+
+    While Qdrant is away rows are found by their words alone and `Candidates.missing` says so; when it is back it is
+    brought up to date from the store's rows like any index that is behind.
+    """
+
+    capabilities = IndexCapabilities(has_vectors=True, is_exact=False, is_durable=True)
+
+    def __init__(self, words: Fts5Index, place: Place, options: QdrantOptions | None = None) -> None:
+        """Opens no connection yet; see `look`. Raises `ConfigError` for a URL that cannot be one."""
+        options = options or QdrantOptions()
+        self._words, self._name = words, place.collection
+        self._wanted = Wanted(place.collection, place.space.id, place.space.model, place.space.dims)
+        self._options = options
+        self._link = QdrantLink(
+            place.url, options, api_key=place.api_key, prepare=self._prepare, catch_up=self._catch_up
+        )
+        self._vectors = QdrantVectors(self._link, self._name, store=place.store, dims=place.space.dims, options=options)
+        self._search = QdrantSearch(self._link, self._name, self._vectors, options)
+        self._told: dict[Partition, int] = {}
+        self._guard = threading.Lock()
+
+    def look(self) -> None:
+        """Look whether the collection is there and as it must be. Raises `ConfigError` when it is not; a Qdrant that is
+        away is waited for in the background.
+        """
+        try:
+            self._link.ask(lambda _: None)
+        except BackendError as error:
+            _log.info("the index in Qdrant starts without it: %s", error)
+
+    def version(self, partition: Partition) -> int:
+        held = self._words.version(partition)
+        try:
+            state = self._vectors.held(partition)
+        except BackendError as error:
+            _log.debug("words alone: %s", error)
+        else:
+            held = min(held, 0 if state is None else state.version)
+        with self._guard:
+            if len(self._told) >= _TOLD:
+                self._told.clear()
+            self._told[partition] = held
+        return held
+
+    def apply(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
+        with self._guard:
+            since = self._told.pop(partition, None)
+        self._words.apply(partition, changes, version, since=since)
+        try:
+            self._vectors.apply(partition, changes, version, since)
+        except BackendError as error:
+            _log.debug("the vectors of a partition stay behind: %s", error)
+
+    def search(self, query: IndexQuery) -> Candidates:
+        self._check(query.vector)
+        first = self._words.evidence(query)
+        sought = [
+            Sought(partition, [str(i) for i in each.ids], each.items)
+            for partition, each in zip(query.partitions, first, strict=True)
+        ]
+        try:
+            looked = self._search.look(query, sought)
+        except BackendError as error:
+            return replace(joined(first, len(query.terms)), missing=(f"vectors: {error}",))
+        found = [self._evidence(query, each, there) for each, there in zip(sought, looked, strict=True)]
+        return joined(found, len(query.terms))
+
+    def drop(self, partition: Partition) -> None:
+        with self._guard:
+            self._told.pop(partition, None)
+        self._words.drop(partition)
+        try:
+            self._vectors.drop(partition)
+        except BackendError as error:
+            _log.debug("a partition is dropped when Qdrant is back: %s", error)
+
+    def settle(self) -> None:
+        """Makes nothing in the background; Qdrant makes its graphs by itself."""
+
+    def close(self) -> None:
+        self._link.close()
+        self._words.close()
+
+    def is_behind(self, partitions: Collection[Partition]) -> bool:
+        owed = set(self._vectors.owed())
+        try:
+            for partition in partitions:
+                state: State | None = self._vectors.fetched(partition)
+                if partition in owed or self._words.version(partition) > (0 if state is None else state.version):
+                    return True
+        except BackendError as error:
+            _log.debug("not known: %s", error)
+            return True
+        return False
+
+    def diagnose(self, known: Collection[Partition]) -> list[Finding]:
+        start = time.perf_counter()
+        try:
+            info = self._link.ask(lambda client: client.get_collection(self._name))
+            ms = (time.perf_counter() - start) * 1e3
+            removed = self._vectors.remove_strangers(known)
+        except BackendError as error:
+            remedy = "start it or mend memory.index.qdrant.url; without a Qdrant: memory.index.backend = local"
+            return [Finding("index", Condition.DEGRADED, f"{error}; memories are found by their words alone", remedy)]
+        told = f"Qdrant at {self._link.address} answers in {ms:.1f} ms: the collection {self._name!r} has "
+        told += f"{info.points_count} points of {self._wanted.dims} dims"
+        if removed:
+            told += f"; {removed} partitions of owners that are no more were removed"
+        return [Finding("index", Condition.OK, told)]
+
+    def _check(self, vector: Floats | None) -> None:
+        if vector is not None and vector.shape[0] != self._wanted.dims:
+            raise InvalidInputError(
+                f"the query has {vector.shape[0]} dimensions, the stored vectors have {self._wanted.dims}: "
+                "vectors of two embedding spaces are never compared"
+            )
+
+    def _evidence(self, query: IndexQuery, sought: Sought, looked: Looked) -> Evidence:
+        """The rows of one partition: found by words, near the vector, or beside one of these."""
+        alone = replace(query, partitions=(sought.partition,))
+        held = {*sought.ids}
+        (words,) = self._words.evidence(alone, also=[i for i in {*looked.near, *looked.spots} if i not in held])
+        ids = [str(i) for i in words.ids]
+        return replace(
+            words,
+            cosines=np.array([looked.cosines.get(i, np.nan) for i in ids], dtype=np.float32),
+            population=looked.population,
+            version=min(words.version, looked.version),
+            surroundings=surroundings(ids, looked.spots, query.words),
+        )
+
+    def _prepare(self, client: QdrantClient) -> None:
+        prepare(client, self._wanted, self._options, is_local=self._link.is_local, address=self._link.address)
+
+    def _catch_up(self) -> None:
+        self._vectors.pay()
+
+
+_: type[Index] = QdrantIndex
+_served: type[ServedIndex] = QdrantIndex

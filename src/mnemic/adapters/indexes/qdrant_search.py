@@ -1,0 +1,218 @@
+"""Asks a collection of Qdrant: what is near a vector, how near given rows are, and where they stand in their talk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from qdrant_client import models
+
+from mnemic.adapters.indexes.qdrant_link import QdrantLink, QdrantOptions
+from mnemic.adapters.indexes.qdrant_points import (
+    SAMPLE_SPAN,
+    SHOWN,
+    Spot,
+    State,
+    among,
+    between,
+    named,
+    narrowings,
+    row_id,
+    spot_of,
+    state_id,
+    state_of,
+    visible,
+)
+from mnemic.adapters.indexes.qdrant_vectors import QdrantVectors
+from mnemic.model.candidates import IndexQuery, Surroundings
+from mnemic.model.scope import Partition
+
+SAMPLE_ROWS = 512
+"""Of more visible rows the mean and deviation of the cosines are estimated from about so many, the same every time."""
+
+MOST_NAMED = 10_000
+"""Ids in one filter."""
+
+_Must = list[models.Condition]
+_Points = list[models.ScoredPoint]
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """One partition to look at: `ids` of rows that were found by other ways, of `items` visible ones."""
+
+    partition: Partition
+    ids: Sequence[str]
+    items: int
+
+
+@dataclass(slots=True)
+class Looked:
+    """What Qdrant knows of a partition at `version` (0: nothing, or not any more): ids of rows `near` the vector, the
+    cosines of these and of those asked for, where they stand, and the population of the visible vectors.
+    """
+
+    version: int = 0
+    near: list[str] = field(default_factory=list[str])
+    cosines: dict[str, float] = field(default_factory=dict[str, float])
+    spots: dict[str, Spot] = field(default_factory=dict[str, Spot])
+    population: tuple[int, float, float] = (0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """One request of a batch: for which partition, what for, and by how much its numbers are to be multiplied."""
+
+    place: int
+    what: str
+    request: models.QueryRequest
+    scale: float = 1.0
+
+
+class QdrantSearch:
+    """Reads the rows that `vectors` writes to the collection `name`."""
+
+    def __init__(self, link: QdrantLink, name: str, vectors: QdrantVectors, options: QdrantOptions) -> None:
+        self._link, self._name, self._vectors, self._options = link, name, vectors, options
+
+    def look(self, query: IndexQuery, sought: Sequence[Sought]) -> list[Looked]:
+        """What is known of each partition, in one request, and in another one where neighbours are wanted."""
+        if not sought:
+            return []
+        known = [self._vectors.held(each.partition) for each in sought]
+        asks = [
+            ask
+            for place, (each, state) in enumerate(zip(sought, known, strict=True))
+            if state is not None
+            for ask in self._asks(query, place, each, state)
+        ]
+        states, found = self._states(sought), [Looked() for _ in sought]
+        answers = self._asked([states, *asks])
+        said = {str(point.id): state_of(point.payload or {}) for point in answers[0]}
+        for place, (each, state) in enumerate(zip(sought, known, strict=True)):
+            now = said.get(state_id(self._vectors.key(each.partition)))
+            if now is not None and state is not None and now.epoch == state.epoch:
+                found[place].version = now.version
+            self._vectors.hear(each.partition, now if now is not None and now.version else None)
+        for ask, points in zip(asks, answers[1:], strict=True):
+            _take(found[ask.place], ask, points, query.dense_limit)
+        for _ in range(query.neighbours):
+            self._look_beside(query, sought, known, found)
+        return [each if each.version else Looked() for each in found]
+
+    def _states(self, sought: Sequence[Sought]) -> models.QueryRequest:
+        ids = [state_id(self._vectors.key(each.partition)) for each in sought]
+        return models.QueryRequest(filter=models.Filter(must=[named(ids)]), limit=len(ids), with_payload=True)
+
+    def _asks(self, query: IndexQuery, place: int, sought: Sought, state: State) -> list[_Ask]:
+        key = self._vectors.key(sought.partition)
+        seen, asks = visible(key, state.epoch, query), list[_Ask]()
+        ids = [row_id(key, state.epoch, item_id) for item_id in sought.ids]
+        asks += self._of(query, place, [*seen, named(ids)], len(ids))
+        if query.vector is None:
+            return asks
+        if query.dense_limit > 0:
+            for narrowing in narrowings(key, state.epoch, query, MOST_NAMED):
+                near = self._request(query, [*seen, *narrowing], query.dense_limit, shown=True)
+                asks.append(_Ask(place, "near", near))
+        below = SAMPLE_SPAN * SAMPLE_ROWS // max(sought.items, SAMPLE_ROWS) or 1
+        sample = self._request(query, [*seen, between("sample", below=below)], 2 * SAMPLE_ROWS, is_exact=True)
+        return [*asks, _Ask(place, "sample", sample, SAMPLE_SPAN / below)]
+
+    def _of(self, query: IndexQuery, place: int, must: _Must, limit: int) -> list[_Ask]:
+        """Asks for where some rows stand, those without a vector too, and how near they are."""
+        if not limit:
+            return []
+        spots = models.QueryRequest(filter=models.Filter(must=must), limit=limit, with_payload=SHOWN)
+        asks = [_Ask(place, "spots", spots)]
+        if query.vector is not None:
+            asks.append(_Ask(place, "spots", self._request(query, must, limit, shown=True, is_exact=True)))
+        return asks
+
+    def _request(
+        self, query: IndexQuery, must: _Must, limit: int, *, shown: bool = False, is_exact: bool = False
+    ) -> models.QueryRequest:
+        vector: Any = None if query.vector is None else query.vector.tolist()
+        return models.QueryRequest(
+            query=vector,
+            filter=models.Filter(must=must),
+            limit=limit,
+            with_payload=SHOWN if shown else False,
+            params=self._params(limit, is_exact=is_exact),
+        )
+
+    def _params(self, limit: int, *, is_exact: bool) -> models.SearchParams | None:
+        """How to search; a local collection always compares all rows and warns when it is told how."""
+        if self._link.is_local:
+            return None
+        return models.SearchParams(hnsw_ef=max(self._options.ef_search, limit), exact=is_exact)
+
+    def _look_beside(
+        self, query: IndexQuery, sought: Sequence[Sought], known: Sequence[State | None], found: Sequence[Looked]
+    ) -> None:
+        """Add the messages just before and after those that were found, as far as the query admits them."""
+        asks: list[_Ask] = []
+        for place, (each, state, looked) in enumerate(zip(sought, known, found, strict=True)):
+            talks = _beside(looked.spots.values())
+            if state is None or not looked.version or not talks:
+                continue
+            key = self._vectors.key(each.partition)
+            for narrowing in narrowings(key, state.epoch, query, MOST_NAMED):
+                must = [*visible(key, state.epoch, query), *narrowing, among("talk", talks)]
+                asks += self._of(query, place, must, len(talks))
+        for ask, points in zip(asks, self._asked([ask.request for ask in asks]), strict=True):
+            _take(found[ask.place], ask, points, query.dense_limit)
+
+    def _asked(self, asks: Sequence[_Ask | models.QueryRequest]) -> list[_Points]:
+        requests = [ask.request if isinstance(ask, _Ask) else ask for ask in asks]
+        if not requests:
+            return []
+        answers = self._link.ask(lambda client: client.query_batch_points(self._name, requests))
+        return [answer.points for answer in answers]
+
+
+def surroundings(ids: Sequence[str], spots: dict[str, Spot], words: frozenset[str]) -> Surroundings:
+    """Where these rows stand, in their order; of those that are not known nothing is said."""
+    place_of = {spot.talk: place for place, i in enumerate(ids) if (spot := spots.get(i)) is not None and spot.talk}
+    sessions: dict[str, int] = {}
+    whole = Surroundings.nowhere(len(ids))
+    for place, item_id in enumerate(ids):
+        spot = spots.get(item_id)
+        if spot is None or spot.session is None:
+            continue
+        whole.before[place] = place_of.get(spot.before or "", -1)
+        whole.after[place] = place_of.get(spot.after or "", -1)
+        whole.sessions[place] = sessions.setdefault(spot.session, len(sessions))
+    here = [spots.get(item_id) for item_id in ids]
+    return replace(
+        whole,
+        is_named=np.array([bool(s and words & set(s.author.casefold().split())) for s in here], dtype=np.bool_),
+        is_assistant=np.array([bool(s and s.is_assistant) for s in here], dtype=np.bool_),
+        is_question=np.array([bool(s and s.is_question) for s in here], dtype=np.bool_),
+    )
+
+
+def _take(found: Looked, ask: _Ask, points: _Points, dense_limit: int) -> None:
+    if ask.what == "sample":
+        scores = np.array([point.score for point in points], dtype=np.float64)
+        count = round(len(scores) * ask.scale) if ask.scale > 1 else len(scores)
+        found.population = (count, float(scores.sum()) * ask.scale, float((scores * scores).sum()) * ask.scale)
+        return
+    has_scores = ask.request.query is not None
+    for point in points:
+        payload = point.payload or {}
+        item_id = str(payload["item"])
+        found.spots[item_id] = spot_of(payload)
+        if has_scores:
+            found.cosines[item_id] = point.score
+    if ask.what == "near":
+        near = dict.fromkeys([*found.near, *(str((point.payload or {})["item"]) for point in points)])
+        found.near = sorted(near, key=lambda item_id: -found.cosines[item_id])[:dense_limit]
+
+
+def _beside(spots: Collection[Spot]) -> set[str]:
+    """The places just before and after some rows that are not places of these."""
+    held = {spot.talk for spot in spots}
+    return {talk for spot in spots for talk in (spot.before, spot.after) if talk is not None and talk not in held}
