@@ -31,7 +31,17 @@ from mnemic.api import Mnemic
 from mnemic.engine.delete import delete
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import run_jobs, work
-from mnemic.engine.kinds import CURATE, DECAY, EMBED, EVICT, EXTRACT, REFLECT, REMAKE, SUMMARISE
+from mnemic.engine.kinds import (
+    CONSOLIDATE_SUMMARY,
+    CURATE,
+    DECAY,
+    EMBED,
+    EVICT,
+    EXTRACT,
+    REFLECT,
+    REMAKE,
+    SUMMARISE,
+)
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.item import Kind
 from mnemic.model.job import Job, JobState
@@ -46,7 +56,7 @@ MEMORIES_OF_DAYS = (300, 200)
 EVICTED_DAYS = 40
 WORKERS = 2
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
-ORDER = (EMBED, EXTRACT, SUMMARISE, REFLECT, REMAKE, CURATE, DECAY, EVICT)
+ORDER = (EMBED, EXTRACT, SUMMARISE, CONSOLIDATE_SUMMARY, REFLECT, REMAKE, CURATE, DECAY, EVICT)
 """Each kind works on what the kinds before it have left."""
 CURSORS = ("extracted", "summarised", "unreflected", "curated", "curate_tries")
 OF_A_SESSION = (EXTRACT, SUMMARISE, REFLECT)
@@ -94,15 +104,16 @@ def people(path: Path) -> None:
 
 
 def add_jobs(parts: Parts, kind: str) -> None:
-    """A job of the kind for each user, unless one waits from the kind before."""
+    """A job of the kind for each user, unless one waits from the kind before; summaries leave their own."""
     if kind == REMAKE:
         erase_something(parts)
+    if kind in (REMAKE, CONSOLIDATE_SUMMARY):
         return
     now = parts.clock.now()
     jobs: list[Job] = []
     for user in USERS:
         session = _session(user)
-        payload = {"session": session, "is_flush": True} if kind in OF_A_SESSION else {}
+        payload = {"session": session, "first": 1, "last": 2 * TURNS} if kind in OF_A_SESSION else {}
         place, key = Scope(user=user).partition(Level.USER), session if payload else kind
         jobs.append(
             Job(id=new_id(now), partition=place, kind=kind, key=key, created_at=now, run_at=now, payload=payload)

@@ -13,10 +13,11 @@ from mnemic.engine.cascade import stands_alone
 from mnemic.engine.consolidate import CHOSEN, LEAST_CHOICES, Consolidating, Group
 from mnemic.engine.dependants import Hand, own
 from mnemic.engine.derive import Derived, derived_memory
+from mnemic.engine.digest import covered
 from mnemic.engine.fields import filled_of
 from mnemic.engine.parts import Parts
 from mnemic.engine.reflect import Reflecting, place_of
-from mnemic.engine.summarise import Summarising, covered
+from mnemic.engine.summarise import Summarising
 from mnemic.engine.support import MIN_SUPPORT, carried, supported
 from mnemic.model.fact import Fact
 from mnemic.model.item import CHOSEN_IDS, Cause, Kind, Memory, Remembered, State

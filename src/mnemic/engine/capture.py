@@ -11,7 +11,7 @@ from mnemic.engine.echo import Heard
 from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.extract import add_if_said
 from mnemic.engine.parts import Parts, new_id
-from mnemic.engine.pending import add_if_pending
+from mnemic.engine.pending import ask_if_pending
 from mnemic.engine.secrets import Kinds, tell_redacted, without_secrets
 from mnemic.errors import NotFoundError
 from mnemic.model.draft import MessageDraft
@@ -61,7 +61,7 @@ def _captured(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDr
         ready = None if vector_of is None else [vector_of[id(draft)] for draft, _ in written if vector_of]
         put_vectors(parts, work, items, ready, now)
         if written:
-            add_if_pending(parts, work, scope.message_partition, scope.session or "", writer.said)
+            ask_if_pending(parts, work, scope.message_partition, scope.session or "", writer.said)
             said = [message for _, message in written]
             add_if_said(parts, work, scope.message_partition, scope.session or "", said)
     _push(parts, [message for _, message in written])
@@ -103,7 +103,7 @@ def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> T
         message = _message(known[0], draft, conversation.messages + 1, now)
         work.messages.add([(message, parts.terms(message.name, message.text))])
         put_vectors(parts, work, [(message.partition, message.id)], vectors, now)
-        add_if_pending(parts, work, message.partition, message.session, message.position)
+        ask_if_pending(parts, work, message.partition, message.session, message.position)
         add_if_said(parts, work, message.partition, message.session, [message])
     _push(parts, [message])
     tell_redacted(parts, kinds)

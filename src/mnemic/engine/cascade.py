@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from mnemic.engine.dependants import Hand, Place, flag_all, own, with_flag
+from mnemic.engine.digest import covered
 from mnemic.engine.kinds import REMAKE
 from mnemic.engine.parts import new_id
-from mnemic.engine.summarise import covered
 from mnemic.engine.tombstones import erase_memories
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import CHOSEN_IDS, MERGED_IDS, Cause, Flag, Kind, Memory

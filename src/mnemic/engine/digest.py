@@ -1,6 +1,7 @@
 """Where a digest came from: the provenance of what a model wrote, what rules chose, and what was left raw.
 
-Answers for summaries and reflections alike. Nothing is stored here, and no model is asked.
+Answers for summaries and reflections alike, so that neither needs the other. Nothing is stored here, and no model is
+asked.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemic.engine.parts import Parts
-from mnemic.model.item import Provenance
+from mnemic.model.item import Memory, Provenance
 from mnemic.ports.llm import Llm
 from mnemic.ranking.extract import Excerpt, Passage, extract
 from mnemic.text.prompts import CUT_MARK, PROMPT_VERSION
@@ -66,6 +67,15 @@ def by_rules(parts: Parts, extractor: str, sources: Sequence[Source], limit: int
 def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
     """The provenance of raw text."""
     return tuple(Provenance(s.item_id, 0, len(s.text), extractor, RAW, 1.0) for s in sources)
+
+
+def covered(summary: Memory) -> tuple[int, int]:
+    """The positions of the first and last message that a summary was made of; (1, 0) when it does not say."""
+    match summary.metadata.get("positions"):
+        case [int(first), int(last)] if 0 < first <= last:
+            return first, last
+        case _:
+            return 1, 0
 
 
 def _quoted(source: Source, excerpt: Excerpt) -> str:

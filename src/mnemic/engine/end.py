@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mnemic.engine.archive import archive, is_lasting
 from mnemic.engine.parts import Parts
-from mnemic.engine.pending import pending, summary_job
+from mnemic.engine.pending import ask_for_summary
 from mnemic.errors import InvalidInputError
 from mnemic.model.conversation import ENDED
 from mnemic.model.query import MemoryQuery
@@ -48,14 +48,11 @@ def end(parts: Parts, scope: Scope, *, actor: str) -> EndReport:
 
 
 def _flush(parts: Parts, work: UnitOfWork, partition: Partition, session: str) -> int:
-    """Mark that everything said until now is to be summarised, and leave the job; returns how many messages wait."""
+    """Mark that everything said until now is to be summarised, and ask for it; returns how many messages wait."""
     talk = work.conversations.get(partition, session)
     if talk is None:
         return 0
     was = work.conversations.cursor(partition, session, ENDED)
     if was < talk.messages:
         work.conversations.move(partition, session, ENDED, was, talk.messages)
-    waiting = pending(work, parts.settings.life, partition, session).count
-    if waiting and parts.settings.life.summarises:
-        work.jobs.add([summary_job(parts, partition, session)])
-    return waiting
+    return ask_for_summary(parts, work, partition, session)[0]

@@ -1,14 +1,19 @@
-"""Who does which kind of job: the one table that joins the job loop with the use cases."""
+"""Who does which kind of job, and who handles which event: the one table that joins the job loop with the use cases.
+
+The parts of a memory's life do not know of each other; here they meet (`tests/architecture/test_capabilities.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating
 from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
 from mnemic.engine.decay import decay_partition
+from mnemic.engine.episodes import consolidate_summary
+from mnemic.engine.events import KINDS, E, as_job, read
 from mnemic.engine.evict import evict_partition
 from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
 from mnemic.engine.graph_extract import graph_partition
@@ -23,6 +28,7 @@ from mnemic.engine.summarise import SUMMARIES_AT_ONCE, Summarising
 from mnemic.engine.summarise_again import SummarisingAgain
 from mnemic.engine.vectors import fill_vectors, lacks_vectors
 from mnemic.errors import BadReplyError
+from mnemic.model.event import ConsolidationRequest, ReflectionRequest, SummarisationRequest
 from mnemic.model.job import Job
 from mnemic.ports.store import UnitOfWork
 
@@ -68,31 +74,36 @@ def _nothing(_: UnitOfWork) -> Sequence[Job]:
     return ()
 
 
-def _summarise(parts: Parts, job: Job) -> FollowUp:
-    """Some summaries of what is pending. What is left then, or came while this ran and found the job still running, is
-    the work of a next job.
+def _summarise(parts: Parts, asked: SummarisationRequest, job: Job) -> FollowUp:
+    """Some summaries of what was asked for and what else is pending. What is left then, or came while this ran and
+    found the request still there, is asked for again.
     """
-    session, life = str(job.payload["session"]), parts.settings.life
+    life = parts.settings.life
     if not life.summarises:
         return _nothing
-    run = Summarising(parts, job.partition, session, SUMMARISE, may_fall_back=job.attempts >= life.llm_tries)
-    due = run.due(is_flush=bool(job.payload.get("is_flush")))
+    is_last = job.attempts >= life.llm_tries
+    run = Summarising(parts, asked.partition, asked.session, SUMMARISE, may_fall_back=is_last)
+    due = run.due(asked.last)
     run.run(due, SUMMARIES_AT_ONCE)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
-        left = pending(unit, life, job.partition, session)
-        if left.after < due.until:
-            return [anew(job, parts.clock.now())]
-        return [replace(anew(job, parts.clock.now()), payload={"session": session})] if left.count else []
+        left = pending(unit, life, asked.partition, asked.session, wanted=due.until)
+        rest = replace(asked, first=left.after + 1, last=left.until)
+        return [as_job(rest, parts.clock.now())] if left.count else []
 
     return follow_up
 
 
-def _reflect(parts: Parts, job: Job) -> FollowUp:
+def _consolidate_summary(parts: Parts, asked: ConsolidationRequest, _: Job) -> FollowUp:
+    """All of it is in the transaction that ends the request, so that a summary counts once."""
+    return lambda unit: [as_job(event, parts.clock.now()) for event in consolidate_summary(parts, unit, asked)]
+
+
+def _reflect(parts: Parts, asked: ReflectionRequest, job: Job) -> FollowUp:
     if not parts.settings.life.reflects:
         return _nothing
     is_last = job.attempts >= parts.settings.life.llm_tries
-    run = Reflecting(parts, job.partition, str(job.payload["session"]), REFLECT, may_fall_back=is_last)
+    run = Reflecting(parts, asked.partition, asked.session, REFLECT, may_fall_back=is_last)
     episodes, skipped = run.plan()
     if not skipped:
         run.run(episodes)
@@ -178,12 +189,25 @@ def _graph(parts: Parts, job: Job) -> FollowUp:
     return lambda _: rest
 
 
+def _on(event: type[E], subscriber: Callable[[Parts, E, Job], FollowUp]) -> tuple[str, Handler]:
+    """The handler of the jobs that these events are while they wait."""
+    return KINDS[event], lambda parts, job: subscriber(parts, read(event, job), job)
+
+
+SUBSCRIBERS: Mapping[str, Handler] = dict(
+    [
+        _on(SummarisationRequest, _summarise),
+        _on(ConsolidationRequest, _consolidate_summary),
+        _on(ReflectionRequest, _reflect),
+    ]
+)
+"""Who handles the events, by the kind of job under which each waits."""
+
 HANDLERS: Mapping[str, Handler] = {
+    **SUBSCRIBERS,
     EMBED: _embed,
     DECAY: _decay,
     EVICT: _evict,
-    SUMMARISE: _summarise,
-    REFLECT: _reflect,
     EXTRACT: _extract,
     CURATE: _curate,
     CONSOLIDATE: _consolidate,

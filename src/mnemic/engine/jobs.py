@@ -36,7 +36,7 @@ LISTED = 100
 FollowUp = Callable[[UnitOfWork], Sequence[Job]]
 Handler = Callable[[Parts, Job], FollowUp]
 """Does a job outside any transaction. What it returns is asked, in the transaction that finishes the job, what is left
-to do; since the job is done there, a job of the same key may be added."""
+to do; since the job is done there, a job of the same key may be added. What it writes itself is written once."""
 
 _log = logging.getLogger("mnemic.jobs")
 

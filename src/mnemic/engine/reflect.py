@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.engine.derive import Derived, add_derived, derived_memory
-from mnemic.engine.digest import Source, by_model, by_rules
+from mnemic.engine.digest import Source, by_model, by_rules, covered
 from mnemic.engine.embedding import document_vectors
 from mnemic.engine.fields import indexed_text
 from mnemic.engine.kinds import REFLECT
 from mnemic.engine.lasting_facts import Facts, lasting_facts, put_derived
 from mnemic.engine.parts import Parts
-from mnemic.engine.summarise import covered
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.filter import Condition
 from mnemic.model.item import Kind, Memory, Message, Provenance, Role

@@ -15,6 +15,7 @@ from typing import cast
 from mnemic.engine.cron import Cron
 from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, GRAPH, SUMMARISE
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.pending import ask_for_summary
 from mnemic.engine.requests import KEPT
 from mnemic.model.conversation import SUMMARISED
 from mnemic.model.job import Job, JobState
@@ -143,7 +144,7 @@ def _before(now: datetime, days: float) -> datetime:
 
 
 def _flush_idle(parts: Parts) -> int:
-    """Add the job that summarises the rest of each conversation in which nothing was said for long.
+    """Ask for a summary of the rest of each conversation in which nothing was said for long.
 
     One whose job waits, or gave up, is left alone, and does not stand in the way of those behind it.
     """
@@ -155,15 +156,11 @@ def _flush_idle(parts: Parts) -> int:
     wanted = [each for each in quiet if (each.partition, each.session) not in known][:IDLE_AT_ONCE]
     if not wanted:
         return 0
-    jobs = [
-        _job(each.partition, SUMMARISE, each.session, {"session": each.session, "is_flush": True}, now)
-        for each in wanted
-    ]
     with parts.store.write() as unit:
-        added = sum(unit.jobs.add(jobs))
-    for job in jobs:
-        _log.debug("session %s went quiet: its rest will be summarised", job.key)
-    return added
+        asked = [ask_for_summary(parts, unit, each.partition, each.session, wanted=each.messages)[1] for each in wanted]
+    for each in wanted:
+        _log.debug("session %s went quiet: its rest will be summarised", each.session)
+    return sum(asked)
 
 
 def _summaries(unit: UnitOfWork) -> set[tuple[Partition, str]]:

@@ -1,6 +1,6 @@
 """Makes summaries of what has fallen out of a session's window.
 
-Each summary, its history, the move of the cursor and the count towards a reflection are one transaction, by compare
+Each summary, its history, the move of the cursor and the request to consolidate it are one transaction, by compare
 and set: two workers make one summary, and one that dies before it commits has changed nothing. The model is asked
 outside of any transaction.
 """
@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from mnemic.engine.derive import Derived, add_derived, derived_memory
 from mnemic.engine.digest import Source, by_model, by_rules, raw
 from mnemic.engine.embedding import document_vectors
+from mnemic.engine.events import publish
 from mnemic.engine.fields import indexed_text
-from mnemic.engine.kinds import REFLECT, SUMMARISE
-from mnemic.engine.parts import Parts, new_id
-from mnemic.engine.pending import Pending, pending
+from mnemic.engine.kinds import SUMMARISE
+from mnemic.engine.parts import Parts
+from mnemic.engine.pending import EVERYTHING, Pending, pending
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.conversation import SUMMARISED, UNREFLECTED
+from mnemic.model.conversation import SUMMARISED
+from mnemic.model.event import ConsolidationRequest
 from mnemic.model.item import Kind, Memory, Message, Provenance, Role
-from mnemic.model.job import Job
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.llm import Llm
-from mnemic.ports.store import UnitOfWork
 from mnemic.text import prompts
 from mnemic.text.blocks import Language
 
@@ -76,12 +76,13 @@ def summarise(
     if scope.session is None:
         raise InvalidInputError("summaries are made of a session; say which, as session=…")
     work = Summarising(parts, scope.message_partition, scope.session, actor)
-    due = work.due(is_flush=is_flush)
+    wanted = EVERYTHING if is_flush else 0
+    due = work.due(wanted)
     if is_dry_run:
         entries = tuple(Summarised(place.after + 1, place.until) for place in work.plan(due))
     else:
         entries = tuple(work.run(due, most=None))
-    left = 0 if is_dry_run else work.due(is_flush=is_flush).count
+    left = 0 if is_dry_run else work.due(wanted).count
     return SummariseReport(scope.session, entries, left, is_dry_run)
 
 
@@ -106,10 +107,10 @@ class Summarising:
         self._may_fall_back = may_fall_back
         self._visible = Visibility((partition,), None)
 
-    def due(self, *, is_flush: bool) -> Pending:
-        """What is to be summarised now."""
+    def due(self, wanted: int = 0) -> Pending:
+        """What is to be summarised now; what was said up to the position `wanted` in any case."""
         with self._parts.store.read() as work:
-            return pending(work, self._parts.settings.life, self._partition, self._session, is_flush=is_flush)
+            return pending(work, self._parts.settings.life, self._partition, self._session, wanted=wanted)
 
     def plan(self, due: Pending) -> list[Pending]:
         """The batches that `due` would be cut into."""
@@ -126,7 +127,7 @@ class Summarising:
             batch = self._next(due)
             entry = self._commit(batch, self.digest(batch.messages))
             if entry is None:
-                due = Pending(self.due(is_flush=True).after, due.until)
+                due = Pending(self.due().after, due.until)
                 continue
             done.append(entry)
             if entry.fallback:
@@ -224,23 +225,12 @@ class Summarising:
             is_new = memory is not None and add_derived(
                 self._parts, work, memory, vectors, actor=self._actor, reason=reason
             )
-            if is_new:
-                self._count(work)
+            if memory is not None and is_new:
+                request = ConsolidationRequest(partition=self._partition, session=self._session, summary=memory.id)
+                publish(work, request, now)
         if self._parts.window is not None:
             self._parts.window.moved(self._partition, [self._session], now)
         return self._told(batch.place, memory if is_new else None)
-
-    def _count(self, work: UnitOfWork) -> None:
-        """One summary more; at the threshold a reflection is due, and the count begins anew. While reflections are
-        switched off, it goes on.
-        """
-        place = (self._partition, self._session)
-        was = work.conversations.cursor(*place, UNREFLECTED)
-        life = self._parts.settings.life
-        is_due = life.reflects and was + 1 >= life.reflection_threshold
-        work.conversations.move(*place, UNREFLECTED, was, 0 if is_due else was + 1)
-        if is_due:
-            work.jobs.add([_reflection_job(self._parts, *place)])
 
     def _told(self, place: Pending, memory: Memory | None) -> Summarised:
         first, last = place.after + 1, place.until
@@ -250,25 +240,3 @@ class Summarising:
             return Summarised(first, last)
         self._parts.observer.count("mnemic.summarise.summaries")
         return Summarised(first, last, memory.id, str(memory.metadata.get("fallback", "")))
-
-
-def covered(summary: Memory) -> tuple[int, int]:
-    """The positions of the first and last message that a summary was made of; (1, 0) when it does not say."""
-    match summary.metadata.get("positions"):
-        case [int(first), int(last)] if 0 < first <= last:
-            return first, last
-        case _:
-            return 1, 0
-
-
-def _reflection_job(parts: Parts, partition: Partition, session: str) -> Job:
-    now = parts.clock.now()
-    return Job(
-        id=new_id(now),
-        partition=partition,
-        kind=REFLECT,
-        key=session,
-        created_at=now,
-        run_at=now,
-        payload={"session": session},
-    )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mnemic.engine.derive import add_derived, derived_memory
+from mnemic.engine.digest import covered
 from mnemic.engine.embedding import document_vectors
 from mnemic.engine.fields import indexed_text
 from mnemic.engine.parts import Parts
-from mnemic.engine.summarise import Summarising, covered
+from mnemic.engine.summarise import Summarising
 from mnemic.model.filter import Condition
 from mnemic.model.item import Kind
 from mnemic.model.query import MemoryQuery

@@ -51,6 +51,7 @@ class TestConsolidator:
         counts: list[tuple[int, int]] = []
         for number in range(6):
             talk(mnemic, clock, 1)
+            mnemic.work()
             say(mnemic, 1, start=100 + number)
             counts.append((unreflected(store), len(jobs(mnemic, REFLECT))))
         assert counts == [(1, 0), (2, 0), (3, 0), (0, 1), (1, 1), (2, 1)]
@@ -74,7 +75,9 @@ class TestConsolidator:
             broken, _ = opened(FaultyStore(store, fault), clock)
             with suppress(UnavailableError):
                 broken.summarise(ANNA, is_flush=True)
-            assert unreflected(store) == len(made(opened(store, clock)[0]))
+            mnemic, _ = opened(store, clock)
+            mnemic.work()
+            assert unreflected(store) == len(made(mnemic))
             if fault.steps < nth:
                 break
 

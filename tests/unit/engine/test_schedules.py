@@ -266,7 +266,7 @@ class TestQuietConversations:
         work(parts, log.handlers, worker="w")
         (job,) = log.jobs
         assert (job.partition, job.key) == (HERS, "s1")
-        assert job.payload == {"session": "s1", "is_flush": True}
+        assert job.payload == {"session": "s1", "first": 1, "last": 1}
 
     def test_while_such_a_job_waits_or_has_given_up_none_is_added(self, parts: Parts, clock: Clock):
         Mnemic(parts).capture(ANNA, user="I like tea")

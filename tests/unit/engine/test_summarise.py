@@ -40,7 +40,7 @@ class TestMemoryService:
         assert jobs(mnemic, SUMMARISE) == []
         say(mnemic, 1, start=25)
         job = jobs(mnemic, SUMMARISE)[0]
-        assert (job.key, job.payload) == ("s1", {"session": "s1"})
+        assert (job.key, job.payload) == ("s1", {"session": "s1", "first": 1, "last": 5})
         mnemic.work()
         assert positions(made(mnemic)) == [(1, 5)]
 
@@ -283,9 +283,9 @@ class TestOnce:
         with store.write() as work:  # a worker took the job, made a summary, and was never heard of again
             assert work.jobs.claim([SUMMARISE], "killed", clock.now(), clock.now() + timedelta(minutes=10))
         run = Summarising(parts_over(store, clock, settings=small()), ANNA.message_partition, "s1", "killed")
-        run.run(run.due(is_flush=False), 1)
+        run.run(run.due(), 1)
         clock.turn(minutes=11)
-        assert mnemic.work().done == 1
+        assert mnemic.work().done == 1 + 2  # the rest, and both summaries are consolidated
         assert positions(made(mnemic)) == [(1, 20), (21, 40)]
 
     def test_messages_that_come_while_the_job_runs_are_the_work_of_the_next(self, store: Store, clock: Clock):
@@ -300,7 +300,7 @@ class TestOnce:
 
         mnemic, _ = opened(store, clock, talking, settings=small())
         say(mnemic, 4)
-        assert mnemic.work().done == 2
+        assert mnemic.work().done == 2 + 2  # each summary is consolidated
         assert positions(made(mnemic)) == [(1, 2), (3, 6)]
 
 
@@ -317,7 +317,7 @@ class TestFlush:
         say(mnemic, 3)
         assert mnemic.work().done == 0
         clock.turn(minutes=31)
-        assert mnemic.work().done == 1
+        assert mnemic.work().done == 1 + 1  # and it is consolidated
         assert positions(made(mnemic)) == [(1, 3)]
         clock.turn(minutes=31)
         assert mnemic.work().done == 0

@@ -132,7 +132,7 @@ class TestModel:
         assert (report.retried, report.done, made(mnemic)) == (1, 0, [])
         assert [record.levelname for record in caplog.records if record.name == "mnemic.jobs"] == ["WARNING"]
         clock.turn(minutes=1)
-        assert mnemic.work().done == 1
+        assert mnemic.work().done == 1 + 1  # and it is consolidated
         assert [memory.metadata["positions"] for memory in made(mnemic)] == [[1, 2]]
 
     @pytest.mark.requirement("D-53")

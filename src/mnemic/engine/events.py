@@ -1,0 +1,64 @@
+"""How the parts of a memory's life ask something of each other: events, published into the durable queue of jobs.
+
+An event is a job from the moment it is published: it is there if and only if its cause is, since both are one
+transaction; it waits while nobody works, is handled by a worker and never by who published it, at least once, and is
+listed with the reason when it cannot be (`engine/jobs.py`). Who handles which event is written in `engine/handlers.py`
+alone, so that no part imports another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+from mnemic.engine.kinds import CONSOLIDATE_SUMMARY, REFLECT, SUMMARISE
+from mnemic.engine.parts import new_id
+from mnemic.errors import InvalidInputError
+from mnemic.model.event import ConsolidationRequest, Event, ReflectionRequest, SummarisationRequest
+from mnemic.model.job import Job
+from mnemic.ports.store import UnitOfWork
+
+E = TypeVar("E", bound=Event)
+
+KINDS: Mapping[type[Event], str] = {
+    SummarisationRequest: SUMMARISE,
+    ConsolidationRequest: CONSOLIDATE_SUMMARY,
+    ReflectionRequest: REFLECT,
+}
+"""The kind of job under which each event is stored."""
+
+_KEYS: Mapping[type[Event], Callable[[Any], str]] = {ConsolidationRequest: lambda event: event.summary}
+
+
+def publish(work: UnitOfWork, event: Event, now: datetime) -> bool:
+    """Publish an event in the unit of work of its cause; False, and nothing, when one like it waits or is being
+    handled: of the same session, or for a consolidation of the same summary. Its handler looks at the rows, so that it
+    does what came meanwhile too.
+    """
+    return work.jobs.add([as_job(event, now)])[0]
+
+
+def as_job(event: Event, now: datetime) -> Job:
+    """The job that an event is while it waits."""
+    payload = {name: getattr(event, name) for name in _names(type(event))}
+    kind, key = KINDS[type(event)], _KEYS.get(type(event), lambda event: event.session)(event)
+    return Job(
+        id=new_id(now), partition=event.partition, kind=kind, key=key, created_at=now, run_at=now, payload=payload
+    )
+
+
+def read(kind: type[E], job: Job) -> E:
+    """The event that a job is. One of an earlier version of Mnemic may lack what has a default; what lacks more, and so
+    is none of ours, raises `InvalidInputError`, which the job is listed with.
+    """
+    told = {name: job.payload[name] for name in _names(kind) if name in job.payload}
+    try:
+        return kind(partition=job.partition, **cast("dict[str, Any]", told))
+    except TypeError as error:
+        raise InvalidInputError(f"a job {job.kind} without all that a {kind.__name__} says") from error
+
+
+def _names(kind: type[Event]) -> list[str]:
+    return [field.name for field in fields(kind) if field.name != "partition"]
