@@ -27,8 +27,8 @@ Made by `python scripts/cli_reference.py --write` from `mnemic --help` and its c
 Every command about memories takes the scope (`--user`, `--agent`, `--session`, `--org`), the store (`--store`) and
 `--json`. With `--json` the answer is one JSON document on the standard output and a failure is
 `{"error": {"kind": "…", "message": "…"}}` on the standard error. Times are ISO 8601 in UTC. Without it, a terminal
-gets lines cut to its width, and a pipe one tab-separated line per row, uncut. Remarks go to the standard error.
-What the errors mean is in [errors.md](errors.md).
+gets lines wrapped to its width, a text at most four of them, and a pipe one tab-separated line per row, uncut.
+Remarks go to the standard error. What the errors mean is in [errors.md](errors.md).
 """
 
 

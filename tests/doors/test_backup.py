@@ -86,7 +86,7 @@ class TestTheCommandLine:
         assert code == 0
         assert "the store holds nothing" in out
         assert "in place of 1 memories" in out
-        assert "1 erasures made since were made again" in out
+        assert "1 erasure made since, and made again" in out
 
     @pytest.mark.usefixtures("filled")
     def test_keeps_receipts_apart(self, home: Path):

@@ -56,7 +56,7 @@ def test_a_person_reads_what_changed_and_what_waits(home: Path):
     path = home / "MEMORY.md"
     path.write_text(NOTES, "utf-8")
     out = run(["import", str(path), *ANA], [])[1]
-    assert "2 memory added" in out
+    assert "2 memories added" in out
     assert "wait for a review, `mnemic memory review` lists them: 1" in out
     path.write_text(NOTES.replace("of spruce", "of carbon"), "utf-8")
     assert (

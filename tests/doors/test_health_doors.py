@@ -43,14 +43,14 @@ def test_a_person_reads_the_score_and_what_to_do_and_can_do_it():
     assert words[-2:] == ANA
     told(*words[1:])
     out = told("health", *ANA)
-    assert "100 of 100, of 1 memories" in out
+    assert "100 of 100, of 1 memory" in out
     assert "before: 75" in out
 
 
 def test_what_would_be_ended_is_told_first():
     told("remember", "Thank you so much!", *ANA)
-    assert "1 findings would be ended" in told("health", *ANA, "--fix", "junk", "--dry-run")
-    assert "1 findings ended; `mnemic memory undo` takes it back" in told("health", *ANA, "--fix", "junk")
+    assert "1 finding would be ended" in told("health", *ANA, "--fix", "junk", "--dry-run")
+    assert "1 finding ended; `mnemic memory undo` takes it back" in told("health", *ANA, "--fix", "junk")
 
 
 def test_progress_is_told_line_by_line(tmp_path: Path):

@@ -54,7 +54,9 @@ from mnemic.cli.failures import (
     show_traceback,
     wants_json,
 )
+from mnemic.cli.menu import Menu
 from mnemic.cli.output import write
+from mnemic.cli.wording import in_options
 from mnemic.errors import InvalidInputError, MnemicError
 
 HELP = """The memory of an AI assistant: keep what is said, find it again by meaning.
@@ -78,6 +80,7 @@ def application() -> typer.Typer:
     """The Typer application with all its commands."""
     app = typer.Typer(
         name="mnemic",
+        cls=Menu,
         no_args_is_help=True,
         rich_markup_mode=None,  # plain help starts in half the time, and examples keep their lines
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -135,7 +138,7 @@ def application() -> typer.Typer:
 
 
 def _group(app: typer.Typer, name: str, told: str, *registers: Callable[[typer.Typer], None]) -> None:
-    group = typer.Typer(help=told, no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=Menu, help=told, no_args_is_help=True, rich_markup_mode=None)
     for register in registers:
         register(group)
     app.add_typer(group, name=name)
@@ -150,7 +153,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = typer.main.get_command(application()).main(args=given, prog_name="mnemic", standalone_mode=False)
     except MnemicError as error:
         show_traceback()
-        report(error_kind(type(error)), str(error), is_json=wants_json(given))
+        report(error_kind(type(error)), in_options(str(error)), is_json=wants_json(given))
         return exit_code(error)
     except typer.TyperException as error:
         return _misused(error, given)

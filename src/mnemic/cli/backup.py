@@ -10,7 +10,7 @@ import typer
 
 from mnemic.cli.failures import INTERRUPTED
 from mnemic.cli.options import command
-from mnemic.cli.output import moment, note, one_line, show_json, write
+from mnemic.cli.output import moment, note, number_of, one_line, show_json, write
 from mnemic.cli.progress import Told, progress_bars
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
@@ -123,7 +123,7 @@ def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
     done = "is whole and readable" if is_checking else "written and read again"
     write(f"{one_line(report.path)}: {done}, {report.size:,} bytes")
     write(f"  made {moment(manifest.made_at)} by Mnemic {one_line(manifest.made_by)} of {one_line(manifest.store)}")
-    write(f"  {manifest.contents.value}: {_counted(manifest.counts)}; {manifest.receipts:,} receipts")
+    write(f"  {manifest.contents.value}: {_counted(manifest.counts)}; {number_of(manifest.receipts, 'receipts')}")
 
 
 def _show_restore(report: RestoreReport) -> None:
@@ -132,7 +132,7 @@ def _show_restore(report: RestoreReport) -> None:
     if any(report.replaced.values()):
         write(f"  in place of {_counted(report.replaced)}")
     if report.replayed:
-        write(f"  {report.replayed:,} erasures made since were made again: {_counted(report.erased)}")
+        write(f"  {number_of(report.replayed, 'erasures')} made since, and made again: {_counted(report.erased)}")
     if report.kept:
         write(f"  kept as they are: {', '.join(name.replace('_', ' ') for name in report.kept)}")
     for each in report.notes:

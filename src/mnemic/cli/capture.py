@@ -8,7 +8,7 @@ import typer
 
 from mnemic.cli.input import STDIN, messages_from_stdin
 from mnemic.cli.options import command
-from mnemic.cli.output import note, show_json, write
+from mnemic.cli.output import note, number_of, show_json, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Turn
@@ -88,6 +88,6 @@ def _show(turn: Turn, asking: ScopeOptions) -> None:
         show_json(turn)
         return
     write(turn.id)
-    note(f"turn {turn.number} of session {turn.session}, {len(turn.messages)} messages")
+    note(f"turn {turn.number} of session {turn.session}, {number_of(len(turn.messages), 'messages')}")
     if turn.left_out:
         note(f"{turn.left_out} messages hold what Mnemic itself had put into the prompt; that was left out")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mnemic.cli.options import command
-from mnemic.cli.output import Row, moment, note, one_line, printable, show_json, show_rows, write
+from mnemic.cli.output import Row, moment, note, number_of, one_line, printable, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
+from mnemic.errors import NotFoundError
 from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.scope import Level
+from mnemic.model.scope import Level, Scope
 
 if TYPE_CHECKING:
-    from mnemic.api import DocumentFields
+    from mnemic.api import DocumentFields, Mnemic
 
-Reference = Annotated[str, typer.Argument(help="The id of a document, or its source.", metavar="ID")]
+Reference = Annotated[
+    str, typer.Argument(help="The id of a document, its source, or the path of its file.", metavar="ID")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ def show_list(asking: ScopeOptions, given: ListOptions) -> None:
 def show(reference: Reference, asking: ScopeOptions) -> None:
     """Show what is known of a document, without its text."""
     with asking.open() as mnemic:
-        document = mnemic.documents.get(asking.scope, reference)
+        document = _document(mnemic, asking.scope, reference)
     if asking.as_json:
         show_json(document)
         return
@@ -87,7 +92,7 @@ def show(reference: Reference, asking: ScopeOptions) -> None:
 def text(reference: Reference, asking: ScopeOptions) -> None:
     """Print the stored text of a document."""
     with asking.open() as mnemic:
-        stored = mnemic.documents.text(asking.scope, reference)
+        stored = mnemic.documents.text(asking.scope, _document(mnemic, asking.scope, reference).id)
     if asking.as_json:
         show_json(stored)
     elif stored:
@@ -102,7 +107,9 @@ def passages(
 ) -> None:
     """List the passages of a document, with the page and the headings they stand under."""
     with asking.open() as mnemic:
-        found = mnemic.documents.passages(asking.scope, reference, first=first, count=count)
+        found = mnemic.documents.passages(
+            asking.scope, _document(mnemic, asking.scope, reference).id, first=first, count=count
+        )
     if asking.as_json:
         show_json(found)
         return
@@ -123,11 +130,11 @@ def remove(
 ) -> None:
     """Remove a document with all that is kept of it; the file itself is not touched."""
     with asking.open() as mnemic:
-        receipt = mnemic.documents.delete(asking.scope, reference, reason=reason)
+        receipt = mnemic.documents.delete(asking.scope, _document(mnemic, asking.scope, reference).id, reason=reason)
     if asking.as_json:
         show_json(receipt)
         return
-    note(f"removed with {receipt.counts['chunks']:,} passages")
+    note(f"removed with {number_of(receipt.counts['chunks'], 'passages')}")
     for each in receipt.notes:
         note(one_line(each))
 
@@ -140,6 +147,21 @@ def register(documents: typer.Typer) -> None:
     examples = "mnemic documents passages --user ana handbook/holidays.md --first 10 --count 5"
     command(documents, "passages", examples=examples)(passages)
     command(documents, "delete", examples="mnemic documents delete --user ana handbook/holidays.md")(remove)
+
+
+def _document(mnemic: Mnemic, scope: Scope, reference: str) -> Document:
+    """The document that is called so, else the one of the file at this path: a source is a whole path, and people name
+    files as they see them. Raises `NotFoundError`.
+    """
+    try:
+        return mnemic.documents.get(scope, reference)
+    except NotFoundError:
+        path = os.path.abspath(os.path.expanduser(reference))  # noqa: PTH100, PTH111 -- links stay as they are named
+        if path == reference or "\0" in reference:
+            raise
+        with suppress(NotFoundError):
+            return mnemic.documents.get(scope, path)
+        raise
 
 
 def _row(document: Document) -> Row:

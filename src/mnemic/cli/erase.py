@@ -9,7 +9,7 @@ import typer
 
 from mnemic.cli.failures import UNEXPECTED
 from mnemic.cli.options import command
-from mnemic.cli.output import note, one_line, show_json, write
+from mnemic.cli.output import note, number_of, one_line, show_json, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
 from mnemic.model.history import Receipt
@@ -57,7 +57,7 @@ def show_receipts(asking: ScopeOptions) -> None:
         return
     for receipt in found:
         write(f"{receipt.id}  {receipt.at.isoformat()}  {_told(receipt)}")
-    note(f"{len(found)} erasures")
+    note(f"{number_of(len(found), 'erasures')}")
 
 
 def register(app: typer.Typer) -> None:

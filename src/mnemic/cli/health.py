@@ -8,7 +8,7 @@ import typer
 
 from mnemic.cli.life import DryRun, Levels
 from mnemic.cli.options import command
-from mnemic.cli.output import Row, moment, note, one_line, show_json, show_rows, write
+from mnemic.cli.output import Row, moment, note, number_of, one_line, show_json, show_rows, write
 from mnemic.cli.progress import progress_bars
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.model.memory_health import Ailment
@@ -84,11 +84,11 @@ def _show(report: HealthReport) -> None:
         show_rows(("finding",), rows)
     if report.fixed:
         would = "would be ended" if report.is_dry_run else "ended; `mnemic memory undo` takes it back"
-        note(f"{len(report.fixed):,} findings {would}")
+        note(f"{number_of(len(report.fixed), 'findings')} {would}")
     for line in report.notes:
         note(line)
     score = report.score
-    write(f"{score.score:g} of 100, of {score.memories:,} memories{_counted(score.counts)}")
+    write(f"{score.score:g} of 100, of {number_of(score.memories, 'memories')}{_counted(score.counts)}")
     earlier = report.scores[-SCORES_SHOWN:]
     if earlier:
         note("before: " + ", ".join(f"{each.score:g} ({moment(each.at)})" for each in earlier))

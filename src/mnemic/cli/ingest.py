@@ -13,9 +13,10 @@ import typer
 from mnemic.cli.failures import INTERRUPTED
 from mnemic.cli.input import STDIN
 from mnemic.cli.options import command
-from mnemic.cli.output import note, one_line, show_json, write
+from mnemic.cli.output import note, number_of, one_line, show_json, write
 from mnemic.cli.progress import Told, progress_bars
 from mnemic.cli.scope_options import ScopeOptions
+from mnemic.cli.wording import in_options
 from mnemic.errors import InvalidInputError
 from mnemic.model.ingest import Chunking, Outcome, Secrets
 from mnemic.model.scope import Level
@@ -145,7 +146,7 @@ class _Place:
 def _show(path: str, report: IngestReport) -> None:
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report.counts.items()) or "nothing"
     would = "would be: " if report.is_dry_run else ""
-    passages = "" if report.is_dry_run else f"; {report.chunks:,} passages in {report.seconds:.1f} s"
+    passages = "" if report.is_dry_run else f"; {number_of(report.chunks, 'passages')} in {report.seconds:.1f} s"
     write(f"{one_line(path)}: {would}{counts}{passages}")
     by_outcome = {outcome: [file for file in report.files if file.outcome is outcome] for outcome in Outcome}
     if report.is_dry_run:
@@ -160,13 +161,13 @@ def _show(path: str, report: IngestReport) -> None:
     if report.needs_vectors:
         note("  found by words now; `mnemic worker` makes the vectors that find them by meaning")
     if report.why_nothing:
-        note(f"  {report.why_nothing}")
+        note(f"  {in_options(report.why_nothing)}")
 
 
 def _listed(files: Sequence[FileReport]) -> None:
     for file in files[:SHOWN]:
         same = f"the same as {file.same_as}" if file.same_as else ""
-        why = "; ".join(part for part in (file.reason, same) if part)
+        why = "; ".join(part for part in (in_options(file.reason), same) if part)
         write(f"  {file.outcome.value}: {one_line(file.source)}" + (f" ({one_line(why)})" if why else ""))
     if len(files) > SHOWN:
         write(f"  and {len(files) - SHOWN} more; --json lists all")

@@ -7,20 +7,23 @@ import os
 import re
 import shutil
 import sys
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import typer
 
 from mnemic.cli.failures import READER_GONE
+from mnemic.model.graph import Edge
 from mnemic.model.item import Chunk, Item, Message
 from mnemic.model.scope import Level
 from mnemic.wire import kind_of, to_wire
 
 MIN_ROOM = 20
 """Columns to wrap to on a terminal that is too narrow for anything."""
+
+TEXT_LINES = 4
+"""Lines that a text may take in a table on a terminal; `memory show` prints the whole of it."""
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -44,9 +47,9 @@ def show_json(noun: object) -> None:
 def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
     """Rows, with `lead` as the names of their first columns.
 
-    On a terminal the text, and below it what is known about it, share the last column, each line cut to fit; why it
-    is here is wrapped. Elsewhere a row is one line of tab-separated cells, uncut and without a head, so that `cut`,
-    `head` and `wc -l` do what they should.
+    On a terminal the text, in at most `TEXT_LINES` lines, and below it what is known about it and why it is here share
+    the last column, wrapped. Elsewhere a row is one line of tab-separated cells, uncut and without a head, so that
+    `cut`, `head` and `wc -l` do what they should.
     """
     if not is_terminal():
         for row in rows:
@@ -55,12 +58,28 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
         return
     widths = [max(len(name), *(len(row.lead[place]) for row in rows)) for place, name in enumerate(lead)]
     margin = sum(widths) + 2 * len(widths)
-    room = shutil.get_terminal_size().columns - margin
+    room = max(shutil.get_terminal_size().columns - margin, MIN_ROOM)
     write(_columns(lead, widths))
     for row in rows:
-        lines = [cut(line, room) for line in (row.text, " · ".join(row.about)) if line]
-        lines += textwrap.wrap(row.why, max(room, MIN_ROOM))
+        lines = [*wrapped(row.text, room, TEXT_LINES), *wrapped(" · ".join(row.about), room), *wrapped(row.why, room)]
         write(_columns(row.lead, widths) + f"\n{' ' * margin}".join(lines))
+
+
+def wrapped(text: str, room: int, most: int | None = None) -> list[str]:
+    """`text` in lines of at most `room` columns of a terminal, broken between words where it can be; wide characters
+    count two. Where it needs more than `most` lines, the last one ends in an ellipsis.
+    """
+    from rich.cells import cell_len, chop_cells
+
+    lines: list[str] = []
+    for word in text.split():
+        if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines += chop_cells(word, room)
+    if most is None or len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], cut(f"{lines[most - 1]} {lines[most]}", room)]
 
 
 def cut(line: str, room: int) -> str:
@@ -103,6 +122,12 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+def number_of(count: int, nouns: str) -> str:
+    """`1 memory`, `2,000 memories`: how many there are of what is named in the plural, which ends in s."""
+    one = f"{nouns[:-3]}y" if nouns.endswith("ies") else nouns[:-1]
+    return f"{count:,} {one if count == 1 else nouns}"
+
+
 def moment(value: datetime) -> str:
     """Minutes are enough for a table; UTC, as everything Mnemic keeps."""
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"
@@ -114,6 +139,15 @@ def item_row(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
     place = (_place(item),) if isinstance(item, Chunk) else ()
     about = (item.id, kind_of(item), _whose(item), moment(item.observed_at), *place, *remarks)
     return Row(lead, one_line(item.text), about, why)
+
+
+def edge_row(edge: Edge, names: Mapping[str, str]) -> Row:
+    """A relation between two things, by the names of their nodes, with the last words that say so."""
+    said = edge.citations[0] if edge.citations else None
+    dates = [f"{word} {moment(at)}" for word, at in (("from", edge.valid_from), ("until", edge.valid_to)) if at]
+    about = ((said.item_id, *dates) if said else tuple(dates)) or ("-",)
+    lead = (one_line(names[edge.source_id]), edge.type, one_line(names[edge.target_id]))
+    return Row(lead, one_line(said.text) if said else "", about)
 
 
 def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:

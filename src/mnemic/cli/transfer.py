@@ -16,7 +16,7 @@ import typer
 from mnemic.cli.failures import INTERRUPTED
 from mnemic.cli.input import STDIN, file_content
 from mnemic.cli.options import command
-from mnemic.cli.output import note, one_line, show_json, write
+from mnemic.cli.output import note, number_of, one_line, show_json, write
 from mnemic.cli.progress import Told, progress_bars
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mnemic.engine.import_logs import ImportReport
 
 PROBLEMS_SHOWN = 20
+PLURALS = {"memory": "memories", "history": "history entries", "profile": "profile facts"}
 MAX_FILE_CHARS = 200
 Files = Annotated[list[str], typer.Argument(help="The files to read; - is the standard input.", metavar="FILE...")]
 _FORMATS = ("mnemic-export", *FORMATS, *MEMORY_FORMATS)
@@ -100,7 +101,7 @@ def give_out(
     if asking.as_json:
         show_json({"file": file, "counts": counts})
         return
-    note(f"wrote {_counted(counts)} to {file}")
+    note(f"wrote {_records(counts)} to {file}")
 
 
 def register(app: typer.Typer) -> None:
@@ -163,9 +164,9 @@ def _show(reports: list[tuple[str, ImportReport]], asking: ScopeOptions) -> None
     for name, report in reports:
         would = "would be " if report.is_dry_run else ""
         write(
-            f"{name} ({report.format}): {_counted(report.added)} {would}added, {_counted(report.known)} known already"
+            f"{name} ({report.format}): {_records(report.added)} {would}added, {_records(report.known)} known already"
         )
-        if report.skipped:
+        if any(report.skipped.values()):
             write(f"  left out: {_counted(report.skipped)}")
         if report.redacted:
             write(f"  secrets redacted: {_counted(report.redacted)}")
@@ -180,6 +181,12 @@ def _show_lines(lines: Sequence[str], what: str, show: Callable[[str], object]) 
         show(f"  {one_line(line)}")
     if len(lines) > PROBLEMS_SHOWN:
         show(f"  and {len(lines) - PROBLEMS_SHOWN} more {what}; --json lists all")
+
+
+def _records(counts: Mapping[str, int]) -> str:
+    """So many of each type of record; what an export calls one `memory` is many memories."""
+    named = {kind: PLURALS.get(kind, f"{kind}s") for kind, count in counts.items() if count}
+    return ", ".join(number_of(counts[kind], many) for kind, many in named.items()) or "nothing"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from mnemic.cli.failures import UNEXPECTED
 from mnemic.cli.options import command
-from mnemic.cli.output import Row, moment, note, one_line, show_json, show_rows, write
+from mnemic.cli.output import Row, moment, note, number_of, one_line, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import BackendError
 from mnemic.model.health import Condition, Diagnosis, Finding
@@ -90,7 +90,7 @@ def try_again(
     if asking.as_json:
         show_json(count)
         return
-    write(f"{count} jobs will be tried again")
+    write(f"{number_of(count, 'jobs')} will be tried again")
 
 
 def register(app: typer.Typer) -> None:

@@ -1,0 +1,141 @@
+"""The command line for somebody who comes from another program: what it lists, what it says to words it does not know,
+and that its messages name its own options.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from rich.cells import cell_len
+
+from mnemic.cli.app import application
+from mnemic.cli.menu import OTHER_WORDS, SECTIONS
+from mnemic.cli.output import number_of, wrapped
+from mnemic.cli.wording import PHRASES, in_options
+from tests.doors.doors import run
+
+ANA = ["--user", "ana"]
+NAMED = re.compile(r"`mnemic ([a-z ]+?)(?: [A-Z-][^`]*)?`")
+
+
+@pytest.fixture(autouse=True)
+def store(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The store of these tests, named by the environment."""
+    path = home / "memory.db"
+    monkeypatch.setenv("MNEMIC_STORE", str(path))
+    return path
+
+
+def commands() -> dict[str, list[str]]:
+    """The commands of the program, and those of each group under its name."""
+    root = typer.main.get_command(application())
+    below = getattr(root, "commands", {})
+    return {"mnemic": list(below)} | {name: list(getattr(each, "commands", {})) for name, each in below.items()}
+
+
+class TestMenu:
+    def test_every_command_stands_in_one_section(self):
+        listed = [name for section in SECTIONS.values() for name in section]
+        assert sorted(listed) == sorted(commands()["mnemic"])
+
+    @pytest.mark.parametrize("group", [[], ["memory"], ["documents"], ["eval"]])
+    def test_no_line_of_the_list_is_cut(self, group: list[str]):
+        _, out, _ = run([*group, "--help"], [])
+        assert "..." not in out.replace("[ARGS]...", "")
+        assert all(len(line) <= 80 for line in out.splitlines())
+
+
+class TestWordsOfOthers:
+    def said(self) -> Iterator[tuple[str, str, str]]:
+        for group, words in OTHER_WORDS.items():
+            for word, told in words.items():
+                yield group, word, told
+
+    def test_what_is_named_instead_is_there_and_the_word_is_not(self):
+        known = commands()
+        for group, word, told in self.said():
+            assert word not in known[group]
+            for path in NAMED.findall(told):
+                name, *below = path.split()
+                assert name in known["mnemic"], told
+                assert not below or below[0] in known[name], told
+
+    def test_who_comes_from_elsewhere_is_told_the_command(self):
+        code, _, err = run(["search", "ships", *ANA], [])
+        assert code == 2
+        assert "`mnemic recall` finds memories" in err
+        assert "`mnemic memory edit ID`" in run(["memory", "update", "x"], [])[2]
+
+    def test_a_slip_still_gets_the_nearest_command(self):
+        assert "Did you mean 'remember'" in run(["remembr", "x"], [])[2]
+
+
+class TestWording:
+    def test_every_phrase_is_still_said_by_the_library(self, repository: Path):
+        source = "".join(
+            path.read_text(encoding="utf-8")
+            for path in (repository / "src" / "mnemic").rglob("*.py")
+            if path.name != "wording.py"
+        )
+        assert [phrase for phrase in PHRASES if phrase not in source] == []
+
+    def test_an_error_names_options_instead_of_arguments(self):
+        assert "say --level org to share it" in run(["remember", "x"], [])[2]
+        assert "by --user and --session" in run(["extract", *ANA], [])[2]
+        assert "--as-of 'yesterday' is no ISO 8601 time" in run(["recall", "x", "--as-of", "yesterday", *ANA], [])[2]
+        assert "or --all for no limit" in run(["recall", "x", "--limit", "0", *ANA], [])[2]
+
+    def test_a_backup_that_is_there_is_replaced_by_an_option_that_is_named(self, tmp_path: Path):
+        for expected in (0, 4):
+            code, _, err = run(["backup", str(tmp_path / "b.zip")], [])
+            assert code == expected, err
+        assert "--force replaces it" in err
+
+    def test_a_file_with_a_secret_is_told_the_option(self, tmp_path: Path):
+        (tmp_path / "keys.txt").write_text("password=hunter2hunter2\n", encoding="utf-8")
+        assert "--secrets redact" in run(["ingest", str(tmp_path), *ANA], [])[1]
+
+    def test_what_is_no_argument_stays(self):
+        assert in_options("x='1' and as_of is late") == "x='1' and as_of is late"
+
+
+class TestForms:
+    def test_one_is_one(self):
+        assert number_of(1, "memories") == "1 memory"
+        assert number_of(1, "passages") == "1 passage"
+        assert number_of(2000, "messages") == "2,000 messages"
+        assert number_of(0, "jobs") == "0 jobs"
+
+    @pytest.mark.parametrize("room", [20, 33, 80])
+    def test_wrapping_keeps_every_word_within_its_room(self, room: int):
+        text = "many words of 広い文字 in one line " * 9 + "x" * 100
+        lines = wrapped(text, room)
+        assert "".join("".join(lines).split()) == "".join(text.split())
+        assert all(cell_len(line) <= room for line in lines)
+        assert wrapped("", room) == []
+
+    def test_more_lines_than_asked_for_end_in_an_ellipsis(self):
+        lines = wrapped("some words " * 30, 40, 3)
+        assert len(lines) == 3
+        assert lines[-1].endswith("…")
+        assert cell_len(lines[-1]) <= 40
+        assert wrapped("some words", 40, 1) == ["some words"]
+
+
+def test_a_document_is_found_by_the_path_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "tea.md").write_text("# Tea\n\nBoil the water once.\n", encoding="utf-8")
+    assert run(["ingest", "papers", *ANA], [])[0] == 0
+    assert "Boil the water" in run(["documents", "text", "papers/tea.md", *ANA], [])[1]
+    code, out, _ = run(["documents", "show", "papers/tea.md", "--json", *ANA], [])
+    assert code == 0
+    assert json.loads(out)["source"] == (tmp_path / "papers" / "tea.md").as_posix()
+    assert run(["documents", "show", "papers/nothing.md", *ANA], [])[0] == 3
+    assert run(["documents", "delete", "papers/tea.md", "--user", "boris"], [])[0] == 3
+    assert "removed with 1 passage\n" in run(["documents", "delete", "papers/tea.md", *ANA], [])[2]
