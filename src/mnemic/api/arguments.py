@@ -25,6 +25,7 @@ from mnemic.model.settings import Settings
 MOST = 2**31
 """The largest of the numbers that count something."""
 
+MOST_HOPS = 4
 LONGEST_MS = 86_400_000.0
 MessageLike = MessageDraft | Mapping[str, object]
 """A message to capture: a draft, or a mapping with role and content."""
@@ -60,7 +61,8 @@ class RecallFields(TypedDict, total=False):
     `limit`: most hits in all (None: no limit). `limits`: most hits per level. `levels`, `kinds` (may hold "message"),
     `filter`: narrow what may be found. `min_similarity`: rank by cosine alone and drop what is below (inclusive).
     `rerank`: whether the configured reranker judges the best hits (None: it does where there is one). `diversity`: 0
-    ranks by score alone, towards 1 a hit that is like a better one falls behind.
+    ranks by score alone, towards 1 a hit that is like a better one falls behind. `hops`: follow the graph so many
+    relations, at most 4, from what the query is about; 0 leaves it alone.
     """
 
     limit: int | None
@@ -74,6 +76,7 @@ class RecallFields(TypedDict, total=False):
     deadline_ms: float | None
     rerank: bool | None
     diversity: float
+    hops: int
 
 
 class ListFields(TypedDict, total=False):
@@ -139,6 +142,7 @@ class ContextFields(TypedDict, total=False):
     deadline_ms: float | None
     rerank: bool | None
     diversity: float
+    hops: int
 
 
 class ImportFields(TypedDict, total=False):
@@ -175,7 +179,14 @@ def question_of(query: str, fields: RecallFields, settings: Settings) -> Questio
         deadline_ms=_deadline(fields.get("deadline_ms")),
         rerank=_flag(fields.get("rerank"), "rerank"),
         diversity=check_fraction(fields.get("diversity", 0.0), "diversity"),
+        hops=_hops(fields.get("hops", settings.recall_hops)),
     )
+
+
+def _hops(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_HOPS:
+        raise InvalidInputError(f"hops must be a whole number from 0 to {MOST_HOPS}, not {value!r}")
+    return value
 
 
 def context_request_of(query: str, fields: ContextFields, settings: Settings) -> ContextRequest:

@@ -53,6 +53,9 @@ class AroundOptions:
         bool | None, typer.Option("--rerank/--no-rerank", help="Let the configured reranker judge the best hits.")
     ] = None
     diversity: Annotated[float, typer.Option(help="From 0, by score alone, to 1: hits unlike each other.")] = 0.0
+    hops: Annotated[
+        int | None, typer.Option("--hops", help="Follow the graph so many relations, 1 to 4.", min=0, max=4)
+    ] = None
 
     def arguments(self) -> ContextFields:
         """The arguments of the verb that were given. Raises `InvalidInputError` for what cannot be read."""
@@ -70,6 +73,8 @@ class AroundOptions:
         }
         for name in ("role", "model"):
             check_unicode(given.get(name) or "", name)
+        if self.hops is not None:
+            given["hops"] = self.hops
         if self.system is not None:
             given["system"] = self.system
         if self.budget is not None:

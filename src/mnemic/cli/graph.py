@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemic.cli.options import command
-from mnemic.cli.output import Row, is_terminal, moment, note, one_line, printable, show_json, show_rows, write
+from mnemic.cli.output import Row, edge_row, is_terminal, note, one_line, printable, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
 from mnemic.model.graph import Edge, EntityType, Node
@@ -90,7 +90,7 @@ def path(
         note("no way between them is known" + ("; not everything was looked at" if found.is_cut else ""))
         return
     names = {node.id: node.name for node in found.nodes}
-    rows = [_edge_row(edge, names) for edge in found.edges]
+    rows = [edge_row(edge, names) for edge in found.edges]
     if rows:
         show_rows(("from", "relation", "to"), rows)
     else:
@@ -212,14 +212,6 @@ def _row(node: Node) -> Row:
     return Row(
         (node.type.value, str(node.mentions)), one_line(node.name), (node.id, *others), one_line(node.description)
     )
-
-
-def _edge_row(edge: Edge, names: dict[str, str]) -> Row:
-    said = edge.citations[0] if edge.citations else None
-    dates = [f"{word} {moment(at)}" for word, at in (("from", edge.valid_from), ("until", edge.valid_to)) if at]
-    about = ((said.item_id, *dates) if said else tuple(dates)) or ("-",)
-    lead = (one_line(names[edge.source_id]), edge.type, one_line(names[edge.target_id]))
-    return Row(lead, one_line(said.text) if said else "", about)
 
 
 def _told(names: tuple[str, ...], relations: tuple[tuple[str, str, str], ...]) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from mnemic.cli.input import json_mapping
 from mnemic.cli.options import command
-from mnemic.cli.output import item_row, note, show_json, show_rows
+from mnemic.cli.output import edge_row, item_row, note, one_line, show_json, show_rows
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Memory
@@ -49,6 +49,9 @@ class RecallOptions:
         bool | None, typer.Option("--rerank/--no-rerank", help="Let the configured reranker judge the best hits.")
     ] = None
     diversity: Annotated[float, typer.Option(help="From 0, by score alone, to 1: hits unlike each other.")] = 0.0
+    hops: Annotated[
+        int | None, typer.Option("--hops", help="Follow the graph so many relations, 1 to 4.", min=0, max=4)
+    ] = None
     explain: Annotated[bool, typer.Option("--explain", help="Show what each hit's score is made of.")] = False
 
     def arguments(self) -> RecallFields:
@@ -69,6 +72,8 @@ class RecallOptions:
             given["limit"] = None
         elif self.limit is not None:
             given["limit"] = self.limit
+        if self.hops is not None:
+            given["hops"] = self.hops
         return given
 
 
@@ -85,7 +90,9 @@ def ask(query: Query, asking: ScopeOptions, wanted: RecallOptions) -> None:
 
 
 def show_recall(found: Recall, *, is_explained: bool) -> None:
-    """Hits as a table; remarks about background and missing sources go to the standard error."""
+    """Hits as a table, and ways in the graph as one for each; remarks about background and missing sources go to the
+    standard error.
+    """
     for source in found.degraded:
         note(f"degraded: {source}")
     if not found.hits:
@@ -104,6 +111,10 @@ def show_recall(found: Recall, *, is_explained: bool) -> None:
         for rank, hit in enumerate(found.hits, start=1)
     ]
     show_rows(("#", "score"), rows)
+    for path in found.paths:
+        note(" – ".join(one_line(node.name) for node in path.nodes))
+        names = {node.id: node.name for node in path.nodes}
+        show_rows(("from", "relation", "to"), [edge_row(edge, names) for edge in path.edges])
 
 
 def explanation(hit: Hit) -> str:
@@ -134,5 +145,6 @@ def register(app: typer.Typer) -> None:
         mnemic recall --user ana "deadlines" --kind goal --kind event --json
         mnemic recall --user ana "notice period" --kind document    # passages, with their page
         mnemic recall --user ana ""     # general background: the most important memories
+        mnemic recall --user ana "How does Project X relate to Policy Y?" --hops 2     # after `mnemic graph extract`
     """
     command(app, "recall", examples=examples)(ask)

@@ -69,6 +69,13 @@ def counting(value: object) -> int:
     return value
 
 
+def few(value: object) -> int:
+    """A whole number from 0 to 4."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 4:  # noqa: PLR2004 -- said above
+        raise ValueError("a whole number from 0 to 4")
+    return value
+
+
 def positive(value: object) -> float:
     """A number above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):

@@ -99,12 +99,13 @@ class Assembly:
         blocks["history"] = "\n".join(f"{message.role.value}: {message.content}" for message in messages)
         recalled = found.recalled
         degraded = tuple(dict.fromkeys((*recalled.degraded, *found.documents.degraded)))
+        paths = tuple(dict.fromkeys((*recalled.paths, *found.documents.paths)))
         return Context(
             messages=self._messages(blocks, messages),
             blocks={name: text for name, text in blocks.items() if text},
             citations=(*citations, *cited),
             token_count=self._budget.spent,
-            recall=Recall(recalled.query, (*hits, *shown), degraded, recalled.timings_ms),
+            recall=Recall(recalled.query, (*hits, *shown), degraded, recalled.timings_ms, paths),
             degraded=degraded,
             timings_ms=timings,
         )

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from mnemic.engine.graph_vectors import A_JOB, try_to_fill
 from mnemic.engine.parts import Parts
 from mnemic.errors import MnemicError
 from mnemic.model.graph import GraphEntry, GraphReport, Sheet, SourceKind, Unread
@@ -41,14 +42,16 @@ def extract_graph(
 ) -> GraphReport:
     """Read what is unread of the levels (none: of all that the scope names), at most `limit` items.
 
-    What is private to other agents is left to the worker. Raises the errors of the language model; what was read before
-    one stays.
+    What was read gets its vectors too. What is private to other agents is left to the worker. Raises the errors of the
+    language model; what was read before one stays.
     """
     report = _Report(is_dry_run=is_dry_run)
     for partition in scope.visibility.at(*levels).partitions:
         reading = _Reading(parts, partition, scope.visibility, is_dry_run=is_dry_run)
         while not reading.is_finished and (limit is None or report.items < limit):
             report.add(reading.page(None if limit is None else limit - report.items))
+        if not is_dry_run:
+            try_to_fill(parts, partition)
         report.is_finished = report.is_finished and reading.is_finished
     return report.told()
 
@@ -65,6 +68,7 @@ def graph_partition(parts: Parts, partition: Partition, after: str = "") -> str 
         count += len(reading.page(None))
     if count:
         _log.info("%s: %d items read", partition.level.value, count)
+    try_to_fill(parts, partition, A_JOB)
     return None if reading.is_finished else reading.after
 
 

@@ -47,6 +47,11 @@ class Nodes:
         found = dict.fromkeys(self._roots[each] for key in sorted(keys) for each in self._by_key.get(key, ()))
         return sorted(found, key=lambda root: -self.node(root).mentions)
 
+    def known(self, keys: Collection[str]) -> set[str]:
+        """Those of these keys that anything is called by."""
+        self._load(keys)
+        return {key for key in keys if self._by_key.get(key)}
+
     def of_ids(self, ids: Collection[str]) -> dict[str, str]:
         """The root of the node of each of these entities; those that are not visible are left out."""
         missing = {*ids} - self._rows.keys()

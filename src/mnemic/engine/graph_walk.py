@@ -79,7 +79,7 @@ def neighbours(parts: Parts, scope: Scope, name: str, walk: Walk, *, depth: int 
     nearest first. Raises `NotFoundError` when nobody names it.
     """
     with parts.store.read() as work:
-        around = _Walking(work, scope.visibility, walk)
+        around = Walking(work, scope.visibility, walk)
         start = around.starts(name)[0]
         seen, frontier, edges = {start: None}, [start], dict[tuple[str, str, str], Edge]()
         is_cut = False
@@ -105,38 +105,43 @@ def path(parts: Parts, scope: Scope, source: str, target: str, walk: Walk, *, ma
     several of one length one over heavier relations. Raises `NotFoundError` when nobody names one of the two.
     """
     with parts.store.read() as work:
-        around = _Walking(work, scope.visibility, walk)
-        sides = (_Side.begun(around.starts(source)), _Side.begun(around.starts(target)))
-        met = next((root for root in sides[0].back if root in sides[1].back), None)
-        hops = 0
-        while met is None and hops < max_hops and all(side.frontier for side in sides):
-            side, other = sorted(sides, key=lambda side: len(side.frontier))
-            met = side.advance(around, other)
-            hops += 1
-        if met is None:
+        around = Walking(work, scope.visibility, walk)
+        way = shortest(around, around.starts(source), around.starts(target), max_hops)
+        if way is None:
             return GraphPath(is_cut=around.is_cut)
-        steps = [*reversed(sides[0].steps(met)), *sides[1].steps(met)]
-        first = sides[0].origin(met)
-        roots = [first]
-        for edge in steps:
-            roots.append(edge.target_id if edge.source_id == roots[-1] else edge.source_id)
-        found = [around.nodes.node(root) for root in roots]
-        return GraphPath(tuple(found), tuple(around.cited(steps)), around.is_cut)
+        found = around.way(*way)
+        return replace(found, edges=tuple(around.cited(found.edges)))
+
+
+def shortest(
+    around: Walking, sources: Sequence[str], targets: Sequence[str], max_hops: int
+) -> tuple[str, list[Edge]] | None:
+    """Where a shortest way from one of some nodes to one of others begins, and its edges; None where there is none."""
+    sides = (Side.begun(sources), Side.begun(targets))
+    met = next((root for root in sides[0].back if root in sides[1].back), None)
+    hops = 0
+    while met is None and hops < max_hops and all(side.frontier for side in sides):
+        side, other = sorted(sides, key=lambda side: len(side.frontier))
+        met = side.advance(around, other)
+        hops += 1
+    if met is None:
+        return None
+    return sides[0].origin(met), [*reversed(sides[0].steps(met)), *sides[1].steps(met)]
 
 
 @dataclass(slots=True)
-class _Side:
+class Side:
     """One end of a search: how each node was reached, and the nodes reached last."""
 
     back: dict[str, tuple[str, Edge] | None]
     frontier: Sequence[str] = field(default_factory=list[str])
 
     @classmethod
-    def begun(cls, roots: Sequence[str]) -> _Side:
+    def begun(cls, roots: Sequence[str]) -> Side:
         """At the nodes that are meant."""
         return cls(dict.fromkeys(roots), roots)
 
-    def advance(self, around: _Walking, other: _Side) -> str | None:
+    def advance(self, around: Walking, other: Side) -> str | None:
         """One relation further; a node that the other side knows, where there is one."""
         reached: dict[str, None] = {}
         known, met = {*self.back}, None
@@ -164,12 +169,12 @@ class _Side:
         return root
 
 
-class _Walking:
+class Walking:
     """Nodes and edges within one unit of work, of one scope."""
 
     def __init__(self, work: UnitOfWork, visible: Visibility, walk: Walk) -> None:
         self._work, self._visible, self._walk = work, visible, walk
-        self._relations: dict[tuple[str, str, str], list[str]] = {}
+        self.relations: dict[tuple[str, str, str], list[str]] = {}
         self.nodes = Nodes(work, visible, walk.as_of)
         self.is_cut = False
 
@@ -194,26 +199,36 @@ class _Walking:
                 edge = _edge(each, places)
                 key = (edge.source_id, edge.target_id, edge.type)
                 edges[key] = _joined(edges[key], edge) if key in edges else edge
-                ids = self._relations.setdefault(key, [])
+                ids = self.relations.setdefault(key, [])
                 ids += [each.id] if each.id not in ids else []
         kept = [edge for edge in edges.values() if edge.source_id != edge.target_id]
         return sorted(kept, key=lambda edge: (-edge.weight, edge.source_id, edge.target_id, edge.type))
 
     def cited(self, edges: Iterable[Edge]) -> list[Edge]:
         """The edges with the words that say so, the last ones first."""
-        edges = [*edges]
-        ids = {each for edge in edges for each in self._ids(edge)}
-        links = self._work.graph.supports(self._visible, ids, CITATIONS) if ids else []
-        texts = texts_of(self._work, self._visible, [*dict.fromkeys(link.item_id for link in links)])
-        by_relation: dict[str, list[Citation]] = {}
-        for link in sorted(links, key=lambda link: link.item_id, reverse=True):
-            said = texts.get(link.item_id, "")[link.start : link.end][:MOST_CITED_CHARACTERS]
-            citation = Citation(link.item_id, link.start, link.end, said, link.extractor)
-            by_relation.setdefault(link.relation_id, []).append(citation)
-        return [
-            replace(edge, citations=tuple(c for each in self._ids(edge) for c in by_relation.get(each, ()))[:CITATIONS])
-            for edge in edges
-        ]
+        return cited(self._work, self._visible, [*edges], self.relations)
+
+    def way(self, first: str, steps: Sequence[Edge]) -> GraphPath:
+        """The way that begins at the node `first`, without the words that say so."""
+        roots = [first]
+        for edge in steps:
+            roots.append(edge.target_id if edge.source_id == roots[-1] else edge.source_id)
+        found = [self.nodes.node(root) for root in roots]
+        return GraphPath(tuple(found), tuple(steps), self.is_cut)
+
+    def said_by(self, edges: Iterable[Edge], limit: int) -> dict[str, Edge]:
+        """The last items that say these edges, `limit` of each relation, each with the first edge that it says."""
+        by_relation = {each: edge for edge in reversed([*edges]) for each in self._ids(edge)}
+        links = self._work.graph.supports(self._visible, by_relation, limit) if by_relation else []
+        return {link.item_id: by_relation[link.relation_id] for link in links}
+
+    def naming(self, roots: Sequence[str], limit: int) -> dict[str, list[str]]:
+        """The last items that name each of these nodes, at most `limit` of each of its entities."""
+        places = {each: root for root in roots for each in self.nodes.members(root)}
+        found: dict[str, list[str]] = {}
+        for link in self._work.graph.mentions(self._visible, places, limit) if places else ():
+            found.setdefault(places[link.entity_id], []).append(link.item_id)
+        return found
 
     def named_in(self, root: str) -> list[Citation]:
         """The last items that name a node, each once."""
@@ -223,7 +238,29 @@ class _Walking:
         return [*islice(cited, MENTIONS)]
 
     def _ids(self, edge: Edge) -> list[str]:
-        return self._relations[edge.source_id, edge.target_id, edge.type]
+        return self.relations[edge.source_id, edge.target_id, edge.type]
+
+
+def cited(
+    work: UnitOfWork,
+    visible: Visibility,
+    edges: Sequence[Edge],
+    relations: Mapping[tuple[str, str, str], Sequence[str]],
+) -> list[Edge]:
+    """Edges with the words that say so, the last ones first. `relations`: those that each amounts to, by its ends and
+    type.
+    """
+    ids = {each for edge in edges for each in relations[edge.source_id, edge.target_id, edge.type]}
+    links = work.graph.supports(visible, ids, CITATIONS) if ids else []
+    texts = texts_of(work, visible, [*dict.fromkeys(link.item_id for link in links)])
+    by_relation: dict[str, list[Citation]] = {}
+    for link in sorted(links, key=lambda link: link.item_id, reverse=True):
+        said = texts.get(link.item_id, "")[link.start : link.end][:MOST_CITED_CHARACTERS]
+        citation = Citation(link.item_id, link.start, link.end, said, link.extractor)
+        by_relation.setdefault(link.relation_id, []).append(citation)
+    of = [relations[edge.source_id, edge.target_id, edge.type] for edge in edges]
+    told = [tuple(c for each in own for c in by_relation.get(each, ()))[:CITATIONS] for own in of]
+    return [replace(edge, citations=citations) for edge, citations in zip(edges, told, strict=True)]
 
 
 def texts_of(work: UnitOfWork, visible: Visibility, ids: Sequence[str]) -> dict[str, str]:

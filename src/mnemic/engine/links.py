@@ -14,7 +14,8 @@ import numpy as np
 from mnemic.engine.freshness import search
 from mnemic.engine.parts import Parts
 from mnemic.engine.score import Scored, with_feature
-from mnemic.model.candidates import Candidates, IndexQuery, Surroundings
+from mnemic.engine.sides import joined
+from mnemic.model.candidates import Candidates, IndexQuery
 from mnemic.model.document import Document, DocumentQuery
 from mnemic.model.scope import Visibility
 from mnemic.text.titles import names_in, title_key
@@ -76,7 +77,7 @@ def with_links(
     beside = _beside(parts, query, links, frozenset(missing))
     links = [link for link in links if _is_telling(link, beside)]
     if beside.candidates.ids.shape[0]:
-        scored = score(_joined(scored.candidates, beside.candidates))
+        scored = score(joined(scored.candidates, beside.candidates))
         places = _places(scored, links)
     values = np.zeros(scored.scores.shape, dtype=np.float32)
     for link in links:
@@ -137,26 +138,3 @@ def _is_telling(link: _Link, beside: _Beside) -> bool:
     """True when a word of the title stands in few passages of other documents."""
     elsewhere = [beside.frequencies[term] - link.document.chunks for term in link.terms]
     return bool(elsewhere) and min(elsewhere) <= max(COMMON_ROWS, COMMON_SHARE * beside.candidates.items)
-
-
-def _joined(found: Candidates, beside: Candidates) -> Candidates:
-    """The candidates with those of a search of the same rows for other ids, under the statistics of the first."""
-    terms = found.counts.shape[1]
-    none = Surroundings.nowhere(found.ids.shape[0])
-    return replace(
-        found,
-        ids=np.concatenate([found.ids, beside.ids]),
-        counts=np.concatenate([found.counts, beside.counts[:, :terms]]),
-        lengths=np.concatenate([found.lengths, beside.lengths]),
-        cosines=np.concatenate([found.cosines, beside.cosines]),
-        importances=np.concatenate([found.importances, beside.importances]),
-        observed=np.concatenate([found.observed, beside.observed]),
-        surroundings=Surroundings.joined(
-            [found.surroundings or none, beside.surroundings or Surroundings.nowhere(beside.ids.shape[0])]
-        ),
-        flagged=None,  # passages have none
-        further=tuple(
-            replace(one, cosines=np.concatenate([one.cosines, other.cosines]))
-            for one, other in zip(found.further, beside.further, strict=True)
-        ),
-    )

@@ -27,6 +27,7 @@ class Question:
     `max_results` those of user and agent level together. `min_importance` is asked of user-level memories. `excluded`
     ids are not shown. `as_of`: what was true then; `known_at`: what was known then. `deadline_ms` from the start of the
     call. `rerank` None: if a reranker is configured. `diversity` from 0 (by score alone) to 1 (by unlikeness alone).
+    `hops`: how many relations of the graph are followed from what is asked about; 0 leaves the graph alone.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Question:
     rerank: bool | None = None
     diversity: float = 0.0
     passages: bool | None = None
+    hops: int = 0
 
     @property
     def asks_memory(self) -> bool:

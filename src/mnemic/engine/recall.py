@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import isnan
 
 from mnemic.engine.embedding import Asked, ItemVectors, question_vectors
-from mnemic.engine.freshness import search
+from mnemic.engine.graph_recall import FIRST_HITS, RELATED, GraphQuestion, paths_of, reach, with_reached
 from mnemic.engine.links import with_links
 from mnemic.engine.parts import Parts
 from mnemic.engine.passages import passage_query
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.refine import chosen_reranker, refined, rows_of
 from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity, side_by_side, with_flags
+from mnemic.engine.sides import Ranked, Score, Side
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.filter import EVERYTHING
+from mnemic.model.graph import GraphPath
 from mnemic.model.item import Item, Memory
 from mnemic.model.query import Order
 from mnemic.model.recall import Contribution, Hit, Recall
@@ -59,16 +61,18 @@ def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None =
     vectors, degraded = asked.vectors, asked.missing
     watch.lap("embed")
     hits: tuple[Hit, ...] = ()
+    paths: tuple[GraphPath, ...] = ()
     if question.text.strip() and visible.partitions:
-        scored = ranked(parts, visible, question, vectors)
+        found = ranked(parts, visible, question, vectors)
         watch.lap("search")
-        scored, missing = refined(parts, visible, question, scored, watch)
-        degraded += missing
+        scored, missing = refined(parts, visible, question, found.scored, watch)
+        degraded += (*found.scored.candidates.missing, *missing)
         hits = _hits(parts, visible, question, scored)
+        paths = paths_of(parts, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
     hits = hits or _background(parts, visible, question)
     watch.lap("read")
     parts.observer.timing("mnemic.recall", watch.total())
-    return Recall(question.text, hits, degraded, watch.laps)
+    return Recall(question.text, hits, degraded, watch.laps, paths)
 
 
 def ask(parts: Parts, visible: Visibility, question: Question) -> Asked:
@@ -77,24 +81,42 @@ def ask(parts: Parts, visible: Visibility, question: Question) -> Asked:
     return Asked(*question_vectors(parts, visible.partitions, question.text, watch), watch.start)
 
 
-def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors) -> Scored:
+def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors) -> Ranked:
     """Every candidate of a question, scored and in order; `vectors` are the question's, one per embedder.
 
     Passages of documents are compared with passages, all else with all else: a score says how much a candidate stands
-    out among its like, and less where the other side has something nearer to the question.
+    out among its like, and less where the other side has something nearer to the question. What the graph reaches is
+    taken in by the same scores, and lifted.
     """
-    now, found = parts.clock.now(), list[Scored]()
+    now, sides = parts.clock.now(), list[Side]()
     asking = Asking.of(question.text, now.date())
     query = _index_query(parts, visible, question, vectors, now)
+    again = partial(_scored, parts, question, asking=asking)
     if question.asks_memory:
         allowed = _allowed(parts, visible, question, now) if question.is_conditional else None
         memory = replace(query, kinds=question.kinds, allowed=allowed, messages_until=_messages_until(question))
-        found.append(_scored(parts, question, search(parts, memory), asking))
+        sides.append(Side.searched(parts, memory, again))
     if question.asks_documents and (passages := passage_query(parts, visible, question, query)) is not None:
-        first = _scored(parts, question, search(parts, passages, passages=True), asking)
         is_similarity = question.min_similarity is not None
-        again = partial(_scored, parts, question, asking=asking)
-        found.append(first if is_similarity else with_links(parts, visible, passages, first, again))
+        score = again if is_similarity else partial(_with_links, parts, visible, passages, again)
+        sides.append(Side.searched(parts, passages, score, is_passages=True))
+    scored = _together(parts, sides)
+    if question.hops <= 0 or question.min_similarity is not None:
+        return Ranked(scored)
+    asked = GraphQuestion(question.text, vectors, question.as_of or now, question.hops)
+    reached = reach(parts, visible, asked, [str(i) for i in scored.candidates.ids[scored.order[:FIRST_HITS]]])
+    missing = reached.values.keys() - set(scored.candidates.ids.tolist())
+    if missing:
+        scored = _together(parts, [side.with_ids(parts, missing) for side in sides])
+    return Ranked(with_reached(scored, reached, parts.settings.weights.of(RELATED)), reached)
+
+
+def _with_links(parts: Parts, visible: Visibility, query: IndexQuery, score: Score, found: Candidates) -> Scored:
+    return with_links(parts, visible, query, score(found), score)
+
+
+def _together(parts: Parts, sides: Sequence[Side]) -> Scored:
+    found = [side.scored for side in sides]
     return found[0] if len(found) == 1 else side_by_side(found[0], found[1], parts.settings.weights)
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mnemic.engine.graph_vectors import fill_entities
 from mnemic.engine.parts import Parts
 from mnemic.engine.vectors import fill_vectors, missing_texts
 from mnemic.errors import ConfigError
@@ -51,7 +52,8 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
-    """`spaces`: each configured embedder's, at the end. `filled`: vectors that were stored. `refused`: ids of items
+    """`spaces`: each configured embedder's, at the end. `filled`: vectors that were stored, those of the graph's
+    entities among them. `refused`: ids of items
     whose text an embedder cannot answer; they are found by keyword. `kept`: vectors by space that no configured
     embedder fills, to go back to; `removed`: those that were removed (of a dry run: would be). `estimate`: of a dry
     run.
@@ -70,8 +72,8 @@ class ReembedReport:
 def reembed(
     parts: Parts, *, is_dry_run: bool = False, is_pruning: bool = False, progress: Progress | None = None
 ) -> ReembedReport:
-    """Give every item of the store its vectors in the spaces of the configured embedders; with `is_pruning`, remove the
-    vectors of all others when that is done.
+    """Give every item and every entity of the store its vectors in the spaces of the configured embedders; with
+    `is_pruning`, remove the vectors of all others when that is done.
 
     Each batch is one durable commit: an interrupted run loses at most one batch of work, and the next one goes on from
     there. A dry run embeds a few texts to measure, and writes nothing. Raises `ConfigError` without an embedder, and
@@ -124,6 +126,7 @@ def _fill(
         report = fill_vectors(parts, place, limit=sys.maxsize - 1, told=told)
         filled += report.filled
         refused += report.refused
+        filled += fill_entities(parts, place)
     return filled, tuple(refused)
 
 

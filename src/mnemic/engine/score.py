@@ -9,6 +9,8 @@ Features, each normalised over the rows that the question may see:
     importance  as stored, around 0.5
     dated       how well the time it was said fits the dates that the question names, 0 to 1; only where it names some
     linked      of a passage: 1 where one of the first passages names its document (see `engine.links`)
+    related     how firmly the graph reaches a row from what the question is about (see `engine.graph_recall`); only
+                where the graph was asked
     flagged     1 for a memory that has flags: what it was made of is not believed any more (see `engine.dependants`);
                 only where the question is about now
     elsewhere   where memory and documents are both asked: how much nearer the best of the other is to the question, as
@@ -52,6 +54,7 @@ every term in a row of average length reaches 0.45."""
 
 NOTHING_MORE = Asking()
 
+ELSEWHERE = "elsewhere"
 FARTHEST_ELSEWHERE = 0.25
 """A difference of cosines that leaves no doubt which of two collections a question is about."""
 
@@ -146,7 +149,7 @@ def _put_back(scored: Scored, beside: Scored, weights: Weights) -> Scored:
     if gap <= 0:
         return scored
     values = np.full(scored.scores.shape, -min(gap, FARTHEST_ELSEWHERE), dtype=np.float32)
-    return with_feature(scored, "elsewhere", values, weights.of("elsewhere"))
+    return with_feature(scored, ELSEWHERE, values, weights.of(ELSEWHERE))
 
 
 def _nearest(candidates: Candidates) -> list[float | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from mnemic.model.graph import GraphPath
 from mnemic.model.item import Item
 
 
@@ -45,12 +46,15 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Hits, best first; `degraded` says which sources were missing and why; `timings_ms` where the time went."""
+    """Hits, best first; `degraded` says which sources were missing and why; `timings_ms` where the time went. `paths`:
+    where the graph was asked too, the ways between what the question is about, or to hits that it reached.
+    """
 
     query: str
     hits: tuple[Hit, ...]
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
+    paths: tuple[GraphPath, ...] = ()
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

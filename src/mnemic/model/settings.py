@@ -61,6 +61,7 @@ class Weights:
     assistant_asked: float = _shipped("assistant_asked")
     dated: float = _shipped("dated")
     linked: float = _shipped("linked")
+    related: float = _shipped("related")
     elsewhere: float = _shipped("elsewhere")
     importance: float = _shipped("importance")
     flagged: float = _shipped("flagged")
@@ -89,6 +90,7 @@ class Settings:
     chunk_size: int | None = None
     chunk_overlap: int | None = None
     recall_limit: int = 5
+    recall_hops: int = 0
     fallback_limit: int = 5
     min_similarity: float = 0.5
     min_importance: float = 0.5

@@ -23,6 +23,7 @@ Fraction = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
 Importance = Annotated[Fraction | str, Field(description="0 to 1, or low, medium, high", examples=[0.8, "high"])]
 Milliseconds = Annotated[StrictFloat | StrictInt, Field(ge=0, le=86_400_000)]
 Count = Annotated[StrictInt, Field(ge=0, le=2**31)]
+Hops = Annotated[StrictInt, Field(ge=0, le=4, description="relations of the graph that are followed")]
 Metadata = Annotated[dict[str, Any], Field(examples=[{"project": "sails"}])]
 Filter = Annotated[dict[str, Any], Field(examples=[{"categories": {"contains": "work"}}])]
 Reason = Annotated[str, Field(description="why; kept in the history", examples=["she said so"])]
@@ -111,6 +112,7 @@ class Question(Body):
     deadline_ms: Milliseconds | None = None
     rerank: StrictBool | None = None
     diversity: Fraction = 0.0
+    hops: Hops | None = None
 
 
 class Around(Body):
@@ -133,6 +135,7 @@ class Around(Body):
     deadline_ms: Milliseconds | None = None
     rerank: StrictBool | None = None
     diversity: Fraction = 0.0
+    hops: Hops | None = None
 
 
 class ContextRequest(Around):

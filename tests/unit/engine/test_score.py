@@ -185,7 +185,8 @@ def test_who_asks_for_the_reply_of_the_assistant_gets_it_and_others_do_not():
 
 def test_every_feature_has_a_weight_and_every_weight_a_feature():
     found = features(talk(is_assistant=[0, 1, 0, 1]), "What did you say in May?")
-    beside = {"linked", "elsewhere", "flagged"}  # of passages named by others, of two searches, of memories in doubt
+    beside = {"linked", "elsewhere", "flagged", "related"}  # of passages named by others, of two searches, of memories
+    # in doubt, of what the graph reaches
     assert set(found) | beside == {field.name for field in fields(Weights)}
 
 

@@ -7,6 +7,7 @@ context.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from mnemic.engine.browse import get
@@ -24,8 +25,10 @@ from mnemic.model.recall import Hit
 from mnemic.model.tool import ToolContext
 from mnemic.ports.tool import Tool
 from mnemic.text.blocks import Excerpt, documents_block, facts_block
+from mnemic.text.graph.picture import edge_lines
 
 MAX_HITS = 20
+MAX_HOPS = 4
 _DOCUMENTS = frozenset({Kind.DOCUMENT.value})
 _NO_DOCUMENTS = frozenset({MESSAGE, *(kind.value for kind in Kind if kind is not Kind.DOCUMENT)})
 
@@ -53,7 +56,7 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
         return f"kept as {memory.id}"
 
     @tool(is_read_only=True)
-    def recall(context: ToolContext, query: str, limit: int = 5) -> str:
+    def recall(context: ToolContext, query: str, limit: int = 5, hops: int = 0) -> str:
         """Searches what is remembered of this user and of earlier conversations. Call it when the answer may depend on
         what was said before and is not in front of you.
 
@@ -61,10 +64,14 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
             context: For whom and when; filled by Mnemic.
             query: What to look for, as a question or a few words.
             limit: The most results, 1 to 20.
+            hops: 2 for a question that joins several facts, such as how two things are related; else 0.
         """
-        found = find(parts, context.scope, _question(parts, query, limit, _NO_DOCUMENTS))
+        question = replace(_question(parts, query, limit, _NO_DOCUMENTS), hops=min(max(hops, 0), MAX_HOPS))
+        found = find(parts, context.scope, question)
         context.tell(found)
-        block = facts_block([_line(hit) for hit in found], is_fallback=found.is_fallback)
+        ways = [line for path in found.paths for line in edge_lines(path.nodes, path.edges)]
+        lines = [*(_line(hit) for hit in found), *dict.fromkeys(ways)]
+        block = facts_block(lines, is_fallback=found.is_fallback)
         return block or "nothing is remembered about that"
 
     @tool

@@ -1,0 +1,132 @@
+"""What following the graph adds to recall, on every set in MNEMIC_DATA; writes results/graph-recall.md.
+
+    MNEMIC_DATA=path/to/data python benchmarks/graph_recall.py [SET …] [--weights W …] [--hops N] [--out FILE]
+
+Each set is stored once, read into the graph by the rules, and asked each question without the graph and with it, under
+each weight of `related`. Sets with haystacks of their own are left out: each question is a store of its own there, of
+sessions that are in another set as a whole. Without MNEMIC_DATA nothing is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.machine import keep, provenance, table
+from mnemic.api import Mnemic
+from mnemic.engine.parts import Parts
+from mnemic.engine.question import Question
+from mnemic.engine.recall import answer
+from mnemic.evaluation.dataset import Dataset, LabelledQuestion, load_dataset
+from mnemic.evaluation.metrics import Ranking, Report, score_run
+from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored
+from mnemic.model.scope import Scope
+
+METRICS = ("R@5", "R@10", "nDCG@10", "s_any@5")
+LIMIT = 100
+ABOUT = """# Recall with the graph
+
+Share of what should be found, without the graph and with `hops` relations followed from what a question names, from
+names near to it by vector, and from what its first five hits name (docs/decisions/0020-graph.md). The graph is what
+the rules read. `reached`: share of the questions of which the graph changed the order of the first hundred.
+"""
+
+
+@dataclass(slots=True)
+class Runs:
+    """The rankings of one set under each weight, 0 for those without the graph, and how often the order changed."""
+
+    rankings: dict[float, list[Ranking]] = field(default_factory=dict[float, list[Ranking]])
+    changed: dict[float, int] = field(default_factory=dict[float, int])
+    entities: int = 0
+    relations: int = 0
+
+    def note(self, weight: float, ranking: Ranking, plain: Ranking) -> None:
+        """Take in an answer beside the one without the graph."""
+        self.rankings.setdefault(weight, []).append(ranking)
+        self.changed[weight] = self.changed.get(weight, 0) + (ranking.ranked != plain.ranked)
+
+
+def main() -> int:
+    """Measure the sets named, or all."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("sets", nargs="*", metavar="SET")
+    arguments.add_argument("--weights", nargs="+", type=float, default=[0.0])
+    arguments.add_argument("--hops", type=int, default=2)
+    arguments.add_argument("--out", default="graph-recall.md")
+    chosen = arguments.parse_args()
+    data = Path(os.environ.get("MNEMIC_DATA", ""))
+    names = chosen.sets or sorted(path.parent.name for path in data.glob("*/corpus.jsonl.gz"))
+    names = [name for name in names if not (data / name / "haystacks.json").exists()]
+    if not os.environ.get("MNEMIC_DATA") or not names:
+        print("no sets: set MNEMIC_DATA to their folder")
+        return 0
+    rows = [row for name in names for row in _measured(data / name, chosen.weights, chosen.hops)]
+    titles = ["set", "n", "names", "relations", "weight", "reached", *METRICS, "p50 ms"]
+    keep(
+        chosen.out,
+        f"{ABOUT}\nHops: {chosen.hops}. {provenance('benchmarks/graph_recall.py')}\n\n{table(titles, rows)}\n",
+    )
+    return 0
+
+
+def _measured(folder: Path, weights: Sequence[float], hops: int) -> list[list[str]]:
+    dataset = load_dataset(folder / "corpus.jsonl.gz", folder / "queries.jsonl.gz")
+    runs = Runs()
+    with opened(RetrievalOptions()) as (mnemic, clock, parts):
+        for space in spaces_of(dataset):
+            _asked(mnemic, clock, parts, space, runs, weights, hops)
+    rows = [_row(folder.name, dataset, runs, weight, len(dataset.questions)) for weight in runs.rankings]
+    for row in rows:
+        print(*row, flush=True)
+    return rows
+
+
+def _asked(
+    mnemic: Mnemic, clock: QuestionClock, parts: Parts, space: Space, runs: Runs, weights: Sequence[float], hops: int
+) -> None:
+    ids: dict[str, list[str]] = {}
+    for batch in stored(mnemic, space, 256, parts):
+        for item_id, corpus_id in batch:
+            ids.setdefault(item_id, []).append(corpus_id)
+    scope = Scope(user=space.user)
+    report = mnemic.graph.extract(scope)
+    runs.entities, runs.relations = runs.entities + report.mentions, runs.relations + report.relations
+    parts = replace(parts, clock=clock)
+    for question in space.questions:
+        with clock.at(question.time):
+            plain = _answered(parts, scope, question, ids, 0)
+            runs.note(-1.0, plain, plain)
+            for weight in weights:
+                coefficients = parts.settings.weights
+                coefficients = replace(coefficients, related=weight) if weight else coefficients
+                weighted = replace(parts, settings=replace(parts.settings, weights=coefficients))
+                runs.note(weight, _answered(weighted, scope, question, ids, hops), plain)
+
+
+def _answered(parts: Parts, scope: Scope, question: LabelledQuestion, ids: dict[str, list[str]], hops: int) -> Ranking:
+    start = time.perf_counter()
+    found = answer(parts, scope, Question(text=question.text, limit=LIMIT, hops=hops))
+    ms = (time.perf_counter() - start) * 1e3
+    hits = () if found.is_fallback else found.hits
+    return Ranking(question.id, [corpus_id for hit in hits for corpus_id in ids[hit.id]], round(ms, 3))
+
+
+def _row(name: str, dataset: Dataset, runs: Runs, weight: float, questions: int) -> list[str]:
+    report: Report = score_run(dataset, runs.rankings[weight])
+    told = "no graph" if weight < 0 else f"{weight:g}" if weight else "shipped"
+    cells = [f"{report.overall.metrics[each]:.3f}" if each in report.overall.metrics else "–" for each in METRICS]
+    share = f"{runs.changed[weight] / questions:.2f}"
+    sizes = [f"{report.overall.n:,}", f"{runs.entities:,}", f"{runs.relations:,}"]
+    return [name, *sizes, told, share, *cells, f"{report.overall.p50_ms:.1f}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
