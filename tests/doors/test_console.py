@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser
 
@@ -42,6 +43,24 @@ def test_the_overview_counts_and_says_what_needs_attention(site: Site, console: 
     assert "preference\n1" in shown
     console.page.get_by_role("link", name="preference").click()
     console.see("Ana likes tea")
+
+
+@pytest.mark.requirement("P-27")
+def test_who_comes_without_a_name_is_told_to_type_one_and_sees_no_error(site: Site, console: Console):
+    site.mnemic.remember(ANA, "Ana likes tea")
+    console.page.goto(site.url)
+    for page in ("overview", "memories", "health", "profile", "graph", "jobs"):
+        console.open(page, None)
+        console.see("Nobody is chosen")
+        assert "not acceptable" not in console.text()
+        assert "Ana likes tea" not in console.text()
+
+
+@pytest.mark.requirement("P-27")
+def test_the_bare_address_leads_a_browser_to_the_console(site: Site, console: Console):
+    console.page.goto(site.url)
+    assert console.page.url.startswith(f"{site.url}/console/")
+    assert httpx2.get(site.url).status_code == 404
 
 
 @pytest.mark.requirement("P-27")

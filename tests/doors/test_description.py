@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +14,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode, checks
+from starlette.testclient import TestClient
 
 from mnemic.api.arguments import ContextFields, ImportFields, ListFields, MemoryFields, RecallFields, UpdateFields
 from mnemic.api.assistant import ChatFields
@@ -23,7 +27,7 @@ from mnemic.rest.documents import DocumentListing, Ingesting
 from mnemic.rest.memories import Listing
 from mnemic.rest.transfer import Importing
 from mnemic.testing.chat_server import ChatServer
-from tests.doors.http_doors import Served
+from tests.doors.http_doors import LOCAL, Served
 
 CHECKS: Any = vars(checks)["CHECKS"]
 LEFT_OUT = ("positive_data_acceptance",)
@@ -111,3 +115,18 @@ def test_the_table_of_the_remote_client_names_every_operation(served: Served):
 def test_a_request_takes_every_argument_of_its_verb(body: type, fields: type, apart: set[str]):
     named = body.model_fields if issubclass(body, bodies.Body) else body.__annotations__
     assert set(named) ^ set(fields.__annotations__) == apart
+
+
+@pytest.mark.requirement("P-01")
+def test_the_page_for_people_shows_every_operation_with_a_line_that_works(served: Served):
+    client = TestClient(served.app, base_url=LOCAL)
+    page = html.unescape(client.get("/docs").text)
+    described = served.app_description()
+    for path, methods in described["paths"].items():
+        for method in methods:
+            assert re.search(rf"<b>{method.upper()}</b>\s+<code>{re.escape(path)}</code>", page), (method, path)
+    assert all(f'id="{name}"' in page for name in described["components"]["schemas"])
+    for path in ("memories", "recall", "context", "messages"):
+        line = re.search(rf'curl -X POST "\$MNEMIC(/v1/{path}\?user=ana)" .* -d \'(.*)\'</pre>', page)
+        assert line, path
+        assert client.post(line[1], json=json.loads(line[2])).is_success, line[0]

@@ -63,10 +63,13 @@ class Asset:
 
 
 def door(mnemic: Mnemic, gate: Gate) -> Door:
-    """The door of `mnemic serve`. All its paths pass the gate unasked; the one that tells anything asks it itself."""
+    """The door of `mnemic serve`. All its paths but `/` pass the gate unasked; the one that tells anything asks it
+    itself.
+    """
     del mnemic
     console = Console(gate)
     routes = [
+        Route("/", _home),
         Route(PATH, _to_page),
         Route(f"{PATH}/caller", console.caller),
         Route(f"{PATH}/{{name:path}}", console.file),
@@ -109,6 +112,13 @@ def _found(folder: Traversable, prefix: str) -> Iterator[tuple[str, Asset]]:
         elif (media_type := MEDIA_TYPES.get(name.rpartition(".")[2])) is not None:
             content = each.read_bytes()
             yield name, Asset(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+
+async def _home(request: Request) -> Response:
+    """From the bare address to the console, for whoever shows pages; programs are told that there is nothing."""
+    if "text/html" not in request.headers.get("accept", ""):
+        raise HTTPException(404)
+    return RedirectResponse(f".{PATH}/", headers=HEADERS)
 
 
 async def _to_page(_request: Request) -> Response:

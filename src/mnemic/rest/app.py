@@ -10,9 +10,8 @@ from typing import Any, cast
 import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
@@ -37,6 +36,7 @@ from mnemic.rest import (
 from mnemic.rest.asking import PREFIX
 from mnemic.rest.description import describe
 from mnemic.rest.lanes import WAITING_THREADS, Lanes, quick_threads
+from mnemic.rest.page import POLICY, page
 from mnemic.rest.replies import Replies
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate, caller_of
@@ -46,13 +46,6 @@ from mnemic.web.problems import Problem, ProblemError, problem_of, problem_respo
 FILE_PATHS = (f"{PREFIX}/documents", f"{PREFIX}/import")
 DOCS, DESCRIPTION = "/docs", "/openapi.json"
 OPEN_PATHS = (DOCS, DESCRIPTION)
-PAGE_POLICY = (
-    "default-src 'none'; script-src https://cdn.jsdelivr.net 'unsafe-inline'; "
-    "style-src https://cdn.jsdelivr.net 'unsafe-inline'; img-src data:; connect-src 'self'; frame-ancestors 'none'; "
-    "base-uri 'none'; form-action 'none'"
-)
-"""The page of the description takes its scripts from elsewhere: they may ask this server, and send nothing anywhere."""
-
 ABOUT = """The memory of AI assistants: what is said is kept, and found again by meaning.
 
 Whose memory it is, is said by `user`, `agent` and `session` in the query (or by the headers `Mnemic-User`,
@@ -99,16 +92,14 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
     for part in (*kept, life, upkeep, backup, keys, transfer, assistant, research):
         app.include_router(part.routes(mnemic, lanes))
     app.add_middleware(_Audited, gate=gate)
-    app.add_route(DOCS, _docs, include_in_schema=False)
     app.openapi = cache(partial(describe, app))
+    told = cache(lambda: page(app.openapi(), DESCRIPTION.lstrip("/")))
+
+    def docs(_request: Request) -> Response:
+        return HTMLResponse(told(), headers={"Content-Security-Policy": POLICY})
+
+    app.add_route(DOCS, docs, include_in_schema=False)
     return app
-
-
-async def _docs(_request: Request) -> Response:
-    """The description for people."""
-    page = get_swagger_ui_html(openapi_url=DESCRIPTION, title="Mnemic", swagger_favicon_url="data:,")
-    page.headers["Content-Security-Policy"] = PAGE_POLICY
-    return page
 
 
 def _handlers(gate: Gate) -> dict[Any, Any]:

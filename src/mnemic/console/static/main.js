@@ -16,7 +16,7 @@ import { page as review } from "./pages/review.js";
 import { page as search } from "./pages/search.js";
 import { page as settings } from "./pages/settings.js";
 import { page as timeline } from "./pages/timeline.js";
-import { PARTS, caller, key, scope, setCaller, setKey, setScope } from "./session.js";
+import { PARTS, caller, isNobody, key, scope, setCaller, setKey, setScope } from "./session.js";
 
 // All are loaded at the start, so that a page can say it when the server is gone.
 const DRAWN = {
@@ -38,7 +38,7 @@ const PAGES = Object.keys(DRAWN)
   .filter((name) => name !== "item")
   .map((name) => [name, name[0].toUpperCase() + name.slice(1)]);
 const PARTS_OF_PAGES = { item: "memories" };
-const NEEDS_NOBODY = new Set(["settings", "receipts", "overview"]);
+const NEEDS_NOBODY = new Set(["settings", "receipts"]);
 const main = document.getElementById("main");
 let leaving = new AbortController();
 let isFirst = true;
@@ -61,9 +61,9 @@ function show() {
     return;
   }
   document.title = `${PAGES.find(([name]) => name === (PARTS_OF_PAGES[page] ?? page))[1]} · Mnemic`;
-  const isNobody = Object.keys(scope()).length === 0 && !NEEDS_NOBODY.has(page);
+  const isOrgAlone = isNobody() && !NEEDS_NOBODY.has(page);
   const drawn = DRAWN[page]({ id, query, signal, go, again: show });
-  put(main, isNobody ? nobody() : null, drawn);
+  put(main, isOrgAlone ? nobody() : null, drawn);
   if (!isFirst) (main.querySelector("h1") ?? main).focus();
   isFirst = false;
 }

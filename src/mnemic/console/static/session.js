@@ -27,6 +27,11 @@ export function scope() {
   return Object.fromEntries(PARTS.filter((part) => chosen[part]).map((part) => [part, chosen[part]]));
 }
 
+/** True when no user, agent or session is chosen. */
+export function isNobody() {
+  return Object.keys(scope()).length === 0;
+}
+
 export function setScope(chosen) {
   sessionStorage.setItem(SCOPE, JSON.stringify(chosen));
 }

@@ -4,7 +4,7 @@ import { post, remove, route } from "../api.js";
 import { el, link, said, svg } from "../dom.js";
 import { count, moment, number, words } from "../format.js";
 import { button, confirm, dialog, empty, fill, heading, notice, table } from "../parts.js";
-import { may, ownLevels } from "../session.js";
+import { isNobody, may, ownLevels } from "../session.js";
 
 const LISTED = 50;
 const ABOUT = {
@@ -18,6 +18,7 @@ const ABOUT = {
 
 export function page({ signal, again }) {
   const box = el("section", { "aria-label": "Findings" });
+  if (isNobody()) return [heading("Health"), empty("Health is somebody's", "Type a user, agent or session at the top.")];
   const isAllowed = may("write");
   if (isAllowed)
     fill(

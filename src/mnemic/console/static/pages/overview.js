@@ -4,7 +4,7 @@ import { get, post } from "../api.js";
 import { el, link } from "../dom.js";
 import { count, number, words } from "../format.js";
 import { empty, entry, facts, fill, heading } from "../parts.js";
-import { caller, may } from "../session.js";
+import { caller, isNobody, may } from "../session.js";
 
 const MOST = 1000;
 
@@ -129,6 +129,7 @@ async function drawHealth(signal) {
   const title = el("h2", {}, "Health");
   if (!may("write"))
     return [title, el("p", { class: "hint" }, "Looking at the health needs a key with the right write.")];
+  if (isNobody()) return [title, el("p", { class: "hint" }, "Choose somebody at the top to see how well it is.")];
   const report = await post("health", undefined, { query: { is_dry_run: true, limit: 1 }, signal });
   const { score, counts, memories } = report.score;
   return [
