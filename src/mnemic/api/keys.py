@@ -79,6 +79,11 @@ class Admission:
         """True when answering waits for other servers (a store, an embedder), so that many threads are worth having."""
         return is_waiting(self._parts)
 
+    @property
+    def is_shared(self) -> bool:
+        """True when several processes may use the store at once."""
+        return self._parts.store.capabilities.is_shared
+
     def check(self, token: str) -> ApiKey:
         """The key of a token. Raises UnauthorisedError, which does not say what is wrong with it."""
         return keys.check_key(self._parts, token)

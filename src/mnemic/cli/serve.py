@@ -1,16 +1,16 @@
-"""`mnemic serve`: the doors over HTTP and the worker, in one process."""
+"""`mnemic serve`: the doors over HTTP and the worker, in one process or in several."""
 
 from __future__ import annotations
 
-import signal
+import os
 import socket
-import sys
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from importlib import import_module
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,29 +19,15 @@ from mnemic.cli.options import command
 from mnemic.cli.output import note
 from mnemic.cli.scope_options import ConfigFile, Store
 from mnemic.errors import ConfigError, UnavailableError
-from mnemic.model.health import Condition, Finding
 
 if TYPE_CHECKING:
-    import uvicorn
-    from prometheus_client import CollectorRegistry
-
     from mnemic.api import Mnemic
-    from mnemic.engine.worker import Worker
-    from mnemic.web.doors import Door, MakeDoor
-    from mnemic.web.gate import Gate
+    from mnemic.cli.answering import Plan, Tells
 
-ACTOR = "server"
 HOST, PORT = "127.0.0.1", 7700
-GRACE_S = 20
-SWITCH_S = 0.0005
-"""How long a thread computes while another waits to; with Python's 5 ms the door waits for each of them in turn."""
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
-
-DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.console.app", "mnemic.rest.app")
-"""The modules whose `door` is called, in the order in which their routes are tried. REST answers what nobody else does,
-so it is the last.
-"""
+MOST_PROCESSES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +53,14 @@ class Bounds:
     ] = 0
     in_flight: Annotated[int, typer.Option(help="And with those that wait; more are answered 503.", min=1)] = 64
     body_mb: Annotated[int, typer.Option(help="Largest body, in MB; files may have 100 MB.", min=1)] = 8
+    connections: Annotated[int, typer.Option(help="Open connections; idle ones give way to new ones.", min=1)] = 1000
+    address_connections: Annotated[
+        int, typer.Option(help="Of these from one address of another machine; 0 is no limit.", min=0)
+    ] = 200
+    processes: Annotated[
+        int | None,
+        typer.Option(help="Processes that answer; unless told server.processes, 1.", min=1, max=MOST_PROCESSES),
+    ] = None
 
 
 def serve(
@@ -84,23 +78,37 @@ def serve(
     missing = [name for name in NEEDED if not is_here(name)]
     if missing:
         raise ConfigError(INSTALL.format(", ".join(missing)))
-    from mnemic.api import Mnemic
+    from mnemic.cli.answering import Plan, answer, opened
     from mnemic.config import load_config
+    from mnemic.web.limits import MEBIBYTE, Limits
     from mnemic.web.logs import log_to_stderr
 
     log_to_stderr(place.log_level)
-    with ExitStack() as stack:
-        listening = stack.enter_context(_listening(place))
-        wanted = replace(load_config(store, file=config), observer="prometheus")
-        mnemic = stack.enter_context(Mnemic.open(wanted, actor=ACTOR))
-        is_near = is_loopback(place.host)
-        if not is_near and not mnemic.admission.needs_key:
-            raise ConfigError(
-                f"{place.host} can be reached from other machines, and the store holds no key: run "
-                "`mnemic keys create` first, or leave out --host"
-            )
-        worker = stack.enter_context(_working(mnemic)) if works else None
-        _run(mnemic, worker, listening, bounds, is_near)
+    limits = Limits(
+        rate_per_s=bounds.rate,
+        burst=max(int(bounds.rate * 2), 1),
+        threads=bounds.threads,
+        in_flight=bounds.in_flight,
+        body_bytes=bounds.body_mb * MEBIBYTE,
+    )
+    with _listening(place) as listening:
+        wanted = load_config(store, file=config)
+        plan = Plan(
+            config=wanted,
+            limits=limits,
+            connections=bounds.connections,
+            connections_of_address=bounds.address_connections,
+            is_near=is_loopback(place.host),
+            works=works,
+            processes=bounds.processes or wanted.processes,
+            log_level=place.log_level,
+        )
+        with opened(plan) as mnemic:
+            _check(mnemic, plan, place)
+            if plan.processes == 1:
+                answer(mnemic, plan, listening, partial(_tell, listening))
+                return
+        raise typer.Exit(_supervised(plan, listening))
 
 
 def register(app: typer.Typer) -> None:
@@ -129,83 +137,41 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _run(mnemic: Mnemic, worker: Worker | None, listening: socket.socket, bounds: Bounds, is_near: bool) -> None:
-    import uvicorn
-
-    from mnemic.web.connections import Connection
-    from mnemic.web.doors import application
-    from mnemic.web.gate import Gate
-    from mnemic.web.health import Health
-    from mnemic.web.limits import MEBIBYTE, Limits
-    from mnemic.web.metrics import Metrics
-
-    limits = Limits(
-        rate_per_s=bounds.rate,
-        burst=max(int(bounds.rate * 2), 1),
-        threads=bounds.threads,
-        in_flight=bounds.in_flight,
-        body_bytes=bounds.body_mb * MEBIBYTE,
-    )
-    sys.setswitchinterval(SWITCH_S)
-    gate = Gate(mnemic, limits=limits, always=not is_near)
-    doors = made_doors(mnemic, gate)
-    health = Health(mnemic, [lambda: _look(worker)])
-    app = application(doors, gate, health, Metrics(_registry(mnemic)))
-    settings = uvicorn.Config(
-        app,
-        http=Connection,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        timeout_graceful_shutdown=GRACE_S,
-    )
-    try:
-        listening.listen(settings.backlog)  # who is told where it is may ask at once
-        _tell(listening, doors)
-        server = uvicorn.Server(settings)
-        server.capture_signals = lambda: _ending(server)
-        server.run(sockets=[listening])
-    finally:
-        gate.close()
+def _check(mnemic: Mnemic, plan: Plan, place: Place) -> None:
+    """Refuse what would be dangerous, or could not be."""
+    if not plan.is_near and not mnemic.admission.needs_key:
+        raise ConfigError(
+            f"{place.host} can be reached from other machines, and the store holds no key: run "
+            "`mnemic keys create` first, or leave out --host"
+        )
+    if plan.processes > 1 and not mnemic.admission.is_shared:
+        raise ConfigError(
+            f"{plan.processes} processes cannot use this store together, since it lives in one of them alone: name a "
+            "file or a PostgreSQL by --store, or serve with --processes 1"
+        )
+    if plan.processes > 1 and os.name != "posix":
+        raise ConfigError("several processes behind one port need Linux, macOS or another POSIX system")
 
 
-@contextmanager
-def _ending(server: uvicorn.Server) -> Generator[None]:
-    """Signals end the server when what is being answered is finished; a second one at once. Unlike uvicorn's own way
-    it does not raise the signal again afterwards: the worker and the store have yet to be closed.
-    """
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, server.handle_exit) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _supervised(plan: Plan, listening: socket.socket) -> int:
+    """Let several processes answer. The store is closed here, and brought to its version already."""
+    from mnemic.cli.supervisor import Supervisor
+
+    with TemporaryDirectory(prefix="mnemic-serve-", ignore_cleanup_errors=True) as folder:
+        return Supervisor(plan, listening, folder, partial(_tell, listening)).run()
 
 
-def made_doors(mnemic: Mnemic, gate: Gate) -> list[Door]:
-    """Every door of `DOORS`, made for this memory; one whose packages are not here is left out, and this is told."""
-    doors: list[Door] = []
-    for name in DOORS:
-        try:
-            make: MakeDoor = import_module(name).door
-        except ImportError as error:
-            extra = name.split(".")[1]
-            note(f"no {extra}: {error}; `pip install 'mnemic[{extra}]'` brings it")
-            continue
-        doors.append(make(mnemic, gate))
-    return doors
-
-
-def _tell(listening: socket.socket, doors: Sequence[Door]) -> None:
+def _tell(listening: socket.socket, tells: Tells) -> None:
+    """Say where to go, to the person and to a service manager that waits for it (systemd, `Type=notify`)."""
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     note(f"Mnemic listens on {url}; Ctrl-C ends it")
-    for name, path in (("docs", "/docs"), *(door.tells for door in doors), ("health", "/health/ready")):
+    for name, path in tells:
         note(f"  {name:<8}{url}{path}")
+    manager = os.environ.get("NOTIFY_SOCKET")
+    if manager:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
+            telling.sendto(b"READY=1", manager.replace("@", "\0", 1) if manager.startswith("@") else manager)
 
 
 @contextmanager
@@ -221,31 +187,3 @@ def _listening(place: Place) -> Generator[socket.socket]:
                 f"{place.host}:{place.port} cannot be listened on ({error.strerror or error}); --port names another"
             ) from error
         yield listening
-
-
-@contextmanager
-def _working(mnemic: Mnemic) -> Generator[Worker]:
-    """A worker that ends, after the job it does, when the server has ended."""
-    worker = mnemic.worker()
-    worker.start()
-    try:
-        yield worker
-    finally:
-        worker.stop()
-        worker.join()
-
-
-def _registry(mnemic: Mnemic) -> CollectorRegistry | None:
-    from mnemic.adapters.observers.prometheus import PrometheusObserver
-    from mnemic.adapters.observers.several import observers_of
-
-    observers = observers_of(mnemic.observer)
-    return next((each.registry for each in observers if isinstance(each, PrometheusObserver)), None)
-
-
-def _look(worker: Worker | None) -> list[Finding]:
-    """How the worker does."""
-    if worker is None or worker.failure is None:
-        return []
-    message = f"the last time it looked for work: {type(worker.failure).__name__}"
-    return [Finding("worker", Condition.DEGRADED, message, "run `mnemic doctor`")]

@@ -242,6 +242,7 @@ KEYS: tuple[Key, ...] = (
     Key(SECRETS_PASSING, any_names, "kinds of secrets that are stored all the same, such as jwt", ""),
     Key("secrets.detector", text, "what finds them: rules, or the name that another package brings", "rules"),
     _number("audit.keep-days", positive, "days until an entry of the audit log is forgotten", "life.audit_days"),
+    Key("server.processes", counting, "processes that answer for `mnemic serve`", 1),
     Key("observability.traces", traces, "where traces go: off, or the address of an OTLP/HTTP collector", "off"),
     _number("limits.max-text-chars", counting, "longest text of a memory or message", "max_text_chars"),
     _number("limits.max-metadata-bytes", counting, "largest metadata, as JSON", "max_metadata_bytes"),

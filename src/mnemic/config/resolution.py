@@ -240,6 +240,7 @@ def _config(values: Mapping[str, Value]) -> Config:
         window_url=of(WINDOW_URL),
         window_options=dict(cast("Mapping[str, object]", of(WINDOW_OPTIONS) or {})),
         detector=of("secrets.detector"),
+        processes=of("server.processes"),
         settings=replace(_settings(values), secrets_passing=frozenset(_listed(of(SECRETS_PASSING)))),
         injects_context=of(CONTEXT_FROM_MEMORY),
         backend=_backend(values),

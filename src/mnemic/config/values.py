@@ -104,7 +104,7 @@ class Config:
     `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
     memory primitive beside Mnemic, which it does not use itself. `observer` says where counts and
     durations are kept: in this process, or as metrics of Prometheus. `traces` is "off", or the address of a collector
-    of OpenTelemetry, to which spans without any text are sent.
+    of OpenTelemetry, to which spans without any text are sent. `processes`: how many answer for `mnemic serve`.
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
@@ -127,6 +127,7 @@ class Config:
     window_url: str | None = field(default=None, repr=False)  # may hold a password
     window_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     observer: Literal["counter", "prometheus"] = "counter"
+    processes: int = 1
     traces: str = "off"
     settings: Settings = field(default_factory=Settings)
     injects_context: bool = True

@@ -2,6 +2,7 @@
 
 The parser of requests waits for ever and takes headers of any length. Here a head comes within a time and a size, a
 body at some pace, and an answer is taken in time; a connection that does not keep to it ends, and what it held with it.
+How many may be open is bounded too (`web/places.py`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import struct
 import sys
 from collections.abc import Callable
 from enum import Enum
-from typing import cast
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from mnemic.web.places import Entered, Places
 
 HEAD_BYTES = 64 * 1024
 """Of the request line and the headers together, without the piece of at most 256 KB that they begin in."""
@@ -29,8 +32,16 @@ BODY_BYTES = 16 * 1024
 TAKEN_WITHIN_S = 60.0
 """How long a caller may leave an answer lying while there is more of it."""
 
+KEEP_ALIVE_S = 65
+"""How long a connection may stay without a next request: longer than the minute for which proxies keep theirs."""
+
 NOT_LINGERING = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+REFUSALS = {
+    Entered.ADDRESS_FULL: b"HTTP/1.1 429 Too Many Requests\r\n",
+    Entered.ALL_FULL: b"HTTP/1.1 503 Service Unavailable\r\n",
+}
+REFUSED = b"retry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class _Part(Enum):
@@ -42,27 +53,39 @@ class _Part(Enum):
 
 
 class Connection(HttpToolsProtocol):
-    """One connection of the server."""
+    """One connection of the server. `places`, where given, bound how many there are."""
 
     _part = _Part.NOTHING
     _head_bytes = 0
     _body_bytes = 0
     _begins = False
 
+    def __init__(self, *given: Any, places: Places | None = None, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._places = places or Places()
+
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Wait for a request, but not for ever."""
+        """Wait for a request, but not for ever; none of a connection that has no place."""
         super().connection_made(transport)
         self._head, self._body, self._answer = (_Timer(self.loop, self._cut) for _ in range(3))
-        self._head.start(HEAD_WITHIN_S)
+        entered = self._places.enter(self, self.client[0] if self.client else "")
+        if entered is Entered.YES:
+            self._head.start(HEAD_WITHIN_S)
+            return
+        transport.write(REFUSALS[entered] + REFUSED)
+        transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any longer."""
+        self._places.leave(self)
         for timer in (self._head, self._body, self._answer):
             timer.stop()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Some more bytes of requests."""
+        if self.transport.is_closing():
+            return
         self._begins = False
         super().data_received(data)
         if self.transport.is_closing():
@@ -93,6 +116,21 @@ class Connection(HttpToolsProtocol):
         """Its head has come; its body may follow."""
         super().on_headers_complete()
         self._part, self._body_bytes = _Part.BODY, 0
+        self._places.busy(self)
+
+    def on_response_complete(self) -> None:
+        """It is answered; the next may have come already."""
+        has_next = bool(self.pipeline)
+        super().on_response_complete()
+        if not has_next:
+            self._places.idle(self)
+
+    def make_room(self) -> None:
+        """Let a newcomer have the place. What the system still holds of the last answer goes its way."""
+        if self.transport.get_write_buffer_size():
+            self._cut()
+        else:
+            self.transport.close()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header; what comes behind the body is none, or it could name a user after the gate has looked."""

@@ -22,6 +22,7 @@ from mnemic.api.acting import acting_as
 from mnemic.errors import ForbiddenError, UnauthorisedError
 from mnemic.model.scope import Scope
 from mnemic.web.audit import AuditLog
+from mnemic.web.board import Board
 from mnemic.web.limits import BUSY, Buckets, Limits
 from mnemic.web.problems import ProblemError
 from mnemic.web.scopes import Caller, named_scope
@@ -35,15 +36,20 @@ _NO_HOST = re.compile(r"[@/?#\\\s]")
 
 
 class Gate:
-    """Lets callers in. `always`: a key is needed even while the store holds none."""
+    """Lets callers in. `always`: a key is needed even while the store holds none. `board`: rates are counted together
+    with the other processes on it.
+    """
 
-    def __init__(self, mnemic: Mnemic, *, limits: Limits | None = None, always: bool = False) -> None:
+    def __init__(
+        self, mnemic: Mnemic, *, limits: Limits | None = None, always: bool = False, board: Board | None = None
+    ) -> None:
         self.limits = limits or Limits()
         self.audit = AuditLog(mnemic.admission)
         self._admission = mnemic.admission
         self._always = always
-        self._rates = Buckets(self.limits.rate_per_s, self.limits.burst)
-        self._attempts = Buckets(self.limits.attempts_per_s, self.limits.attempts)
+        rates, attempts = (board.levels(0), board.levels(1)) if board else (None, None)
+        self._rates = Buckets(self.limits.rate_per_s, self.limits.burst, levels=rates)
+        self._attempts = Buckets(self.limits.attempts_per_s, self.limits.attempts, levels=attempts)
         self._checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
 
     async def admit(self, request: HTTPConnection) -> Caller:

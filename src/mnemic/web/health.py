@@ -13,11 +13,23 @@ from starlette.routing import Route
 
 from mnemic.api import Mnemic
 from mnemic.model.health import Condition, Diagnosis, Finding
+from mnemic.web.board import Board, Doing
 
 Look = Callable[[], Sequence[Finding]]
 """Looks at a part of the server that Mnemic does not know, such as its worker."""
 
+FEWER = "the others ended, and are started again after a pause; the server's log says how they ended"
 NOT_READY = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def processes(board: Board) -> list[Finding]:
+    """How the processes of a server do, seen from any of them."""
+    slots = board.slots()
+    answering = sum(slot.doing is Doing.ANSWERING for slot in slots)
+    is_well = answering == len(slots)
+    condition = Condition.OK if is_well else Condition.DEGRADED
+    told = f"{answering} of {len(slots)} answer"
+    return [Finding("processes", condition, told, "" if is_well else FEWER)]
 
 
 class Health:

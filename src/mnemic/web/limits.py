@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mnemic.web.board import Levels
 from mnemic.web.problems import Problem, ProblemError
 
 MEBIBYTE = 1 << 20
@@ -35,24 +36,47 @@ class Limits:
     file_bytes: int = 100 * MEBIBYTE
 
 
-class Buckets:
-    """Token buckets by name: each holds `size`, and fills by `per_s` a second. Of the 10,000 asked for last."""
+class OwnLevels:
+    """The levels of buckets in this process, of the 10,000 asked for last."""
 
-    def __init__(self, per_s: float, size: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._per_s, self._size, self._clock = per_s, size, clock
+    def __init__(self) -> None:
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def get(self, name: str) -> tuple[float, float] | None:
+        """The level of a bucket; None for one that was never put, or not for long."""
+        return self._levels.get(name)
+
+    def put(self, name: str, level: float, at: float) -> None:
+        """Keep the level of a bucket."""
+        self._levels[name] = level, at
+        self._levels.move_to_end(name)
+        while len(self._levels) > _BUCKETS:
+            self._levels.popitem(last=False)
+
+
+_: type[Levels] = OwnLevels
+
+
+class Buckets:
+    """Token buckets by name: each holds `size`, and fills by `per_s` a second. `levels` is where they are kept, which
+    several processes may share; None: in this one.
+    """
+
+    def __init__(
+        self, per_s: float, size: int, clock: Callable[[], float] = time.monotonic, levels: Levels | None = None
+    ) -> None:
+        self._per_s, self._size, self._clock = per_s, size, clock
+        self._levels = levels or OwnLevels()
 
     def check(self, name: str, take: float = 1.0) -> None:
         """Take from a bucket. Raises `ProblemError` (429) when it does not hold one; `take=0` only looks."""
         if not self._per_s:
             return
         now = self._clock()
-        level, at = self._levels.pop(name, (float(self._size), now))
+        level, at = self._levels.get(name) or (float(self._size), now)
         level = min(self._size, level + (now - at) * self._per_s)
         is_enough = level >= 1.0
-        self._levels[name] = (level - take if is_enough else level, now)
-        while len(self._levels) > _BUCKETS:
-            self._levels.popitem(last=False)
+        self._levels.put(name, level - take if is_enough else level, now)
         if not is_enough:
             raise ProblemError(_too_many((1.0 - level) / self._per_s))
 

@@ -1,0 +1,217 @@
+"""What a process that answers over HTTP does, be it the only one of `mnemic serve` or one of several."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+
+import uvicorn
+from prometheus_client import CollectorRegistry
+
+from mnemic.adapters.observers.prometheus import PrometheusObserver
+from mnemic.adapters.observers.several import observers_of
+from mnemic.api import Mnemic
+from mnemic.cli.output import note
+from mnemic.config import Config
+from mnemic.engine.worker import Worker
+from mnemic.model.health import Condition, Finding
+from mnemic.web.accepting import SharingServer
+from mnemic.web.board import Board
+from mnemic.web.connections import KEEP_ALIVE_S, Connection
+from mnemic.web.doors import Door, MakeDoor, application
+from mnemic.web.gate import Gate
+from mnemic.web.health import Health, Look, processes
+from mnemic.web.limits import Limits
+from mnemic.web.metrics import Metrics, Shared
+from mnemic.web.places import Places
+
+ACTOR = "server"
+GRACE_S = 20
+SWITCH_S = 0.0005
+"""How long a thread computes while another waits to; with Python's 5 ms the door waits for each of them in turn."""
+
+DOORS = ("mnemic.mcp.app", "mnemic.proxy.app", "mnemic.console.app", "mnemic.rest.app")
+"""The modules whose `door` is called, in the order in which their routes are tried. REST answers what nobody else does,
+so it is the last.
+"""
+
+LEAST_THREADS = 2
+FILES_OF_A_CONNECTION, SPARE_FILES = 2, 256
+"""Open files: a chat through the proxy has a connection on both sides; the store and its readers need some too."""
+
+Tells = Sequence[tuple[str, str]]
+"""Names and paths of what there is to see, as they are told to whoever starts the server."""
+
+_log = logging.getLogger("mnemic.web")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How to answer; the same for every process of a server. `limits` and `connections` are those of each process,
+    rates those of all together. `is_near`: only this machine can reach the server.
+    """
+
+    config: Config
+    limits: Limits
+    connections: int
+    connections_of_address: int
+    is_near: bool
+    works: bool = True
+    processes: int = 1
+    log_level: str = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which of several processes this is; the first, 0, runs the jobs."""
+
+    number: int
+    board: Board
+    folder: str
+
+
+def opened(plan: Plan) -> Mnemic:
+    """The memory as a process of this plan opens it. What indexes may take is divided among the processes."""
+    budget = plan.config.index_budget_bytes // plan.processes
+    return Mnemic.open(replace(plan.config, observer="prometheus", index_budget_bytes=budget), actor=ACTOR)
+
+
+def answer(
+    mnemic: Mnemic, plan: Plan, listening: socket.socket, tell: Callable[[Tells], None], part: Part | None = None
+) -> None:
+    """Answer, and run jobs, until a signal comes; returns when all that was being answered is finished. `tell` is
+    called once, when whoever comes is answered.
+    """
+    sys.setswitchinterval(SWITCH_S)
+    is_first = part is None or part.number == 0
+    with ExitStack() as stack:
+        worker = stack.enter_context(_working(mnemic)) if plan.works and is_first else None
+        gate = Gate(mnemic, limits=_limits(plan, mnemic), always=not plan.is_near, board=part and part.board)
+        stack.callback(gate.close)
+        doors = made_doors(mnemic, gate, is_telling=is_first)
+        looks: list[Look] = [partial(_look, worker)]
+        if part is not None:
+            looks.append(partial(processes, part.board))
+        shared = None if part is None else Shared(part.folder, part.board)
+        app = application(doors, gate, Health(mnemic, looks), Metrics(_registry(mnemic), shared))
+        places = Places(_room_for(plan.connections), plan.connections_of_address)
+        settings = uvicorn.Config(
+            app,
+            http=partial(Connection, places=places),  # pyright: ignore[reportArgumentType] -- it is called, no more
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=GRACE_S,
+        )
+        tells = [("docs", "/docs"), *(door.tells for door in doors), ("health", "/health/ready")]
+        if part is None:
+            server = uvicorn.Server(settings)
+            listening.listen(settings.backlog)  # who is told where it is may ask at once
+            tell(tells)
+        else:
+            fails = partial(_fails, worker)
+            server = SharingServer(settings, part.board, part.number, ready=lambda: tell(tells), worker_fails=fails)
+        server.capture_signals = lambda: _ending(server, worker)
+        server.run(sockets=[listening])
+
+
+@contextmanager
+def _ending(server: uvicorn.Server, worker: Worker | None) -> Generator[None]:
+    """Signals end the server when what is being answered is finished; a second one at once. Unlike uvicorn's own way
+    it does not raise the signal again afterwards: the worker and the store have yet to be closed.
+    """
+
+    def end(number: int, frame: object) -> None:
+        del frame
+        server.handle_exit(number, None)
+        if worker is not None:
+            worker.stop()
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def made_doors(mnemic: Mnemic, gate: Gate, *, is_telling: bool = True) -> list[Door]:
+    """Every door of `DOORS`, made for this memory; one whose packages are not here is left out, and this is told."""
+    doors: list[Door] = []
+    for name in DOORS:
+        try:
+            make: MakeDoor = import_module(name).door
+        except ImportError as error:
+            extra = name.split(".")[1]
+            if is_telling:
+                note(f"no {extra}: {error}; `pip install 'mnemic[{extra}]'` brings it")
+            continue
+        doors.append(make(mnemic, gate))
+    return doors
+
+
+@contextmanager
+def _working(mnemic: Mnemic) -> Generator[Worker]:
+    """A worker that ends, after the job it does, when the server has ended."""
+    worker = mnemic.worker()
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        worker.join()
+
+
+def _limits(plan: Plan, mnemic: Mnemic) -> Limits:
+    """Threads that only compute are as many as the machine has cores, in all processes together."""
+    if plan.limits.threads or plan.processes == 1 or mnemic.admission.is_waiting:
+        return plan.limits
+    return replace(plan.limits, threads=max(LEAST_THREADS, (os.cpu_count() or 1) // plan.processes))
+
+
+def _room_for(connections: int) -> int:
+    """So many connections, or as many as the system lets this process have files for; its own limit is raised."""
+    try:
+        import resource
+    except ImportError:  # Windows bounds no files
+        return connections
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections * FILES_OF_A_CONNECTION + SPARE_FILES
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return connections
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    room = max((most - SPARE_FILES) // FILES_OF_A_CONNECTION, 1)
+    if room < connections:
+        _log.warning("the limit of open files leaves room for %d connections, not %d", room, connections)
+    return min(connections, room)
+
+
+def _registry(mnemic: Mnemic) -> CollectorRegistry | None:
+    observers = observers_of(mnemic.observer)
+    return next((each.registry for each in observers if isinstance(each, PrometheusObserver)), None)
+
+
+def _fails(worker: Worker | None) -> bool:
+    return worker is not None and worker.failure is not None
+
+
+def _look(worker: Worker | None) -> list[Finding]:
+    """How the worker does."""
+    if worker is None or worker.failure is None:
+        return []
+    message = f"the last time it looked for work: {type(worker.failure).__name__}"
+    return [Finding("worker", Condition.DEGRADED, message, "run `mnemic doctor`")]

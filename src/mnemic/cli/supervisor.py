@@ -1,0 +1,249 @@
+"""Several processes behind one port: starts them, starts those anew that ended unasked, and ends all of them together.
+
+It answers nothing itself and holds no store, so that little can go wrong with it. Each process holds one end of a pipe
+from it, and ends where it is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mnemic.cli.answering import GRACE_S, Plan, Tells
+from mnemic.cli.child import LAST_S, LENGTH_BYTES
+from mnemic.web.board import Board, Doing
+from mnemic.web.metrics import FOLDER_VARIABLE
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
+"""Before a process is started anew; twice as long for each time that it died in `WINDOW_S`."""
+
+WINDOW_S = 600.0
+MOST_DEATHS = 8
+"""Of one process in `WINDOW_S`: after so many it stays away until the first of them is so long ago."""
+
+LOOK_S = 1.0
+SOON_S = 0.05
+STILL_S, MOST_STILL_LOOKS = 5.0, 120
+"""A process whose event loop has not turned for `STILL_S` stands still; it is killed when so many looks saw it."""
+
+KILLED = 1
+_log = logging.getLogger("mnemic.web")
+
+
+@dataclass(slots=True)
+class _Slot:
+    """The place of one process: the process, or when it is started anew; when it died; how often it stood still."""
+
+    number: int
+    process: subprocess.Popen[bytes] | None = None
+    reports: int = -1
+    begins_at: float = 0.0
+    deaths: deque[float] = field(default_factory=deque[float])
+    still: int = 0
+
+
+class Supervisor:
+    """Runs the processes of a plan on a socket that is bound. `folder` is an empty one, where they count together;
+    `tell` is called when the first of them answers.
+    """
+
+    def __init__(self, plan: Plan, listening: socket.socket, folder: str, tell: Callable[[Tells], None]) -> None:
+        self._listening, self._folder, self._tell = listening, folder, tell
+        told = pickle.dumps(plan)
+        self._told = len(told).to_bytes(LENGTH_BYTES) + told
+        self._board = Board.make(plan.processes)
+        self._slots = [_Slot(number) for number in range(plan.processes)]
+        self._selector = selectors.DefaultSelector()
+        self._signals = 0
+        self._has_answered = False
+        self._failure: int | None = None
+
+    def run(self) -> int:
+        """Returns the exit code, when a signal has ended all processes or none of them can be kept alive: 0, or that
+        of the first, where none ever answered, or 1, where one had to be killed or none was left.
+        """
+        with self._woken():
+            try:
+                while not self._signals and self._failure is None:
+                    self._begin_due()
+                    self._wait(self._idle_s())
+                    self._look()
+            finally:
+                was_killed = self._end()
+                self._selector.close()
+                self._board.close()
+        return self._failure or (KILLED if was_killed else 0)
+
+    @contextmanager
+    def _woken(self) -> Generator[None]:
+        """Signals are counted, and end every wait."""
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        far.setblocking(False)
+        self._selector.register(near, selectors.EVENT_READ)
+
+        def count(_number: int, _frame: object) -> None:
+            self._signals += 1
+
+        before = {number: signal.signal(number, count) for number in (signal.SIGINT, signal.SIGTERM)}
+        waker = signal.set_wakeup_fd(far.fileno(), warn_on_full_buffer=False)
+        try:
+            with near, far:
+                yield
+        finally:
+            signal.set_wakeup_fd(waker)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _wait(self, for_s: float) -> None:
+        """Until something is reported, a signal comes, or the time is over."""
+        for key, _ in self._selector.select(max(for_s, 0.0)):
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.recv(4096)
+            else:
+                self._hear(key.data)
+
+    def _idle_s(self) -> float:
+        begins = [slot.begins_at - time.monotonic() for slot in self._slots if slot.process is None]
+        return min([LOOK_S, *(begin for begin in begins)])
+
+    def _begin_due(self) -> None:
+        now = time.monotonic()
+        for slot in self._slots:
+            if slot.process is None and slot.begins_at <= now:
+                self._begin(slot)
+
+    def _begin(self, slot: _Slot) -> None:
+        reports, telling = os.pipe()
+        inherited = (self._listening.fileno(), self._board.fd, telling)
+        command = [sys.executable, "-P", "-m", "mnemic.cli.child", str(slot.number), *map(str, inherited)]
+        variables = {**os.environ, FOLDER_VARIABLE: self._folder}
+        variables.pop("NOTIFY_SOCKET", None)  # the supervisor speaks for all
+        self._board.show(slot.number, Doing.STARTING)
+        slot.still = 0
+        slot.process = subprocess.Popen(  # noqa: S603 -- this program itself
+            command, stdin=subprocess.PIPE, env=variables, pass_fds=inherited, process_group=0
+        )
+        os.close(telling)
+        slot.reports = reports
+        self._selector.register(reports, selectors.EVENT_READ, slot)
+        with suppress(BrokenPipeError):  # it died already, which is seen at the next look
+            os.write(_lifeline(slot.process), self._told)
+
+    def _hear(self, slot: _Slot) -> None:
+        """A process answers; or it ends, which is looked at soon."""
+        told = os.read(slot.reports, 65536)
+        if not told:
+            self._forget(slot)
+            with suppress(subprocess.TimeoutExpired):
+                if slot.process is not None:
+                    slot.process.wait(SOON_S)
+            return
+        if slot.deaths:
+            _log.warning("process %d answers again", slot.number)
+        if not self._has_answered:
+            self._has_answered = True
+            self._tell([(name, path) for name, path in json.loads(told)])
+
+    def _look(self) -> None:
+        """See who died, and who stands still."""
+        states = self._board.slots()
+        for slot in self._slots:
+            if slot.process is None:
+                continue
+            code = slot.process.poll()
+            if code is not None:
+                self._died(slot, code)
+                continue
+            slot.still = slot.still + 1 if states[slot.number].beat_s > STILL_S else 0
+            if slot.still > MOST_STILL_LOOKS:
+                _log.error("process %d stands still and is killed", slot.number)
+                slot.process.kill()
+
+    def _died(self, slot: _Slot, code: int) -> None:
+        process, slot.process = slot.process, None
+        self._forget(slot)
+        if process is None or self._signals:
+            return
+        _let_go(process)
+        for gauge in Path(self._folder).glob(f"gauge_live*_{process.pid}.db"):  # it answers nothing any longer
+            gauge.unlink()
+        if not self._has_answered:
+            self._failure = code if code > 0 else KILLED
+            _log.error("process %d ended before it answered: %s", slot.number, _how(code))
+            return
+        now = time.monotonic()
+        slot.deaths.append(now)
+        while slot.deaths[0] < now - WINDOW_S:
+            slot.deaths.popleft()
+        pause_s = min(FIRST_PAUSE_S * 2 ** (len(slot.deaths) - 1), LONGEST_PAUSE_S)
+        if len(slot.deaths) >= MOST_DEATHS:
+            pause_s = slot.deaths[0] + WINDOW_S - now
+        slot.begins_at = now + pause_s
+        self._board.died(slot.number)
+        self._board.show(slot.number, Doing.PAUSED)
+        _log.error("process %d ended: %s; it is started again in %.1f s", slot.number, _how(code), pause_s)
+        if all(each.process is None and len(each.deaths) >= MOST_DEATHS for each in self._slots):
+            _log.error("every process died %d times within %.0f s: the server ends", MOST_DEATHS, WINDOW_S)
+            self._failure = KILLED
+
+    def _forget(self, slot: _Slot) -> None:
+        """Hear a process no longer."""
+        if slot.reports >= 0:
+            self._selector.unregister(slot.reports)
+            os.close(slot.reports)
+            slot.reports = -1
+
+    def _end(self) -> bool:
+        """Tell every process to end, and kill those that have not when their time is over, or at a second signal. True
+        when one was killed.
+        """
+        self._listening.close()
+        left = [slot.process for slot in self._slots if slot.process is not None]
+        for process in left:
+            process.terminate()
+        begun, until = self._signals, time.monotonic() + GRACE_S + LAST_S
+        while left and time.monotonic() < until and self._signals == begun:
+            self._wait(SOON_S)
+            left = [process for process in left if process.poll() is None]
+        for process in left:
+            _log.error("process %d of the system had not ended and was killed", process.pid)
+            process.kill()
+        for slot in self._slots:
+            self._forget(slot)
+            if slot.process is not None:
+                slot.process.wait()
+                _let_go(slot.process)
+        return bool(left)
+
+
+def _lifeline(process: subprocess.Popen[bytes]) -> int:
+    assert process.stdin is not None  # noqa: S101 -- it was asked for
+    return process.stdin.fileno()
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def _how(code: int) -> str:
+    """How a process ended, for the log."""
+    if code >= 0:
+        return f"exit code {code}"
+    with suppress(ValueError):
+        return f"signal {-code} ({signal.Signals(-code).name})"
+    return f"signal {-code}"
