@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from mnemic.adapters.clocks.system import SystemClock
 from mnemic.adapters.files.folders import LocalFiles
@@ -26,7 +27,7 @@ from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.archive import Archive
 from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
-from mnemic.ports.index import Index
+from mnemic.ports.index import Index, ServedIndex
 from mnemic.ports.llm import Llm
 from mnemic.ports.observer import Observer
 from mnemic.ports.reader import ClosableReader
@@ -36,6 +37,9 @@ from mnemic.ports.tool import Tool
 from mnemic.ports.window import Window
 from mnemic.text.analyser import Analyser
 from mnemic.text.writing import Writing
+
+if TYPE_CHECKING:
+    from mnemic.adapters.indexes.qdrant import QdrantIndex
 
 _log = logging.getLogger("mnemic")
 
@@ -50,9 +54,11 @@ def build(config: Config) -> Parts:
         llm = Traced(llm, observer)
     store = claiming(_store(config))
     retired = _retired(config, store, embedders)
+    index, served = _spaces(config, store, main, len(further) + (retired is not None))
     return Parts(
         store=store,
-        index=_spaces(config, len(further) + (retired is not None)),
+        index=index,
+        served_index=served,
         embedder=main,
         clock=SystemClock(),
         observer=observer,
@@ -216,21 +222,46 @@ def _window(config: Config, store: Store, observer: Observer) -> Window:
     )
 
 
-def _spaces(config: Config, further: int) -> Index:
-    """The index of the first space, and beside it one for each further space, within one budget."""
+def _spaces(config: Config, store: Store, main: Embedder | None, further: int) -> tuple[Index, ServedIndex | None]:
+    """The index of the first space, and beside it one for each further space, within one budget; and the service that
+    holds the rows of the first, where one does.
+    """
     share = config.index_budget_bytes // (further + 1)
-    main = _index(replace(config, index_budget_bytes=share))
+    served = _qdrant(config, store, main) if config.index == "qdrant" else None
+    index = served or _index(replace(config, index_budget_bytes=share))
     if not further:
-        return main
+        return index, served
     from mnemic.adapters.indexes.spaces import SpacesIndex
 
-    return SpacesIndex(main, [ScanIndex(budget_bytes=share) for _ in range(further)])
+    return SpacesIndex(index, [ScanIndex(budget_bytes=share) for _ in range(further)]), served
+
+
+def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIndex:
+    if config.qdrant_url is None:
+        raise ConfigError(
+            "memory.index.backend is qdrant; say memory.index.qdrant.url, or QDRANT_URL in the environment"
+        )
+    if embedder is None:
+        raise ConfigError("memory.index.backend is qdrant, which holds vectors, and no embedder makes any: name one")
+    try:
+        from mnemic.adapters.indexes.qdrant_opening import Collection, open_qdrant
+    except ImportError as error:
+        raise ConfigError(
+            f"an index in Qdrant needs a client that is not here ({error}): run `pip install 'mnemic[qdrant]'`"
+        ) from error
+    asked = Collection(config.qdrant_url, config.qdrant_collection, config.qdrant_api_key, config.qdrant_options)
+    return open_qdrant(store, embedder.space, asked, _index_folder(config))
+
+
+def _index_folder(config: Config) -> Path | None:
+    """The folder beside a store in a file, None for another kind."""
+    path = config.sqlite_path
+    return None if path is None else path.with_name(f"{path.name}.index")
 
 
 def _index(config: Config) -> Index:
     """All in memory; a store in a file has room beside it for what large partitions need."""
-    path, settings = config.sqlite_path, config.settings
-    folder = None if path is None else path.with_name(f"{path.name}.index")
+    folder, settings = _index_folder(config), config.settings
     scan = ScanIndex(
         budget_bytes=config.index_budget_bytes,
         exact_rows=settings.exact_partition_rows,

@@ -17,6 +17,7 @@ from mnemic.config.readers import (
     few,
     fraction,
     free_text,
+    index_backend,
     names,
     number,
     positive,
@@ -71,6 +72,7 @@ def _text(path: str, reader: Reader, about: str, setting: str) -> Key:
 HALF_LIVES = "memory.decay.half-lives"
 LEVEL_LIMIT = "context.level-limits."
 SECRETS_PASSING = "secrets.passing"
+INDEX, QDRANT = "memory.index.backend", "memory.index.qdrant."
 WINDOW, WINDOW_URL, WINDOW_OPTIONS = (f"memory.window.{name}" for name in ("backend", "url", "options"))
 
 LIFE_KEYS: tuple[Key, ...] = (
@@ -153,6 +155,26 @@ ASSISTANT_KEYS: tuple[Key, ...] = (
     Key("tools.weather.base-url", text, "a weather service like wttr.in; without it there is no tool for the weather"),
 )
 
+INDEX_KEYS: tuple[Key, ...] = (
+    Key(INDEX, index_backend, "where rows are searched: local, or qdrant, which holds the vectors", "local"),
+    Key(
+        "memory.index.budget-mb",
+        counting,
+        "memory for indexes, in MiB; unless told an eighth of the machine's, at least 1024",
+        default_budget_mib(),
+    ),
+    Key(
+        f"{QDRANT}url",
+        text,
+        "where that Qdrant is, as http://localhost:6333; or a folder for one process, or :memory:",
+        None,
+        ("QDRANT_URL",),
+    ),
+    Key(f"{QDRANT}collection", text, "the collection there, which is made when it is missing", "true_recall"),
+    Key(f"{QDRANT}api-key", text, "the key that it is shown", None, ("QDRANT_API_KEY",), is_secret=True),
+    Key(f"{QDRANT}options", table, "its own options, such as timeout_s and ef_search"),
+)
+
 CONTEXT_FROM_MEMORY = "agent.context_from_memory"
 STORAGE = "tools.storage."
 STORAGE_KEYS: tuple[Key, ...] = (
@@ -209,12 +231,7 @@ KEYS: tuple[Key, ...] = (
     Key("memory.storage.username", text, "who logs in, where the url says nobody", None, ("PGVECTOR_USER",)),
     Key("memory.storage.password", text, "the password", None, ("PGVECTOR_PASSWORD",), is_secret=True),
     Key("memory.storage.lock-wait-s", positive, "seconds to wait for another writer", 10.0),
-    Key(
-        "memory.index.budget-mb",
-        counting,
-        "memory for indexes, in MiB; unless told an eighth of the machine's, at least 1024",
-        default_budget_mib(),
-    ),
+    *INDEX_KEYS,
     _number("memory.short-term.ttl-minutes", positive, "how long a session's memory lives", "session_memory_ttl_s", 60),
     _number("memory.short-term.max-memories", counting, "live memories that a session keeps", "max_session_memories"),
     _number(
@@ -257,6 +274,7 @@ OLD_SWITCHES = ("context_injection", *(f"{table}.context_injection" for table in
 
 SPELLINGS: Mapping[str, str] = {
     **{key.path.replace(STORAGE, "memory."): key.path for key in STORAGE_KEYS},
+    **{key.path.removeprefix("memory."): key.path for key in INDEX_KEYS},
     **dict.fromkeys(OLD_SWITCHES, CONTEXT_FROM_MEMORY),
 }
 """Other places in a file where a key may stand, each with the key's own."""

@@ -15,6 +15,7 @@ Reader = Callable[[object], object]
 
 STORAGE_TYPES = ("sqlite", "postgresql", "memory")
 WINDOW_BACKENDS = ("store", "redis")
+INDEX_BACKENDS = ("local", "qdrant")
 HALF_LIVES_BY_KIND = {kind.value: days for kind, days in Settings().life.half_lives.items()}
 """The days that count where a table names no other."""
 
@@ -154,6 +155,13 @@ def window_backend(value: object) -> str:
     """One of `WINDOW_BACKENDS`."""
     if value not in WINDOW_BACKENDS:
         raise ValueError(f"one of {', '.join(WINDOW_BACKENDS)}")
+    return str(value)
+
+
+def index_backend(value: object) -> str:
+    """One of `INDEX_BACKENDS`."""
+    if value not in INDEX_BACKENDS:
+        raise ValueError(f"one of {', '.join(INDEX_BACKENDS)}")
     return str(value)
 
 

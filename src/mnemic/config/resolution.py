@@ -15,10 +15,12 @@ from mnemic.config.files import Told, find_file, read_file
 from mnemic.config.keys import (
     CONTEXT_FROM_MEMORY,
     HALF_LIVES,
+    INDEX,
     KEYS,
     LEVEL_LIMIT,
     LEVELS,
     MILLION_BYTES,
+    QDRANT,
     SECRETS_PASSING,
     STORAGE,
     WINDOW,
@@ -114,6 +116,7 @@ def resolve(
     _chunks_fit(values)
     values["store"] = _store(values, variables, path)
     values[DB_PATH] = _db_path(values[DB_PATH], variables, path)
+    values[f"{QDRANT}url"] = _qdrant(values[f"{QDRANT}url"], path)
     return Effective(_config(values), tuple(values.values()), path)
 
 
@@ -193,6 +196,13 @@ def _db_path(said: Value, variables: Mapping[str, str], path: Path | None) -> Va
     return replace(said, value=_place(str(said.value), said.rank, path))
 
 
+def _qdrant(said: Value, path: Path | None) -> Value:
+    """Where Qdrant is; the folder of a local one counts like that of a store."""
+    if said.value in (None, ":memory:"):
+        return said
+    return replace(said, value=_place(str(said.value), said.rank, path))
+
+
 def _fits(kind: Value, url: str) -> None:
     is_postgres = url.removeprefix("jdbc:").startswith(("postgresql://", "postgres://"))
     if kind.value is not None and (kind.value == "postgresql") != is_postgres:
@@ -235,6 +245,11 @@ def _config(values: Mapping[str, Value]) -> Config:
         tool_modules=_listed(of("tools.modules")),
         weather_url=of("tools.weather.base-url"),
         index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
+        index=of(INDEX),
+        qdrant_url=of(f"{QDRANT}url"),
+        qdrant_collection=of(f"{QDRANT}collection"),
+        qdrant_api_key=of(f"{QDRANT}api-key"),
+        qdrant_options=dict(cast("Mapping[str, object]", of(f"{QDRANT}options") or {})),
         lock_wait_s=of("memory.storage.lock-wait-s"),
         window=of(WINDOW),
         window_url=of(WINDOW_URL),

@@ -101,6 +101,9 @@ class Config:
     `window` says where the windows of sessions are read: from the store, or from the Redis at `window_url`, which holds
     a copy of them; `window_options` are the fields of its `RedisOptions`.
 
+    `index` says where rows are searched: in this process and in files beside the store, or by the Qdrant at
+    `qdrant_url`, which holds the vectors in `qdrant_collection`; `qdrant_options` are the fields of `QdrantOptions`.
+
     `injects_context` says whether a door that talks to a model puts what is remembered in front of it; `backend` is the
     memory primitive beside Mnemic, which it does not use itself. `observer` says where counts and
     durations are kept: in this process, or as metrics of Prometheus. `traces` is "off", or the address of a collector
@@ -122,6 +125,11 @@ class Config:
     tool_modules: Sequence[str] = ()
     weather_url: str | None = None
     index_budget_bytes: int = field(default_factory=lambda: default_budget_mib() << 20)
+    index: Literal["local", "qdrant"] = "local"
+    qdrant_url: str | None = None
+    qdrant_collection: str = "true_recall"
+    qdrant_api_key: str | None = field(default=None, repr=False)
+    qdrant_options: Mapping[str, object] = field(default_factory=dict[str, object])
     lock_wait_s: float = 10.0
     window: Literal["store", "redis"] = "store"
     window_url: str | None = field(default=None, repr=False)  # may hold a password

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from mnemic.engine.cascade import cascade
 from mnemic.engine.dependants import Hand
+from mnemic.engine.freshness import reached
 from mnemic.engine.lasting_facts import take_back
 from mnemic.engine.parts import Parts
 from mnemic.engine.requests import forget_answers
@@ -49,7 +50,8 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
             counts["profiles"] = taken
         forget_answers(work, [partition])
     is_gone = not messages or parts.window is None or parts.window.clear(partition, messages[0].session)
-    return Receipt(now, counts, notes=(*followed.notes, *(() if is_gone else (COPIES_LEFT,))))
+    left = (*reached(parts, [partition]), *(() if is_gone else (COPIES_LEFT,)))
+    return Receipt(now, counts, notes=(*followed.notes, *left))
 
 
 def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:
@@ -69,4 +71,5 @@ def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, re
                 counts[table] += count
         followed = cascade(Hand(parts, work, actor, now), entries)
         counts["memories"] += followed.erased
-    return Receipt(now, counts, notes=followed.notes)
+    left = reached(parts, scope.visibility.at(*levels).partitions)
+    return Receipt(now, counts, notes=(*followed.notes, *left))

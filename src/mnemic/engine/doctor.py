@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from mnemic.engine.doctor_around import clock_finding, guard_findings, index_finding
 from mnemic.engine.doctor_jobs import job_findings
+from mnemic.engine.freshness import sides
 from mnemic.engine.parts import Parts
 from mnemic.engine.reembed import space_fill
 from mnemic.engine.vectors import missing_texts
@@ -54,8 +55,13 @@ def doctor(parts: Parts) -> Diagnosis:
 
 
 def _index(parts: Parts) -> list[Finding]:
-    found = index_finding(parts)
-    return [] if found is None else [found]
+    found, served = index_finding(parts), parts.served_index
+    findings = [] if found is None else [found]
+    if served is None:
+        return findings
+    with parts.store.read() as work:
+        known = sides(work.partitions.all())
+    return [*findings, *served.diagnose(known)]
 
 
 def _embedders(parts: Parts) -> list[Finding]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from mnemic.engine.browse import MAX_PAGE
 from mnemic.engine.cascade import Cascaded, cascade
 from mnemic.engine.dependants import Hand
+from mnemic.engine.freshness import reached
 from mnemic.engine.parts import Parts
 from mnemic.engine.requests import forget_answers
 from mnemic.engine.secrets import clean_reason
@@ -77,7 +78,8 @@ def delete_document(parts: Parts, scope: Scope, reference: str, *, actor: str, r
     with parts.store.write() as work:
         document = _found(work, scope.visibility, reference)
         counts, followed = erase_documents(Hand(parts, work, actor, now), [document], reason=reason)
-    return Receipt(now, {**counts, "chunks": document.chunks}, notes=followed.notes)
+    notes = (*followed.notes, *reached(parts, [document.partition]))
+    return Receipt(now, {**counts, "chunks": document.chunks}, notes=notes)
 
 
 def erase_documents(hand: Hand, documents: Sequence[Document], *, reason: str) -> tuple[dict[str, int], Cascaded]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mnemic.engine.delete import COPIES_LEFT
 from mnemic.engine.erasing import SEPARATOR, Place, Plan, carried_out, counted, derived, keyed_hash
-from mnemic.engine.freshness import forget
+from mnemic.engine.freshness import forget, reached
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.history import Receipt
 from mnemic.model.scope import Level, Partition, Scope, Visibility
@@ -109,4 +109,5 @@ def _cleaned(parts: Parts, plan: Plan) -> tuple[str, ...]:
         forget(parts, partition)
     copied = {*plan.partitions, *(partition for partition, _ in plan.messages)}
     is_gone = not copied or parts.window is None or parts.window.forget(copied)
-    return (*parts.store.scrub(), *(() if is_gone else (COPIES_LEFT,)))
+    left = reached(parts, {*plan.partitions, *(partition for partition, _ in plan.items)})
+    return (*parts.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))

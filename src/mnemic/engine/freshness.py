@@ -7,17 +7,21 @@ a conversation, or how quickly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from mnemic.engine.parts import Parts
-from mnemic.errors import UnavailableError
+from mnemic.errors import BackendError, UnavailableError
 from mnemic.model.candidates import DOCUMENT, Candidates, IndexQuery
 from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.copying import VERSIONS_OF_AN_AGE
 from mnemic.ports.store import StaleTerms, UnitOfWork
 
+INDEX_LEFT = (
+    "the index in Qdrant could not be reached; this process removes what it holds of it when it answers again, and "
+    "`mnemic doctor` does too"
+)
 _ATTEMPTS = 20
 _SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
 
@@ -55,8 +59,28 @@ def forget(parts: Parts, partition: Partition) -> None:
         _forget(parts, partition)
 
 
+def sides(partitions: Collection[Partition]) -> list[Partition]:
+    """What an index calls these partitions: each, and the passages of each."""
+    return [side for partition in partitions for side in (partition, _side(partition))]
+
+
+def reached(parts: Parts, partitions: Collection[Partition]) -> tuple[str, ...]:
+    """Told after the commit that something was deleted in these partitions: a service that holds the index lets go of
+    it at once, not with the next search. What it may still hold, in words.
+    """
+    served = parts.served_index
+    if served is None:
+        return ()
+    try:
+        catch_up(parts, tuple(partitions))
+        is_left = served.is_behind(sides(partitions))
+    except BackendError:  # of the store: what was committed stays so, and the next search looks again
+        is_left = True
+    return (INDEX_LEFT,) if is_left else ()
+
+
 def _forget(parts: Parts, partition: Partition) -> None:
-    for side in (partition, _side(partition)):
+    for side in sides([partition]):
         parts.index.drop(side)
 
 
@@ -71,7 +95,7 @@ def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int
         _forget(parts, partition)
         return
     beside = index.version(side) if holds or holds is None else since
-    if _is_before(since, version) or _is_before(beside, version):  # a backup was restored meanwhile
+    if _is_behind(work, partition, version, since, beside):
         _forget(parts, partition)
         since = beside = 0
     if since == beside:
@@ -91,9 +115,14 @@ def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int
             index.apply(side, passages, version)
 
 
-def _is_before(held: int, version: int) -> bool:
-    """True when what is held is of an age before that of the store."""
-    return 0 < held < version - version % VERSIONS_OF_AN_AGE
+def _is_behind(work: UnitOfWork, partition: Partition, version: int, *held: int) -> bool:
+    """True when changes do not tell of all that is gone since what is held: a backup was restored meanwhile, tombstones
+    were removed, or the partition was erased and began anew.
+    """
+    oldest = min((each for each in held if 0 < each < version), default=version)
+    if oldest == version:
+        return False
+    return oldest < version - version % VERSIONS_OF_AN_AGE or oldest < work.partitions.horizon(partition)
 
 
 def _sides(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> tuple[list[Change], list[Change]]:

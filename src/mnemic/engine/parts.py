@@ -25,7 +25,7 @@ from mnemic.ports.clock import Clock
 from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.files import Files
-from mnemic.ports.index import Index
+from mnemic.ports.index import Index, ServedIndex
 from mnemic.ports.llm import Llm
 from mnemic.ports.observer import Observer
 from mnemic.ports.reranker import Reranker
@@ -101,6 +101,7 @@ class Parts:
     stay in what is stored. `window` None: that of the store. `further_embedders` fill spaces of their own beside that
     of `embedder`. `retired`: the space of the embedder before these, searched until they have filled theirs.
     `writings`: to which embedder, by the id of its space, only texts of some writings are given.
+    `served_index`: the service that holds the rows of `index`, None where there is none.
     `tools`: looks for the tools beside Mnemic's own. `database_lines`: a database that is imported, as lines of JSON.
     """
 
@@ -116,6 +117,7 @@ class Parts:
     further_embedders: tuple[Embedder, ...] = ()
     retired: RetiredSpace | None = None
     writings: Mapping[str, frozenset[Writing]] = field(default_factory=dict[str, frozenset[Writing]])
+    served_index: ServedIndex | None = None
     files: Files | None = None
     readers: ReaderPool = field(default_factory=ReaderPool)
     analyser: Analyser = field(default_factory=Analyser)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mnemic.engine.backup import copying
 from mnemic.engine.delete import COPIES_LEFT
-from mnemic.engine.freshness import forget
+from mnemic.engine.freshness import INDEX_LEFT, forget, sides
 from mnemic.engine.parts import Parts
 from mnemic.engine.replay import Owed, owed_by, replay
 from mnemic.engine.vectors import adopt_spaces
@@ -165,7 +165,9 @@ def _settled(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
     for partition in everywhere:
         forget(parts, partition)
     is_gone = not everywhere or parts.window is None or parts.window.forget(everywhere)
-    notes = (*parts.store.scrub(), *(() if is_gone else (COPIES_LEFT,)))
+    served = parts.served_index
+    left = (INDEX_LEFT,) if served is not None and served.is_behind(sides(everywhere)) else ()
+    notes = (*parts.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))
     try:
         adopt_spaces(parts)
     except BackendError as error:  # what was restored stays so; the next worker looks again

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from qdrant_client import QdrantClient
@@ -40,7 +40,7 @@ class Place:
     store: str
     space: Space
     collection: str = DEFAULT_COLLECTION
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
 
 
 class QdrantIndex:

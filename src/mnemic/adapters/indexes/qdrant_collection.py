@@ -42,11 +42,11 @@ def prepare(client: QdrantClient, wanted: Wanted, options: QdrantOptions, *, is_
         except (UnexpectedResponse, ValueError) as error:  # another process makes it at this moment
             if isinstance(error, UnexpectedResponse) and error.status_code != HTTPStatus.CONFLICT:
                 raise
-    _check(client.get_collection(wanted.name), wanted, address)
-    if is_local:  # a local collection knows no payload indexes
-        return
+    info = client.get_collection(wanted.name)
+    _check(info, wanted, address)
     for field, schema in FIELDS.items():
-        client.create_payload_index(wanted.name, field, schema, wait=True)
+        if not is_local and field not in info.payload_schema:  # a local collection knows no payload indexes
+            client.create_payload_index(wanted.name, field, schema, wait=True)
 
 
 def _make(client: QdrantClient, wanted: Wanted, options: QdrantOptions) -> None:
@@ -54,8 +54,13 @@ def _make(client: QdrantClient, wanted: Wanted, options: QdrantOptions) -> None:
         wanted.name,
         vectors_config=models.VectorParams(size=wanted.dims, distance=models.Distance.COSINE),
         hnsw_config=models.HnswConfigDiff(m=options.m, payload_m=options.m, ef_construct=options.ef_construct),
-        metadata={"mnemic_layout": LAYOUT, "mnemic_space": wanted.space, "mnemic_model": wanted.model},
+        metadata=said_of(wanted),
     )
+
+
+def said_of(wanted: Wanted) -> dict[str, object]:
+    """What a collection says of itself."""
+    return {"mnemic_layout": LAYOUT, "mnemic_space": wanted.space, "mnemic_model": wanted.model}
 
 
 def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
@@ -71,9 +76,9 @@ def _check(info: models.CollectionInfo, wanted: Wanted, address: str) -> None:
         )
     if vectors.size != wanted.dims or said["mnemic_space"] != wanted.space:
         raise ConfigError(
-            f"{where} holds vectors of {said.get('mnemic_model')}, {vectors.size} dims (space {said['mnemic_space']}); "
-            f"the embedder makes those of {wanted.model}, {wanted.dims} dims (space {wanted.space}), and they are never "
-            f"compared; {remedy}"
+            f"{where} holds vectors of {said.get('mnemic_model')}, {vectors.size} dims (space {said['mnemic_space']}), "
+            f"which are never compared with those of {wanted.model}, {wanted.dims} dims (space {wanted.space}), that "
+            f"the embedder makes; {remedy}"
         )
     if vectors.distance != models.Distance.COSINE or said.get("mnemic_layout") != LAYOUT:
         raise ConfigError(f"{where} has another distance or layout than this version of Mnemic uses; {remedy}")

@@ -19,15 +19,11 @@ from mnemic.model.change import Change
 from mnemic.model.item import Role
 from mnemic.model.scope import Partition
 
-ROW, GONE, STATE = "row", "gone", "state"
+ACTIVE, INACTIVE, GONE, STATE = "active", "inactive", "gone", "state"
 SAMPLE_SPAN = 1 << 16
 """Rows are numbered below this by their ids, so that a filter can take the same part of them every time."""
 
-KEYWORD, INTEGER, BOOL = (
-    models.PayloadSchemaType.KEYWORD,
-    models.PayloadSchemaType.INTEGER,
-    models.PayloadSchemaType.BOOL,
-)
+KEYWORD, INTEGER = models.PayloadSchemaType.KEYWORD, models.PayloadSchemaType.INTEGER
 FIELDS: dict[str, models.PayloadSchemaType | models.KeywordIndexParams] = {
     "partition": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "what": KEYWORD,
@@ -36,7 +32,6 @@ FIELDS: dict[str, models.PayloadSchemaType | models.KeywordIndexParams] = {
     "kind": KEYWORD,
     "agent": KEYWORD,
     "talk": KEYWORD,
-    "active": BOOL,
     "expires_at": INTEGER,
     "observed_at": INTEGER,
     "version": INTEGER,
@@ -123,10 +118,9 @@ def row_point(key: str, epoch: str, change: Change, version: int, now_s: int) ->
         gone = payload | {"what": GONE, "gone_at": now_s}
         return models.PointStruct(id=point_id, vector=cast("Any", {}), payload=gone)
     payload |= {
-        "what": ROW,
+        "what": ACTIVE if change.is_active else INACTIVE,
         "item": change.item_id,
         "kind": change.kind,
-        "active": change.is_active,
         "agent": change.private_agent or NOBODY,
         "observed_at": change.observed_at,
         "expires_at": _NEVER if change.expires_at is None else change.expires_at,
@@ -186,15 +180,13 @@ def visible(key: str, epoch: str, query: IndexQuery) -> list[models.Condition]:
     """What a row must be for the query to see it. The first condition is its partition; no question is asked without
     one.
     """
-    must: list[models.Condition] = [
+    return [
         is_("partition", key),
         is_("epoch", epoch),
-        is_("what", ROW),
+        among("what", {ACTIVE, INACTIVE} if query.include_inactive else {ACTIVE}),
         between("expires_at", least=query.now + 1),
         among("agent", {NOBODY, query.agent or NOBODY}),
     ]
-    active = models.FieldCondition(key="active", match=models.MatchValue(value=True))
-    return must if query.include_inactive else [*must, active]
 
 
 def narrowings(key: str, epoch: str, query: IndexQuery, most_named: int) -> list[list[models.Condition]]:
