@@ -24,6 +24,7 @@ from mnemic.cli import (
     evaluate_guard,
     graph,
     health,
+    hooks,
     ingest,
     keys,
     life,
@@ -110,6 +111,7 @@ def application() -> typer.Typer:
     ):
         part.register(app)
     mcp.register(app)
+    hooks.register(app)
     _group(
         app,
         "memory",
@@ -149,6 +151,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None and not debugged():
         sys.excepthook = last_resort
+    return hooks.harmless(lambda: _ran(given)) if hooks.is_hook(given) else _ran(given)
+
+
+def _ran(given: list[str]) -> int:
     try:
         code = typer.main.get_command(application()).main(args=given, prog_name="mnemic", standalone_mode=False)
     except MnemicError as error:

@@ -92,7 +92,7 @@ def _arguments(asking: ScopeOptions) -> list[str]:
     """The options that say the same scope and store again."""
     scope = asking.scope
     user = scope.user or (None if scope.agent else own_name())
-    given = {"--user": user, "--agent": scope.agent, "--session": scope.session, "--store": _place(asking.store)}
+    given = {"--user": user, "--agent": scope.agent, "--session": scope.session, "--store": place_of(asking.store)}
     if scope.org != "default":
         given["--org"] = scope.org
     if asking.config is not None:
@@ -100,7 +100,7 @@ def _arguments(asking: ScopeOptions) -> list[str]:
     return ["mcp", *(word for name, value in given.items() if value is not None for word in (name, value))]
 
 
-def _place(store: str | None) -> str | None:
+def place_of(store: str | None) -> str | None:
     """The store as it is found from any folder. Raises `InvalidInputError` for one whose password would be written."""
     if store is None or "://" in store:
         if store is not None and "@" in store:

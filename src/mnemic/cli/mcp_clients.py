@@ -6,13 +6,12 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+from mnemic.cli.client_files import backed_up, parsed, replace_file
 from mnemic.errors import ConfigError
 
 NAME = "mnemic"
@@ -117,7 +116,7 @@ def install(client: Client, entry: Entry, *, is_dry_run: bool = False) -> Writte
     file = client.file.resolve()
     try:
         before = file.read_text(encoding="utf-8-sig") if file.exists() else None
-        whole = _parsed(before, file)
+        whole = parsed(before, file)
         servers = _servers(whole, client, file)
         if servers.get(NAME) == entry.of(client):
             return Written(client, is_changed=False, backup=None)
@@ -125,23 +124,11 @@ def install(client: Client, entry: Entry, *, is_dry_run: bool = False) -> Writte
         whole[client.key] = servers
         if is_dry_run:
             return Written(client, is_changed=True, backup=None)
-        backup = None if before is None else _backup(file)
-        _replace(file, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+        backup = None if before is None else backed_up(file)
+        replace_file(file, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} of {client.title} cannot be changed: {error}") from error
     return Written(client, is_changed=True, backup=backup)
-
-
-def _parsed(content: str | None, file: Path) -> dict[str, object]:
-    if content is None or not content.strip():
-        return {}
-    try:
-        whole: object = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file} is not plain JSON ({error}); it was left alone, add the server by hand") from error
-    if not isinstance(whole, dict):
-        raise ConfigError(f"{file} holds no JSON object; it was left alone")
-    return cast("dict[str, object]", whole)
 
 
 def _servers(whole: Mapping[str, object], client: Client, file: Path) -> dict[str, object]:
@@ -149,29 +136,6 @@ def _servers(whole: Mapping[str, object], client: Client, file: Path) -> dict[st
     if not isinstance(servers, dict):
         raise ConfigError(f"{client.key} of {file} is no JSON object; it was left alone")
     return dict(cast("dict[str, object]", servers))
-
-
-def _backup(file: Path) -> Path:
-    """A copy of the file beside it, of a name that is free."""
-    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    names = (file.with_name(f"{file.name}.{stamp}{suffix}.bak") for suffix in ("", *(f"-{n}" for n in range(1, 100))))
-    backup = next(name for name in names if not name.exists())
-    shutil.copy2(file, backup)
-    return backup
-
-
-def _replace(file: Path, content: str) -> None:
-    """Write the file at once or not at all, with the rights it had."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as part:
-            part.write(content)
-        if file.exists():
-            shutil.copymode(file, name)
-        Path(name).replace(file)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def _config_folder() -> Path:

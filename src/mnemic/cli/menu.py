@@ -38,6 +38,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Serve": {
         "serve": "REST, MCP, the proxy before a model and the web console",
         "mcp": "serve one MCP client, or write it into its configuration",
+        "hooks": "give Claude Code or OpenClaw memory by their hooks",
         "keys": "who may ask the server, and what was done",
         "tools": "what a model may call",
     },

@@ -1,0 +1,181 @@
+"""LlamaIndex: a block for its `Memory`, and a memory of its own that keeps the whole chat in Mnemic."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from mnemic.errors import InvalidInputError
+from mnemic.integrations.holder import AnyMnemic, explained
+from mnemic.integrations.recalled import BUDGET_TOKENS, TIMEOUT_S, block, spoken, tried
+from mnemic.integrations.transcript import Said, Transcript
+from mnemic.model.item import Message, Role
+from mnemic.model.scope import Scope
+
+try:
+    from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
+    from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+    from llama_index.core.memory import BaseMemory, BaseMemoryBlock
+except ModuleNotFoundError as error:
+    raise explained(error, "llama-index", "llama_index") from error
+
+SOURCE = "llama-index"
+HISTORY_MESSAGES = 40
+_ROLES = {
+    MessageRole.USER: Role.USER,
+    MessageRole.ASSISTANT: Role.ASSISTANT,
+    MessageRole.CHATBOT: Role.ASSISTANT,
+    MessageRole.MODEL: Role.ASSISTANT,
+    MessageRole.SYSTEM: Role.SYSTEM,
+    MessageRole.DEVELOPER: Role.SYSTEM,
+}
+
+
+class MnemicMemoryBlock(BaseMemoryBlock[str]):
+    """A block of LlamaIndex's `Memory`: what belongs to the last message of the user, recalled from Mnemic.
+
+    Messages that leave the short-term memory are captured in the scope's session, as far as they are words of the user
+    or the assistant. A memory that fails, or takes longer than `timeout_s`, is written to the log and gives nothing.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    name: str = Field(default="mnemic")
+    mnemic: Any = Field(exclude=True, description="An open Mnemic, or what `mnemic.connect` gives.")
+    scope: Any = Field(exclude=True, description="Whose memory it is: a mnemic.Scope.")
+    budget_tokens: int = Field(default=BUDGET_TOKENS)
+    timeout_s: float = Field(default=TIMEOUT_S)
+
+    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
+        del block_kwargs
+        question = next((_words(each) for each in reversed(messages or []) if each.role is MessageRole.USER), "")
+        return await tried(
+            lambda: block(self.mnemic, self.scope, question, self.budget_tokens),
+            "",
+            timeout_s=self.timeout_s,
+            what="nothing was recalled",
+        )
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        pairs = [(_ROLES[each.role], _words(each)) for each in messages if each.role in _ROLES]
+        said = spoken([(role, text) for role, text in pairs if role is not Role.SYSTEM])
+        if said:
+            await tried(
+                lambda: self.mnemic.capture(self.scope, said), None, timeout_s=None, what="messages were not captured"
+            )
+
+
+class MnemicMemory(BaseMemory):
+    """A `BaseMemory` that keeps the chat in Mnemic, and gives what was recalled before its last messages.
+
+    Made by `MnemicMemory.from_defaults(mnemic=…, scope=Scope(user=…, session=…))`; the scope must name the session.
+    `get` answers with at most the last `history_messages` messages, from a message of the user on, and, where an input
+    is given, a leading system message with what belongs to it. Messages come back as they were, tool calls too, but for
+    secrets, which are redacted. `reset` erases the session for good. Errors of reading and writing the chat are those
+    of `mnemic.errors`; where only recalling fails, it is written to the log.
+    """
+
+    budget_tokens: int = Field(default=BUDGET_TOKENS)
+    history_messages: int = Field(default=HISTORY_MESSAGES, ge=1)
+    timeout_s: float = Field(default=TIMEOUT_S)
+    _mnemic: Any = PrivateAttr()
+    _scope: Any = PrivateAttr()
+    _transcript: Any = PrivateAttr()
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name under which LlamaIndex knows it."""
+        return "MnemicMemory"
+
+    @classmethod
+    def from_defaults(
+        cls, *, mnemic: AnyMnemic | None = None, scope: Scope | None = None, **kwargs: Any
+    ) -> MnemicMemory:
+        """A memory of the scope's session. Raises `InvalidInputError` where either is missing."""
+        if mnemic is None or scope is None:
+            raise InvalidInputError("name mnemic=… and scope=… with a session")
+        transcript = Transcript(mnemic, scope, SOURCE)
+        memory = cls(**kwargs)
+        memory._mnemic, memory._scope, memory._transcript = mnemic, scope, transcript
+        return memory
+
+    def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
+        """The last messages, behind what belongs to `input`; without one, to the last message of the user."""
+        del kwargs
+        messages = self._messages(self.history_messages)
+        question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
+        return [*_told(block(self._mnemic, self._scope, question, self.budget_tokens)), *messages]
+
+    async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
+        """The same for asyncio; a memory that cannot recall gives the messages alone."""
+        del kwargs
+        messages = await asyncio.to_thread(self._messages, self.history_messages)
+        question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
+        told = await tried(
+            lambda: block(self._mnemic, self._scope, question, self.budget_tokens),
+            "",
+            timeout_s=self.timeout_s,
+            what="nothing was recalled",
+        )
+        return [*_told(told), *messages]
+
+    def get_all(self) -> list[ChatMessage]:
+        """All messages of the session, oldest first; of a server the last 1,000."""
+        return self._messages(None)
+
+    def put(self, message: ChatMessage) -> None:
+        """Keep a message."""
+        self.put_messages([message])
+
+    def put_messages(self, messages: list[ChatMessage]) -> None:
+        """Keep messages, in one durable transaction."""
+        self._held.add([_said(message) for message in messages])
+
+    def set(self, messages: list[ChatMessage]) -> None:
+        """Let the session hold these messages, and erase what it held. What is there already at its end stays."""
+        held = self.get_all()
+        if messages[: len(held)] == held:
+            self.put_messages(messages[len(held) :])
+            return
+        said = [_said(message) for message in messages]
+        self._held.clear()
+        self._held.add(said)
+
+    def reset(self) -> None:
+        """Erase the session."""
+        self._held.clear()
+
+    @property
+    def _held(self) -> Transcript:
+        return cast("Transcript", self._transcript)
+
+    def _messages(self, limit: int | None) -> list[ChatMessage]:
+        found = [_message(self._held, message) for message in self._held.messages(limit)]
+        messages = [message for message in found if message is not None]
+        users = [place for place, each in enumerate(messages) if each.role is MessageRole.USER]
+        return messages if limit is None or not users or len(found) < limit else messages[users[0] :]
+
+
+def _told(text: str) -> list[ChatMessage]:
+    return [ChatMessage(role=MessageRole.SYSTEM, content=text)] if text else []
+
+
+def _message(transcript: Transcript, message: Message) -> ChatMessage | None:
+    item = transcript.item(message)
+    if item is not None:
+        return ChatMessage.model_validate(item)
+    is_ours = "transcript" in message.metadata
+    return None if is_ours else ChatMessage(role=MessageRole(message.role.value), content=message.text)
+
+
+def _said(message: ChatMessage) -> Said:
+    item = cast("Mapping[str, Any]", message.model_dump(mode="json"))
+    places = [place for place, part in enumerate(message.blocks) if isinstance(part, TextBlock)]
+    path = ("blocks", places[0], "text") if len(places) == 1 else None
+    return Said(item, _ROLES.get(message.role, Role.TOOL), _words(message), path)
+
+
+def _words(message: ChatMessage) -> str:
+    parts: Sequence[object] = message.blocks
+    return "\n".join(part.text for part in parts if isinstance(part, TextBlock))

@@ -1,0 +1,127 @@
+"""OpenAI Agents SDK: a session that is kept by Mnemic, and function tools over the memory.
+
+A session's items are messages of the user's conversation, so what was said in one is recalled in the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from mnemic.integrations.holder import AnyMnemic, explained
+from mnemic.integrations.memory_tools import FORGET, RECALL, REMEMBER, MemoryTools, ToolKind
+from mnemic.integrations.transcript import Path, Said, Transcript
+from mnemic.model.item import Message, Role
+from mnemic.model.scope import Scope
+
+try:
+    from agents import FunctionTool, RunContextWrapper, SessionSettings, TResponseInputItem, function_tool
+    from agents.memory import SessionABC
+except ModuleNotFoundError as error:
+    raise explained(error, "openai-agents", "agents") from error
+
+SOURCE = "openai-agents"
+ScopeOf = Callable[[RunContextWrapper[Any]], Scope]
+_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "developer": Role.SYSTEM}
+_OF_TOOLS = ("_output", "_result")
+
+
+class MnemicSession(SessionABC):
+    """A session of the Agents SDK on the messages of a Mnemic session: `Runner.run(agent, "…", session=session)`.
+
+    `scope` says whose it is; `session_id` is the session within it, so two users with one session id have two sessions.
+    Items of every kind come back as they were, tool calls and reasoning too, but for secrets, which are redacted. What
+    other doors captured in the session is given as messages. `clear_session` erases the session for good, with what
+    was remembered of it alone. Errors are those of `mnemic.errors`.
+    """
+
+    def __init__(
+        self, session_id: str, mnemic: AnyMnemic, scope: Scope, *, session_settings: SessionSettings | None = None
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = session_settings or SessionSettings()
+        self._transcript = Transcript(mnemic, replace(scope, session=session_id), SOURCE)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The last `limit` items, oldest first; all unless the settings say otherwise, of a server the last 1,000."""
+        settings = self.session_settings
+        wanted = limit if limit is not None or settings is None else settings.limit
+        messages = await asyncio.to_thread(self._transcript.messages, wanted)
+        return [item for message in messages if (item := self._item(message)) is not None]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Keep items, in one durable transaction."""
+        await asyncio.to_thread(self._transcript.add, [_said(cast("Mapping[str, Any]", item)) for item in items])
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the last item back; None when there is none."""
+        return await asyncio.to_thread(self._pop)
+
+    async def clear_session(self) -> None:
+        """Erase the session."""
+        await asyncio.to_thread(self._transcript.clear)
+
+    def _pop(self) -> TResponseInputItem | None:
+        while last := self._transcript.messages(1):
+            item = self._item(last[0])
+            if self._transcript.drop(last[0]) and item is not None:
+                return item
+        return None
+
+    def _item(self, message: Message) -> TResponseInputItem | None:
+        item = self._transcript.item(message)
+        if item is None and "transcript" not in message.metadata and message.role in (Role.USER, Role.ASSISTANT):
+            item = {"role": message.role.value, "content": message.text}
+        return cast("TResponseInputItem | None", item)
+
+
+def memory_tools(mnemic: AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool = True) -> list[FunctionTool]:
+    """Function tools to remember, recall and forget: `Agent(…, tools=memory_tools(mnemic, scope))`.
+
+    `scope` is the developer's, or is made of the run's context for each call; no argument of the model changes it.
+    """
+
+    def bound(context: RunContextWrapper[Any]) -> MemoryTools:
+        return MemoryTools(mnemic, scope if isinstance(scope, Scope) else scope(context))
+
+    async def remember(context: RunContextWrapper[Any], text: str, kind: ToolKind = "fact") -> str:
+        return await asyncio.to_thread(bound(context).remember, text, kind)
+
+    async def recall(context: RunContextWrapper[Any], query: str, limit: int = 5) -> str:
+        return await asyncio.to_thread(bound(context).recall, query, limit)
+
+    async def forget(context: RunContextWrapper[Any], id: str) -> str:
+        return await asyncio.to_thread(bound(context).forget, id)
+
+    told: list[tuple[Any, str]] = [(remember, REMEMBER), (recall, RECALL), (forget, FORGET)]
+    for function, description in told:
+        function.__doc__ = description
+    return [function_tool(function) for function, _ in told[: 3 if may_forget else 2]]
+
+
+def _said(item: Mapping[str, Any]) -> Said:
+    role, kind = item.get("role"), str(item.get("type", ""))
+    if isinstance(role, str) and role in _ROLES:
+        text, path = _text("content", item.get("content"))
+        return Said(item, _ROLES[role], text, path)
+    if kind.endswith(_OF_TOOLS):
+        text, path = _text("output", item.get("output"))
+        return Said(item, Role.TOOL, text, path)
+    if isinstance(item.get("name"), str):
+        return Said(item, Role.ASSISTANT, f"called the tool {item['name']}")
+    return Said(item, Role.ASSISTANT, _text("summary", item.get("summary"))[0])
+
+
+def _text(name: str, content: object) -> tuple[str, Path | None]:
+    """The words of a content, a text or a list of parts, and where they stand if it is in one place."""
+    if isinstance(content, str):
+        return content, (name,)
+    parts: Sequence[object] = cast("list[object]", content) if isinstance(content, list) else []
+    texts = [
+        (text, (name, place, "text"))
+        for place, part in enumerate(parts)
+        if isinstance(part, dict) and isinstance(text := cast("dict[str, object]", part).get("text"), str)
+    ]
+    return "\n".join(text for text, _ in texts), texts[0][1] if len(texts) == 1 else None

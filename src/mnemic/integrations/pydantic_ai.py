@@ -1,0 +1,140 @@
+"""Pydantic AI: a toolset over the memory, and a capability that recalls before a model is asked and captures after."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mnemic.integrations.holder import AnyMnemic, explained
+from mnemic.integrations.memory_tools import FORGET, RECALL, REMEMBER, MemoryTools, ToolKind
+from mnemic.integrations.recalled import BUDGET_TOKENS, TIMEOUT_S, block, spoken, tried
+from mnemic.model.item import Role
+from mnemic.model.scope import Scope
+
+try:
+    from pydantic_ai import AgentRunResult, FunctionToolset, RunContext, Tool
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, UserContent, UserPromptPart
+    from pydantic_ai.models import ModelRequestContext
+    from pydantic_core import to_json
+except ModuleNotFoundError as error:
+    raise explained(error, "pydantic-ai", "pydantic_ai", "pydantic_core") from error
+
+ScopeOf = Callable[[RunContext[Any]], Scope]
+_log = logging.getLogger("mnemic.integrations")
+
+
+def memory_toolset(mnemic: AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool = True) -> FunctionToolset[Any]:
+    """Tools to remember, recall and forget: `Agent(…, toolsets=[memory_toolset(mnemic, scope)])`.
+
+    `scope` is the developer's, or is made of the run's context (its `deps`, say) for each call; no argument of the
+    model changes it. A failing memory answers the model so, and the run goes on.
+    """
+
+    def bound(ctx: RunContext[Any]) -> MemoryTools:
+        return MemoryTools(mnemic, _scope_of(scope, ctx))
+
+    async def remember(ctx: RunContext[Any], text: str, kind: ToolKind = "fact") -> str:
+        return await asyncio.to_thread(bound(ctx).remember, text, kind)
+
+    async def recall(ctx: RunContext[Any], query: str, limit: int = 5) -> str:
+        return await asyncio.to_thread(bound(ctx).recall, query, limit)
+
+    async def forget(ctx: RunContext[Any], id: str) -> str:
+        return await asyncio.to_thread(bound(ctx).forget, id)
+
+    told: list[tuple[Any, str]] = [(remember, REMEMBER), (recall, RECALL), (forget, FORGET)]
+    for function, description in told:
+        function.__doc__ = description
+    tools = [Tool(function, takes_ctx=True) for function, _ in told[: 3 if may_forget else 2]]
+    return FunctionToolset(tools, id="mnemic")
+
+
+@dataclass
+class MnemicMemory(AbstractCapability[Any]):
+    """A capability that gives an agent memory: `Agent(…, capabilities=[MnemicMemory(mnemic, scope)])`.
+
+    Before a model is asked, what belongs to the user's prompt is put in front of it, for that request alone: it does
+    not become part of the message history. After the run, the prompt and the final answer are captured. `scope` is the
+    developer's, or is made of the run's context; give it a session, or each run begins a conversation of its own. A
+    memory that fails or takes longer than `timeout_s` is written to the log, and the run goes on without it.
+    """
+
+    mnemic: AnyMnemic
+    scope: Scope | ScopeOf
+    budget_tokens: int = BUDGET_TOKENS
+    timeout_s: float = TIMEOUT_S
+    captures: bool = True
+    _found: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        """None: an open memory is no part of a specification."""
+        return None
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:  # noqa: ARG002 -- the interface
+        """A copy for one run, so that what it found is its own."""
+        return replace(self, _found={})
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Put what belongs to the last prompt of the user before the request that holds it."""
+        place, question = _last_prompt(request_context.messages)
+        if place is None:
+            return request_context
+        if question not in self._found:
+            scope = _scope_of(self.scope, ctx)
+            self._found[question] = await tried(
+                lambda: block(self.mnemic, scope, question, self.budget_tokens),
+                "",
+                timeout_s=self.timeout_s,
+                what="nothing was recalled",
+            )
+        told = self._found[question]
+        if told:
+            request = ModelRequest(parts=[SystemPromptPart(content=told)])
+            messages = [*request_context.messages[:place], request, *request_context.messages[place:]]
+            return replace(request_context, messages=messages)
+        return request_context
+
+    async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
+        """Capture the prompt and the answer."""
+        said = spoken([(Role.USER, _words(ctx.prompt)), (Role.ASSISTANT, _output(result.output))])
+        if self.captures and said:
+            scope = _scope_of(self.scope, ctx)
+            await tried(
+                lambda: self.mnemic.capture(scope, said), None, timeout_s=None, what="the exchange was not captured"
+            )
+        return result
+
+
+def _scope_of(scope: Scope | ScopeOf, ctx: RunContext[Any]) -> Scope:
+    return scope if isinstance(scope, Scope) else scope(ctx)
+
+
+def _last_prompt(messages: Sequence[ModelMessage]) -> tuple[int | None, str]:
+    """Where the last request with words of the user stands, and the words."""
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if isinstance(message, ModelRequest):
+            words = "\n".join(_words(part.content) for part in message.parts if isinstance(part, UserPromptPart))
+            if words.strip():
+                return place, words
+    return None, ""
+
+
+def _words(prompt: str | Sequence[UserContent] | None) -> str:
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    return "\n".join(part for part in prompt if isinstance(part, str))
+
+
+def _output(output: object) -> str:
+    """An answer as text; one of another type as JSON."""
+    if isinstance(output, str):
+        return output
+    return to_json(output, fallback=str, inf_nan_mode="strings").decode()

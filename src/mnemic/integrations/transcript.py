@@ -1,0 +1,163 @@
+"""The items of a framework's conversation, kept as messages of a session and given back as they were.
+
+What was said becomes the text of a message, so that it is found again; the rest of the item, such as a tool call, lies
+in the message's metadata. Where that is too small, the item itself is the text, as JSON.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mnemic.errors import InvalidInputError, NotFoundError
+from mnemic.integrations.holder import AnyMnemic
+from mnemic.model.item import Message, Role
+from mnemic.model.scope import Level, Scope
+from mnemic.remote import RemoteMnemic
+from mnemic.text.own_blocks import without_own_blocks
+
+KEY = "transcript"
+MOST_BYTES = 48_000
+"""An item as JSON that takes more stands in the text; metadata may take 65,536 bytes, and redaction can add some."""
+
+MOST_DEPTH = 24
+MOST_ITEMS = 1_000_000
+MOST_REMOTE_ITEMS = 1_000
+_PLACEHOLDER = "an item of a conversation"
+_log = logging.getLogger("mnemic.integrations")
+
+Item = Mapping[str, Any]
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An item, and what of it was said: by whom, in which words, and where in the item just these words stand."""
+
+    item: Item
+    role: Role
+    text: str
+    text_at: Path | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The items of one session, from one framework (`source`). The scope must name the session.
+
+    Items are JSON: texts, numbers, lists and mappings. They come back equal, but for secrets, which are redacted, and
+    for NUL characters and halves of characters, which become the replacement character.
+    """
+
+    mnemic: AnyMnemic
+    scope: Scope
+    source: str
+
+    def __post_init__(self) -> None:
+        if self.scope.session is None:
+            raise InvalidInputError("a transcript is that of a session; say which, as session=…")
+
+    def add(self, items: Sequence[Said]) -> None:
+        """Keep items behind those that are there, as one turn. Raises `InvalidInputError` for one that is no JSON."""
+        if items:
+            self.mnemic.capture(self.scope, [self._message(each) for each in items])
+
+    def messages(self, limit: int | None = None) -> list[Message]:
+        """The last `limit` messages of the session (None: all; of a server the last 1,000), oldest first."""
+        most = MOST_REMOTE_ITEMS if isinstance(self.mnemic, RemoteMnemic) else MOST_ITEMS
+        if limit is not None and limit < 1:
+            return []
+        wanted = most if limit is None else min(limit, most)
+        return self.mnemic.window(self.scope, limit=wanted, include_closed=True)
+
+    def item(self, message: Message) -> dict[str, Any] | None:
+        """The item of a message. None where another program captured it, or where it cannot be read any more."""
+        held = message.metadata.get(KEY)
+        if not isinstance(held, dict):
+            return None
+        kept = cast("dict[str, Any]", held)
+        if kept.get("source") != self.source:
+            return None
+        try:
+            item: object = json.loads(message.text) if kept.get("is_json") else copy.deepcopy(kept.get("item"))
+            path = kept.get("text_at")
+            if isinstance(path, list):
+                _put(item, cast("list[str | int]", path), message.text)
+        except (ValueError, LookupError, TypeError):
+            _log.warning("an item of a conversation cannot be read any more and is left out")
+            return None
+        return cast("dict[str, Any]", item) if isinstance(item, dict) else None
+
+    def drop(self, message: Message) -> bool:
+        """Delete a message. False when somebody else was first."""
+        try:
+            self.mnemic.delete(self.scope, message.id, reason="taken back")
+        except NotFoundError:
+            return False
+        return True
+
+    def clear(self) -> None:
+        """Erase the session: its messages, and what was remembered of them alone."""
+        self.mnemic.erase(self.scope, level=Level.SESSION)
+
+    def _message(self, said: Said) -> dict[str, object]:
+        item = _plain(said.item)
+        text = without_own_blocks(_clean(said.text), is_system=said.role is Role.SYSTEM)
+        kept: dict[str, object] = {"source": self.source, "item": item}
+        if said.text_at is not None and text.strip() and text == _at(item, said.text_at):
+            bare = copy.deepcopy(item)
+            _put(bare, said.text_at, "")
+            kept |= {"item": bare, "text_at": list(said.text_at)}
+        if len(json.dumps(kept, ensure_ascii=False).encode()) > MOST_BYTES or _depth(item) > MOST_DEPTH:
+            text = json.dumps(item, ensure_ascii=False)
+            kept = dict[str, object](source=self.source, is_json=True)
+        message: dict[str, object] = {"role": said.role, "content": text if text.strip() else _PLACEHOLDER}
+        return {**message, "name": said.name, "metadata": {KEY: kept}}
+
+
+def _plain(item: Item) -> dict[str, Any]:
+    try:
+        return cast("dict[str, Any]", _cleaned(json.loads(json.dumps(item, allow_nan=False))))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"an item of a conversation must be JSON: {error}") from error
+
+
+def _cleaned(value: object) -> object:
+    if isinstance(value, str):
+        return _clean(value)
+    if isinstance(value, dict):
+        return {_clean(key): _cleaned(inner) for key, inner in cast("dict[str, object]", value).items()}
+    return [_cleaned(inner) for inner in cast("list[object]", value)] if isinstance(value, list) else value
+
+
+def _clean(text: str) -> str:
+    """A text that every store can keep."""
+    return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _at(item: object, path: Sequence[str | int]) -> object:
+    """What stands at a path; None where there is nothing."""
+    try:
+        for step in path:
+            item = cast("Any", item)[step]
+    except (LookupError, TypeError):
+        return None
+    return item
+
+
+def _put(item: object, path: Sequence[str | int], text: str) -> None:
+    *way, last = path
+    for step in way:
+        item = cast("Any", item)[step]
+    cast("Any", item)[last] = text
+
+
+def _depth(value: object) -> int:
+    if not isinstance(value, dict | list):
+        return 0
+    inner = cast("dict[str, object]", value).values() if isinstance(value, dict) else cast("list[object]", value)
+    return 1 + max(map(_depth, inner), default=0)
