@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from mnemic.engine.compact import compact_partition
 from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating
 from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
 from mnemic.engine.decay import decay_partition
@@ -60,7 +61,11 @@ def _decay(parts: Parts, job: Job) -> FollowUp:
 
 
 def _evict(parts: Parts, job: Job) -> FollowUp:
-    return _onward(parts, job, evict_partition(parts, job.partition, str(job.payload.get(AFTER, ""))))
+    """Room is made of tombstones too, when all memories have been looked at."""
+    after = evict_partition(parts, job.partition, str(job.payload.get(AFTER, "")))
+    if after is None:
+        compact_partition(parts, job.partition)
+    return _onward(parts, job, after)
 
 
 def _onward(parts: Parts, job: Job, after: str | None) -> FollowUp:

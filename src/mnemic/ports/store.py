@@ -85,6 +85,22 @@ class Partitions(Protocol):
         """Rows that are not erased, by table: messages, memories, documents, chunks, vectors."""
         ...
 
+    def horizon(self, partition: Partition) -> int:
+        """The version below which `changes` may not tell of all that is gone: who has read up to one between 0 and this
+        has to forget the partition and read it from the beginning. 0 when nothing ever went without a tombstone.
+        """
+        ...
+
+    def tombstones(self, partition: Partition) -> int:
+        """How many tombstones of chunks `compact` may remove: all but those of which a memory was made."""
+        ...
+
+    def compact(self, partition: Partition, limit: int) -> int:
+        """Remove such tombstones, those erased first first, at most `limit`, and raise the horizon to the version of
+        the last of them; advances no version. Returns how many went.
+        """
+        ...
+
     def all(self) -> list[Partition]:
         """Every partition that was ever written, in order. For maintenance; no verb of a scope may use it."""
         ...

@@ -23,6 +23,7 @@ from mnemic.testing.isolation import IsolationContract
 from mnemic.testing.machine import MachineContract
 from mnemic.testing.store_access import AuditContract, KeysContract
 from mnemic.testing.store_chunks import ChunksContract
+from mnemic.testing.store_compaction import CompactionContract
 from mnemic.testing.store_conversations import ConversationsContract
 from mnemic.testing.store_dependants import DependantsContract
 from mnemic.testing.store_documents import DocumentsContract
@@ -55,6 +56,7 @@ class StoreContract(
     ListingContract,
     DocumentsContract,
     ChunksContract,
+    CompactionContract,
     GraphContract,
     EntityVectorsContract,
     VectorsContract,

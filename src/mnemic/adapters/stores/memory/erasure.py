@@ -51,6 +51,7 @@ class MemoryErasure:
         for name in (*_BY_PARTITION, "texts"):
             for key in self._of(name, partition):
                 del getattr(tables, name)[key]
+        tables.horizons.pop(partition, None)
         tables.floor = max(tables.floor, tables.versions.pop(partition, 0))
         return counts
 

@@ -54,6 +54,35 @@ class MemoryPartitions:
             "vectors": sum(key[0] in partitions for key in tables.vectors),
         }
 
+    def horizon(self, partition: Partition) -> int:
+        return self._transaction.tables.horizons.get(partition, 0)
+
+    def tombstones(self, partition: Partition) -> int:
+        return len(self._removable(partition))
+
+    def compact(self, partition: Partition, limit: int) -> int:
+        tables, gone = self._transaction.writable, self._removable(partition)[:limit]
+        for row in gone:
+            del tables.chunks[partition, row.item.id]
+        if gone:
+            tables.horizons[partition] = max(tables.horizons.get(partition, 0), gone[-1].changed)
+        return len(gone)
+
+    def _removable(self, partition: Partition) -> list[Row[Chunk]]:
+        tables = self._transaction.tables
+        named = {
+            source
+            for row in tables.memories.values()
+            if row.item.state != State.ERASED
+            for source in row.item.source_ids
+        }
+        gone = [
+            row
+            for (place, item_id), row in tables.chunks.items()
+            if place == partition and row.item.state == State.ERASED and item_id not in named
+        ]
+        return sorted(gone, key=lambda row: (row.changed, row.number))
+
     def all(self) -> list[Partition]:
         return sorted(self._transaction.tables.versions)
 

@@ -43,6 +43,7 @@ class Tables:
     """Every table as a dictionary by key; a unit of work writes into its own copy."""
 
     versions: dict[Partition, int] = field(default_factory=dict[Partition, int])
+    horizons: dict[Partition, int] = field(default_factory=dict[Partition, int])
     conversations: dict[Key, Conversation] = field(default_factory=dict[Key, Conversation])
     messages: dict[Key, Row[Message]] = field(default_factory=dict[Key, Row[Message]])
     memories: dict[Key, Row[Memory]] = field(default_factory=dict[Key, Row[Memory]])
@@ -79,6 +80,7 @@ class Tables:
         """A copy whose tables may be changed without changing these."""
         return Tables(
             self.versions.copy(),
+            self.horizons.copy(),
             self.conversations.copy(),
             self.messages.copy(),
             self.memories.copy(),

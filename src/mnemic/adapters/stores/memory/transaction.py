@@ -45,7 +45,10 @@ class Transaction:
         versions = self.writable.versions
         if partition not in self._advanced:
             self._advanced.add(partition)
-            versions[partition] = versions.get(partition, self._tables.floor) + 1
+            if not versions.get(partition):  # new, or begun without a row: nobody goes on from what it once was
+                versions[partition] = self._tables.floor
+                self.writable.horizons[partition] = self._tables.floor + 1
+            versions[partition] += 1
         return versions[partition]
 
     def number(self) -> int:

@@ -35,5 +35,21 @@ class PostgresPartitions:
         row = self._session.run(self._sql["count"], {"pids": self._session.pids(partitions)}).fetchone()
         return dict(zip(("messages", "memories", "documents", "chunks", "vectors"), row or (), strict=True))
 
+    def horizon(self, partition: Partition) -> int:
+        row = self._session.run(self._sql["horizon"], {"pid": self._session.pid(partition)}).fetchone()
+        return int(row[0]) if row else 0
+
+    def tombstones(self, partition: Partition) -> int:
+        row = self._session.run(self._sql["tombstones"], {"pid": self._session.pid(partition)}).fetchone()
+        return int(row[0]) if row else 0
+
+    def compact(self, partition: Partition, limit: int) -> int:
+        self._session.check_writing()
+        key = {"pid": self._session.pid(partition), "limit": limit}
+        versions = [int(row[0]) for row in self._session.write(self._sql["compact"], key).fetchall()]
+        if versions:
+            self._session.write(self._sql["raise_horizon"], {"pid": key["pid"], "changed": max(versions)})
+        return len(versions)
+
     def all(self) -> list[Partition]:
         return [partition_of(*row) for row in self._session.run_across(self._sql["all"])]

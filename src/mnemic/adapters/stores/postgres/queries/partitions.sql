@@ -14,7 +14,8 @@ WHERE pid IN (SELECT pid FROM jobs WHERE state = 'dead' AND id = ANY(%(ids)s::te
 ORDER BY org, level, owner
 FOR NO KEY UPDATE;
 -- name: create
-INSERT INTO partitions (org, level, owner, version) SELECT %(org)s, %(level)s, %(owner)s, floor FROM erasing
+INSERT INTO partitions (org, level, owner, version, horizon)
+SELECT %(org)s, %(level)s, %(owner)s, floor, floor + 1 FROM erasing
 ON CONFLICT DO NOTHING RETURNING pid, version;
 -- name: advance
 UPDATE partitions SET version = %(version)s WHERE pid = %(pid)s;
@@ -53,3 +54,18 @@ SELECT
     (SELECT count(*) FROM documents WHERE pid = ANY(%(pids)s::bigint[]) AND status != 'erased'),
     (SELECT count(*) FROM chunks WHERE pid = ANY(%(pids)s::bigint[]) AND state != 'erased'),
     (SELECT count(*) FROM vectors WHERE pid = ANY(%(pids)s::bigint[]));
+-- name: horizon
+SELECT horizon FROM partitions WHERE pid = %(pid)s;
+-- name: tombstones
+SELECT count(*)
+FROM chunks AS c
+WHERE c.pid = %(pid)s AND c.state = 'erased' AND NOT EXISTS (SELECT 1 FROM sources AS s WHERE s.source_id = c.id);
+-- name: compact
+DELETE FROM chunks WHERE pid = %(pid)s AND id IN (
+    SELECT c.id
+    FROM chunks AS c
+    WHERE c.pid = %(pid)s AND c.state = 'erased' AND NOT EXISTS (SELECT 1 FROM sources AS s WHERE s.source_id = c.id)
+    ORDER BY c.changed, c.seq LIMIT %(limit)s
+) RETURNING changed;
+-- name: raise_horizon
+UPDATE partitions SET horizon = greatest(horizon, %(changed)s) WHERE pid = %(pid)s;

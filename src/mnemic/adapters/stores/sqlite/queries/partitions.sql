@@ -1,7 +1,8 @@
 -- name: pid
 SELECT pid FROM partitions WHERE org = :org AND level = :level AND owner = :owner;
 -- name: create
-INSERT INTO partitions (org, level, owner, version) SELECT :org, :level, :owner, floor FROM erasing RETURNING pid;
+INSERT INTO partitions (org, level, owner, version, horizon) SELECT :org, :level, :owner, floor, floor + 1 FROM erasing
+RETURNING pid;
 -- name: advance
 UPDATE partitions SET version = :version WHERE pid = :pid;
 -- name: next_version
@@ -41,3 +42,18 @@ SELECT
     (SELECT count(*) FROM documents WHERE pid IN (SELECT value FROM json_each(:pids)) AND status != 'erased'),
     (SELECT count(*) FROM chunks WHERE pid IN (SELECT value FROM json_each(:pids)) AND state != 'erased'),
     (SELECT count(*) FROM vectors WHERE pid IN (SELECT value FROM json_each(:pids)));
+-- name: horizon
+SELECT horizon FROM partitions WHERE pid = :pid;
+-- name: tombstones
+SELECT count(*)
+FROM chunks AS c
+WHERE c.pid = :pid AND c.state = 'erased' AND NOT EXISTS (SELECT 1 FROM sources AS s WHERE s.source_id = c.id);
+-- name: compact
+DELETE FROM chunks WHERE pid = :pid AND id IN (
+    SELECT c.id
+    FROM chunks AS c
+    WHERE c.pid = :pid AND c.state = 'erased' AND NOT EXISTS (SELECT 1 FROM sources AS s WHERE s.source_id = c.id)
+    ORDER BY c.changed, c.seq LIMIT :limit
+) RETURNING changed;
+-- name: raise_horizon
+UPDATE partitions SET horizon = max(horizon, :changed) WHERE pid = :pid;
