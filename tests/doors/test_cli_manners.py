@@ -139,3 +139,15 @@ def test_a_document_is_found_by_the_path_of_its_file(tmp_path: Path, monkeypatch
     assert run(["documents", "show", "papers/nothing.md", *ANA], [])[0] == 3
     assert run(["documents", "delete", "papers/tea.md", "--user", "boris"], [])[0] == 3
     assert "removed with 1 passage\n" in run(["documents", "delete", "papers/tea.md", *ANA], [])[2]
+
+
+def test_the_history_of_a_memory_says_what_was_changed_before_and_after():
+    made = json.loads(run(["remember", "Ana lives in Lisbon", "--category", "home", "--json", *ANA], [])[1])["id"]
+    changes = ["--text", "Ana lives in Porto", "--no-categories", "--reason", "she moved"]
+    assert run(["memory", "edit", made, *changes, *ANA], [])[0] == 0
+    created, updated = [line.split("\t") for line in run(["memory", "history", made, *ANA], [])[1].splitlines()]
+    assert created[1] == "created"
+    assert "text: Ana lives in Lisbon → Ana lives in Porto" in updated[2]
+    assert "categories: home → none" in updated[2]
+    assert "dedup_key" not in updated[2]
+    assert updated[3:] == ["cli", "she moved"]

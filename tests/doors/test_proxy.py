@@ -188,6 +188,26 @@ def test_a_conversation_that_is_sent_whole_every_time_is_captured_once(proxied: 
 
 
 @pytest.mark.requirement("P-22")
+def test_a_chat_that_says_so_is_not_kept_or_not_told_what_is_remembered(upstream: ChatServer, proxied: Proxied):
+    proxied.mnemic.profile.set(ANA, {"home": "Lyon"})
+    secret = ask(proxied.client(**{"Mnemic-Capture": "off"}), "I plan a surprise for Bob", user="ana")
+    assert secret.headers["mnemic-memory"].startswith("used")
+    plain = ask(proxied.client(**{"Mnemic-Recall": "OFF"}), "Where do I live?", user="ana")
+    assert plain.headers["mnemic-memory"] == "absent; reason=switched_off"
+    assert "Lyon" not in str(upstream.requests[1])
+    ask(proxied.client(), "I plan a surprise for Bob", "As you told me.", "And now?", user="ana")
+    assert proxied.said(ANA, plain.headers["mnemic-session"])[0] == ("user", "Where do I live?")
+    assert [text for _, text in proxied.said(ANA, secret.headers["mnemic-session"])] == ["And now?", "As you told me."]
+
+
+@pytest.mark.requirement("P-22")
+def test_a_switch_that_cannot_be_read_is_refused_and_nothing_is_kept_or_asked(upstream: ChatServer, proxied: Proxied):
+    with pytest.raises(openai.UnprocessableEntityError):
+        ask(proxied.client(**{"Mnemic-Capture": "nope"}), "I plan a surprise", user="ana")
+    assert upstream.requests == []
+
+
+@pytest.mark.requirement("P-22")
 def test_tools_and_unknown_fields_are_passed_on_unchanged_and_the_answer_joins_its_turn(
     upstream: ChatServer, proxied: Proxied
 ):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -14,6 +14,7 @@ from mnemic.cli.input import json_mapping
 from mnemic.cli.options import command
 from mnemic.cli.output import Row, item_row, moment, note, one_line, printable, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
+from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Kind, Memory, State
 from mnemic.model.query import Order
 from mnemic.model.scope import Level
@@ -22,6 +23,9 @@ from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
     from mnemic.api import ListFields
+
+UNSAID = frozenset({"dedup_key", "undone", "updated_at", "last_accessed_at", "access_count"})
+"""Fields of a change that tell a person nothing."""
 
 ItemId = Annotated[str, typer.Argument(help="The id of a memory or message.", metavar="ID")]
 Reason = Annotated[str, typer.Option("--reason", help="Why; kept in the history.")]
@@ -132,14 +136,29 @@ def remove(id: ItemId, asking: ScopeOptions, reason: Reason = "") -> None:
 
 
 def past(id: ItemId, asking: ScopeOptions) -> None:
-    """Show what happened to a memory, oldest first; its deletion too."""
+    """Show what happened to a memory, oldest first, with what was changed before and after; its deletion too."""
     with asking.open() as mnemic:
         entries = mnemic.history(asking.scope, check_unicode(id, "id"))
     if asking.as_json:
         show_json(list(entries))
         return
-    rows = [Row((moment(e.at), e.action.value), one_line(e.reason), (one_line(e.actor),)) for e in entries]
+    rows = [Row((moment(e.at), e.action.value), _changes(e), (one_line(e.actor),), one_line(e.reason)) for e in entries]
     show_rows(("when", "done"), rows)
+
+
+def _changes(entry: HistoryEntry) -> str:
+    """What was changed, before and after, as far as it tells a person anything; `--json` tells all."""
+    names = [name for name in {**entry.before, **entry.after} if name not in UNSAID]
+    told = ((name, entry.before.get(name), entry.after.get(name)) for name in names)
+    return "; ".join(
+        f"{name}: {one_line(_said(was))} → {one_line(_said(now))}" for name, was, now in told if was != now
+    )
+
+
+def _said(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(each) for each in cast("Sequence[object]", value)) or "none"
+    return "none" if value in (None, "", {}) else str(value)
 
 
 def _row(memory: Memory) -> Row:

@@ -31,7 +31,7 @@ from mnemic.web.doors import Door
 from mnemic.web.gate import Gate
 from mnemic.web.limits import Bound
 from mnemic.web.problems import Problem, ProblemError
-from mnemic.web.scopes import Caller, NamedScope, named_scope
+from mnemic.web.scopes import HEADER_PREFIX, Caller, NamedScope, named_scope
 
 CHATS, EMBEDDINGS, MODELS = "/v1/chat/completions", "/v1/embeddings", "/v1/models"
 NO_UPSTREAM = "no server is configured behind the proxy: set proxy.upstream, for example to http://localhost:11434/v1"
@@ -43,6 +43,9 @@ REFUSALS = (400, 413, 422)
 
 GONE = 499
 """What is counted of a request whose caller went away before the upstream answered."""
+
+SWITCHES = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
+"""What the headers `Mnemic-Capture` and `Mnemic-Recall` may say."""
 
 TOO_LARGE = Problem(413, "too_large", "The request is too large", "its body has more bytes than this server takes")
 
@@ -121,8 +124,11 @@ class Proxy:
         return bytes(content)
 
     def _around(self, request: Request, caller: Caller, chat: Chat) -> Around:
-        """Whose memory it is. Raises `ForbiddenError` for what the caller's key does not allow."""
+        """Whose memory it is, and what is done with it. Raises `ForbiddenError` for what the caller's key does not
+        allow, and `InvalidInputError` for a switch that is neither on nor off.
+        """
         named = named_scope(request)
+        captures, recalls = _is_on(request, "capture"), _is_on(request, "recall")
         try:
             scope = caller.scope(self._named(named, caller, chat))
         except ForbiddenError:
@@ -131,8 +137,8 @@ class Proxy:
             return Around(chat, None, "invalid_user")
         if scope.user is None and scope.session is None and scope.agent is None:
             return Around(chat, None, "no_user")
-        may_write = caller.key is None or Right.WRITE in caller.key.rights
-        return Around(chat, in_session(scope, chat), captures=may_write, actor=caller.actor)
+        captures = captures and (caller.key is None or Right.WRITE in caller.key.rights)
+        return Around(chat, in_session(scope, chat), captures=captures, recalls=recalls, actor=caller.actor)
 
     def _named(self, named: NamedScope, caller: Caller, chat: Chat) -> NamedScope:
         """What headers and query name; else the user of the body; else, where no key is needed, the configured one."""
@@ -230,6 +236,16 @@ def _parsed(content: bytes) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         return None
+
+
+def _is_on(request: Request, name: str) -> bool:
+    """What the header `Mnemic-Capture` or `Mnemic-Recall` says. Another word is an error: whoever wants nothing kept
+    must not be misread.
+    """
+    given = {SWITCHES.get(each.strip().lower()) for each in request.headers.getlist(f"{HEADER_PREFIX}{name}")}
+    if None in given or len(given) > 1:
+        raise InvalidInputError(f"the header Mnemic-{name.capitalize()} must be on or off")
+    return given != {False}
 
 
 def _failed(status: int, message: str, kind: str) -> Response:

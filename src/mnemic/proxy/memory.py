@@ -32,7 +32,8 @@ _log = logging.getLogger("mnemic.proxy")
 @dataclass(slots=True)
 class Around:
     """Memory around one chat. `scope` None: there is none, for `reason`. `block` is put in front of the model, "" for
-    nothing. `reason` says why memory is absent: "" when it is not. `actor` is who asked.
+    nothing. `reason` says why memory is absent: "" when it is not. `recalls` and `captures`: whether this chat is to
+    know what is remembered, and is to be remembered. `actor` is who asked.
     """
 
     chat: Chat
@@ -41,6 +42,7 @@ class Around:
     block: str = ""
     facts: int = 0
     captures: bool = True
+    recalls: bool = True
     actor: str = ""
     turn: asyncio.Task[Turn | None] | None = field(default=None, repr=False)
 
@@ -68,7 +70,7 @@ class ChatMemory:
         scope, question = around.scope, around.chat.question
         if scope is None or not question.strip():
             around.reason = around.reason or "no_question"
-        elif not self._settings.injects_context:
+        elif not (self._settings.injects_context and around.recalls):
             around.reason = "switched_off"
         else:
             found, around.reason = await self._tried(
