@@ -15,7 +15,7 @@ from mnemic.engine.fields import differences, held_key, indexed_text, with_field
 from mnemic.engine.gate import gated
 from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.parts import Parts, new_id
-from mnemic.engine.secrets import clean_reason, fields_without_secrets, noted, redact, tell_redacted
+from mnemic.engine.secrets import clean_reason, fields_without_secrets, noted, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import MERGED_IDS, TRUST_ORDER, Memory, State, Trust
@@ -135,10 +135,7 @@ def update(
         if new.text != old.text:
             new = replace(new, flags=())  # whoever writes the text anew answers for it
         changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
-        says_other = any(getattr(old, name) != getattr(changed, name) for name in ("text", "context", "snippet"))
-        quarantined, suspicion = gated(parts, changed) if says_other else (changed, "")
-        if suspicion:
-            changed = editor.put(changed, quarantined, Action.QUARANTINED, suspicion)
+        changed = _through_the_gate(parts, editor, old, changed)
         ready.put(parts, work, old, changed)
         if changed is not old:
             editor.refresh(changed)
@@ -148,10 +145,12 @@ def update(
 def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, actor: str, reason: str = "") -> Memory:
     """Make one of several memories of the same place: the first stays (with `text`, when given), the strongest
     importance, all categories and sources of support; the others become superseded by it. `undo` of the first takes it
-    all back.
+    all back. Secrets are redacted, and what the first says now passes the gate as that of any write.
     """
     wanted, visible = list(dict.fromkeys(ids)), scope.visibility
-    text = None if text is None else redact(parts, text).text
+    clean, redacted = fields_without_secrets(parts, {} if text is None else {"text": text})
+    text, reason = clean.get("text"), noted(reason, redacted)
+    tell_redacted(parts, redacted)
     if len(wanted) < 2:  # noqa: PLR2004 -- a merge is of two at least
         raise InvalidInputError("a merge needs at least two different memories")
     ready = _Ready.of(parts, scope, wanted[0], lambda work, m: merged(m, work.memories.get(visible, wanted[1:]), text))
@@ -165,7 +164,8 @@ def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, a
         for other in others:
             gone = replace(other, state=State.SUPERSEDED, other_id=first.id, retired_at=editor.now)
             editor.put(other, gone, Action.MERGED, reason or f"merged into {first.id}")
-        ready.put(parts, work, first, editor.put(first, merged(first, others, text), Action.MERGED, reason))
+        joined = editor.put(first, merged(first, others, text), Action.MERGED, reason)
+        ready.put(parts, work, first, _through_the_gate(parts, editor, first, joined))
         return editor.get(first.id)
 
 
@@ -224,6 +224,13 @@ def feedback(parts: Parts, scope: Scope, memory_id: str, *, is_relevant: bool, a
         start = old.valid_from or old.observed_at
         ended = replace(old, valid_to=max(editor.now, start + _TICK))
         return editor.put(old, ended, Action.FEEDBACK, reason or "outdated")
+
+
+def _through_the_gate(parts: Parts, editor: Editor, old: Memory, new: Memory) -> Memory:
+    """The memory as it was written down, quarantined by a second change where what it says now gives orders."""
+    says_other = any(getattr(old, name) != getattr(new, name) for name in ("text", "context", "snippet"))
+    quarantined, suspicion = gated(parts, new) if says_other else (new, "")
+    return editor.put(new, quarantined, Action.QUARANTINED, suspicion) if suspicion else new
 
 
 def _restored(editor: Editor, old: Memory, entry: HistoryEntry) -> Memory:

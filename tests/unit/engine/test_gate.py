@@ -128,3 +128,27 @@ def test_a_page_of_reviews_has_a_sensible_size(mnemic: Mnemic):
     assert [each.memory.text[-1] for each in (*first, *rest)] == ["2", "1", "0"]
     with pytest.raises(InvalidInputError, match="limit"):
         mnemic.review(ANNA, limit=0)
+
+
+@pytest.mark.requirement("P-09")
+def test_what_a_merge_makes_passes_the_gate_as_any_other_write(mnemic: Mnemic):
+    first, second = (mnemic.remember(ANNA, text, trust="document") for text in ("She likes tea", "She drinks tea"))
+    joined = mnemic.merge(ANNA, [first.id, second.id], text=ORDER)
+    assert (joined.state, joined.text, joined.trust) == (State.QUARANTINED, ORDER, Trust.DOCUMENT)
+    assert [entry.action.value for entry in mnemic.history(ANNA, first.id)] == ["created", "merged", "quarantined"]
+    assert mnemic.recall(ANNA, "previous instructions").hits == ()
+    (waiting,) = mnemic.review(ANNA)
+    assert waiting.reason.startswith(SUSPECT)
+    for _ in range(2):
+        mnemic.undo(ANNA, first.id)
+    assert [(held(mnemic, each.id).text, held(mnemic, each.id).state) for each in (first, second)] == [
+        ("She likes tea", State.ACTIVE),
+        ("She drinks tea", State.ACTIVE),
+    ]
+
+
+def test_a_merge_of_what_the_user_said_and_one_in_harmless_words_stay_active(mnemic: Mnemic):
+    own = [mnemic.remember(ANNA, text).id for text in ("I like tea", "I drink tea")]
+    assert mnemic.merge(ANNA, own, text=ORDER).state is State.ACTIVE
+    read = [mnemic.remember(ANNA, text, trust="document").id for text in ("Ana owns a boat", "Ana has a boat")]
+    assert mnemic.merge(ANNA, read, text=TAME).state is State.ACTIVE
