@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from qdrant_client import models
 
 from mnemic.adapters.indexes.qdrant_link import QdrantLink, QdrantOptions
@@ -175,23 +176,25 @@ class QdrantSearch:
 
 def surroundings(ids: Sequence[str], spots: dict[str, Spot], words: frozenset[str]) -> Surroundings:
     """Where these rows stand, in their order; of those that are not known nothing is said."""
-    place_of = {spot.talk: place for place, i in enumerate(ids) if (spot := spots.get(i)) is not None and spot.talk}
-    sessions: dict[str, int] = {}
-    whole = Surroundings.nowhere(len(ids))
-    for place, item_id in enumerate(ids):
-        spot = spots.get(item_id)
-        if spot is None or spot.session is None:
-            continue
-        whole.before[place] = place_of.get(spot.before or "", -1)
-        whole.after[place] = place_of.get(spot.after or "", -1)
-        whole.sessions[place] = sessions.setdefault(spot.session, len(sessions))
     here = [spots.get(item_id) for item_id in ids]
-    return replace(
-        whole,
-        is_named=np.array([bool(s and words & set(s.author.casefold().split())) for s in here], dtype=np.bool_),
-        is_assistant=np.array([bool(s and s.is_assistant) for s in here], dtype=np.bool_),
-        is_question=np.array([bool(s and s.is_question) for s in here], dtype=np.bool_),
+    place_of = {spot.talk: place for place, spot in enumerate(here) if spot is not None and spot.talk is not None}
+    codes: dict[str, int] = {}
+    return Surroundings(
+        before=_places([place_of.get(s.before or "", -1) if s else -1 for s in here]),
+        after=_places([place_of.get(s.after or "", -1) if s else -1 for s in here]),
+        sessions=_places([codes.setdefault(s.session, len(codes)) if s and s.session else -1 for s in here]),
+        is_named=_facts([bool(s and words & set(s.author.casefold().split())) for s in here]),
+        is_assistant=_facts([bool(s and s.is_assistant) for s in here]),
+        is_question=_facts([bool(s and s.is_question) for s in here]),
     )
+
+
+def _places(places: Sequence[int]) -> NDArray[np.int64]:
+    return np.array(places, dtype=np.int64)
+
+
+def _facts(facts: Sequence[bool]) -> NDArray[np.bool_]:
+    return np.array(facts, dtype=np.bool_)
 
 
 def _take(found: Looked, ask: _Ask, points: _Points, dense_limit: int) -> None:
