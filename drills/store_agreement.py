@@ -115,6 +115,7 @@ class StoreRuns:
         self._folder = folder
         self._url_of = url_of
         self._vectors: dict[str, MutableMapping[str, Vectors]] = {}
+        self.kept = 0
 
     def run(self, name: str, dataset: Dataset, store: str) -> Run:
         """The run of this set on this store: as it was made before, or made now."""
@@ -122,6 +123,7 @@ class StoreRuns:
         path, began = self._folder / f"{name}-{store}-{key[:12]}.jsonl.gz", time.monotonic()
         if path.exists():
             rankings = read_run(path)
+            self.kept += 1
         else:
             self._folder.mkdir(parents=True, exist_ok=True)
             run = UnfinishedRun(path, key)

@@ -91,6 +91,8 @@ def test_a_run_that_is_kept_is_not_made_again(tmp_path: Path, capsys: pytest.Cap
     assert made.report.foreign_ids == made.report.missing == 0
     (file,) = tmp_path.iterdir()
     changed = file.stat().st_mtime_ns
-    assert StoreRuns(tmp_path, str).run("boats", DATASET, REFERENCE).ranked == made.ranked
+    again = StoreRuns(tmp_path, str)
+    assert again.run("boats", DATASET, REFERENCE).ranked == made.ranked
+    assert (here.kept, again.kept) == (0, 1)
     assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == [changed]
     assert capsys.readouterr().out.count("boats, memory: R@10") == 2
