@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ import httpx2
 import pytest
 
 from mnemic import Config, Mnemic, Scope
+from mnemic.cli import supervisor
 from mnemic.cli.answering import Plan
 from mnemic.cli.failures import EXIT_CODES
+from mnemic.cli.serve import tell
 from mnemic.cli.supervisor import Supervisor
 from mnemic.config import load_config
 from mnemic.model.access import Right
@@ -322,6 +325,53 @@ def test_a_server_whose_first_process_cannot_begin_ends_with_its_exit_code(tmp_p
     )
     with socket.create_server(("127.0.0.1", 0)) as listening:
         assert Supervisor(plan, listening, str(tmp_path), lambda _: None).run() in EXIT_CODES.values()
+
+
+def test_a_process_that_stands_still_is_killed_and_one_that_dies_again_and_again_ends_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    for name, value in (("MOST_DEATHS", 2), ("STILL_S", 1.5), ("MOST_STILL_LOOKS", 1)):
+        monkeypatch.setattr(supervisor, name, value)
+    plan = Plan(
+        config=Config(store=str(tmp_path / "memory.db")),
+        limits=Limits(),
+        connections=10,
+        connections_of_address=0,
+        is_near=True,
+        works=False,
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listening, caplog.at_level("WARNING", "mnemic.web"):
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/health/ready"
+
+        def hurt() -> None:
+            for deaths, how in ((1, signal.SIGSTOP), (2, signal.SIGKILL)):
+                httpx2.get(url, timeout=PATIENCE_S)
+                children = Path(f"/proc/self/task/{threading.main_thread().native_id}/children")
+                os.kill(int(children.read_text(encoding="utf-8").split()[-1]), how)
+                until(partial(has_died, deaths))
+
+        def has_died(times: int) -> bool:
+            return sum("0 ended" in text for text in caplog.messages) == times
+
+        hurting = threading.Thread(target=hurt)
+        code = Supervisor(plan, listening, str(tmp_path), lambda _: hurting.start()).run()
+        hurting.join()
+    assert code == 1
+    assert caplog.messages == [
+        "process 0 stands still and is killed",
+        "process 0 ended: signal 9 (SIGKILL); it is started again in 0.5 s",
+        "process 0 answers again",
+        "process 0 ended: signal 9 (SIGKILL); every process died 2 times within 600 s, and the server ends",
+    ]
+
+
+def test_a_service_manager_is_told_when_the_server_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    manager = tmp_path / "manager"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, socket.create_server(("127.0.0.1", 0)) as listening:
+        told.bind(str(manager))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(manager))
+        tell(listening, [])
+        assert told.recv(100) == b"READY=1"
 
 
 def test_the_number_of_processes_may_stand_in_the_configuration(tmp_path: Path):

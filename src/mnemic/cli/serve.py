@@ -106,7 +106,7 @@ def serve(
         with opened(plan) as mnemic:
             _check(mnemic, plan, place)
             if plan.processes == 1:
-                answer(mnemic, plan, listening, partial(_tell, listening))
+                answer(mnemic, plan, listening, partial(tell, listening))
                 return
         raise typer.Exit(_supervised(plan, listening))
 
@@ -158,10 +158,10 @@ def _supervised(plan: Plan, listening: socket.socket) -> int:
     from mnemic.cli.supervisor import Supervisor
 
     with TemporaryDirectory(prefix="mnemic-serve-", ignore_cleanup_errors=True) as folder:
-        return Supervisor(plan, listening, folder, partial(_tell, listening)).run()
+        return Supervisor(plan, listening, folder, partial(tell, listening)).run()
 
 
-def _tell(listening: socket.socket, tells: Tells) -> None:
+def tell(listening: socket.socket, tells: Tells) -> None:
     """Say where to go, to the person and to a service manager that waits for it (systemd, `Type=notify`)."""
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

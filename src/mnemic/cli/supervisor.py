@@ -168,7 +168,9 @@ class Supervisor:
             if code is not None:
                 self._died(slot, code)
                 continue
-            slot.still = slot.still + 1 if states[slot.number].beat_s > STILL_S else 0
+            seen = states[slot.number]
+            is_still = seen.doing is Doing.ANSWERING and seen.beat_s > STILL_S
+            slot.still = slot.still + 1 if is_still else 0
             if slot.still > MOST_STILL_LOOKS:
                 _log.error("process %d stands still and is killed", slot.number)
                 slot.process.kill()
@@ -195,10 +197,12 @@ class Supervisor:
         slot.begins_at = now + pause_s
         self._board.died(slot.number)
         self._board.show(slot.number, Doing.PAUSED)
-        _log.error("process %d ended: %s; it is started again in %.1f s", slot.number, _how(code), pause_s)
         if all(each.process is None and len(each.deaths) >= MOST_DEATHS for each in self._slots):
-            _log.error("every process died %d times within %.0f s: the server ends", MOST_DEATHS, WINDOW_S)
+            over = f"every process died {MOST_DEATHS} times within {WINDOW_S:.0f} s, and the server ends"
             self._failure = KILLED
+        else:
+            over = f"it is started again in {pause_s:.1f} s"
+        _log.error("process %d ended: %s; %s", slot.number, _how(code), over)
 
     def _forget(self, slot: _Slot) -> None:
         """Hear a process no longer."""

@@ -62,7 +62,7 @@ class Connection(HttpToolsProtocol):
 
     def __init__(self, *given: Any, places: Places | None = None, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._places = places or Places()
+        self._places = Places() if places is None else places
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Wait for a request, but not for ever; none of a connection that has no place."""
