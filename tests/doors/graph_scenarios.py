@@ -7,6 +7,7 @@ from tests.doors.scenarios import BORIS, OTHER_ORG, Ref, Scenario, Step
 
 X_DEPENDS = Step("remember", {"text": "Project X depends on the Billing Service."}, save="first")
 Y_GOVERNS = Step("remember", {"text": "The Billing Service is governed by Policy Y."}, save="second")
+TWO_FACTS = "How does Project X relate to Policy Y?"
 
 GRAPH = (
     Scenario(
@@ -51,6 +52,31 @@ GRAPH = (
         ),
     ),
     Scenario(
+        "a question that joins two facts is answered with both and the way between them",
+        (
+            X_DEPENDS,
+            Y_GOVERNS,
+            Step("recall", {"query": TWO_FACTS, "hops": 2}, expect={"paths": []}),
+            Step("graph.extract", expect={"items": 2}),
+            Step(
+                "recall",
+                {"query": TWO_FACTS, "hops": 2},
+                expect={
+                    "hits.#": 2,
+                    "paths.#": 1,
+                    "paths.0.nodes.1.name": "Billing Service",
+                    "paths.0.edges.0.citations.0.item_id": Ref("first"),
+                    "paths.0.edges.1.citations.0.item_id": Ref("second"),
+                    "paths.0.edges.1.citations.0.text": "Billing Service is governed by Policy Y",
+                },
+            ),
+            Step("recall", {"query": TWO_FACTS}, expect={"paths": []}),
+            Step("recall", {"query": TWO_FACTS, "hops": 2}, scope=BORIS, expect={"hits": [], "paths": []}),
+            Step("delete", {"id": Ref("second")}),
+            Step("recall", {"query": TWO_FACTS, "hops": 2}, expect={"hits.#": 1, "paths.0.nodes.#": 2}),
+        ),
+    ),
+    Scenario(
         "nobody else's graph is found, and what is deleted leaves it at once",
         (
             X_DEPENDS,
@@ -78,6 +104,7 @@ GRAPH = (
             Step("graph.path", {"source": "Project X", "target": "X", "max_hops": 99}, fails=InvalidInputError),
             Step("graph.extract", {"levels": ["planet"]}, fails=InvalidInputError),
             Step("graph.extract", {"limit": 0}, fails=InvalidInputError),
+            Step("recall", {"query": TWO_FACTS, "hops": 5}, fails=InvalidInputError),
         ),
     ),
 )

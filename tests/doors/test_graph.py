@@ -79,6 +79,19 @@ class TestTheCommandLine:
             ["Billing Service", "GOVERNED_BY", "Policy Y", "Billing Service is governed by Policy Y"],
         ]
 
+    @pytest.mark.requirement("N-27")
+    def test_recall_shows_the_way_between_what_the_question_joins(self, store: str):
+        code, out, told = mnemic(store, "recall", "How does Project X relate to Policy Y?", "--hops", "2")
+        rows = [line.split("\t") for line in out.splitlines()]
+        assert code == 0
+        assert "Project X – Billing Service – Policy Y" in told
+        assert [row[:3] for row in rows[-2:]] == [
+            ["Project X", "DEPENDS_ON", "Billing Service"],
+            ["Billing Service", "GOVERNED_BY", "Policy Y"],
+        ]
+        assert len(rows) == 4
+        assert len(mnemic(store, "recall", "How does Project X relate to Policy Y?")[1].splitlines()) == 2
+
     def test_what_is_not_there_is_said_and_how_to_read_it(self, tmp_path: Path):
         path = str(tmp_path / "empty.db")
         assert "graph extract" in mnemic(path, "graph", "entities")[2]

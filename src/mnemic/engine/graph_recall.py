@@ -31,8 +31,9 @@ LEAST_NEAR = 0.4
 """The cosine from which on a name means what the question asks about; at most so many of them."""
 
 FIRST_HITS = 5
-FROM_HITS = 0.4
-"""How firmly the walk begins at what the first hit names; what the question names is 1."""
+FROM_HITS = 0.2
+"""How firmly the walk begins at what the first hit names; what the question names is 1. No more than the first relation
+from the least near name leaves, so that a way begins where the question does."""
 
 FADING = 0.5
 """So much of it is left after each relation."""
@@ -93,7 +94,7 @@ def reach(parts: Parts, visible: Visibility, asking: GraphQuestion, first: Seque
         firmness, back = _walked(around, {root: starts[root] for root in begun}, asking.hops)
         said = around.said_by([step[1] for step in back.values() if step is not None], ITEMS)
         on_ways = around.said_by([edge for _, steps in ways for edge in steps], ITEMS)
-        values = _values(around, firmness, said)
+        values = _values(around, firmness, back, said)
         values |= dict.fromkeys(on_ways, 1.0)
         firmest = sorted(values, key=lambda item_id: (-values[item_id], item_id))[:MOST_REACHED]
         return Reach(
@@ -106,10 +107,10 @@ def reach(parts: Parts, visible: Visibility, asking: GraphQuestion, first: Seque
 
 
 def with_reached(scored: Scored, reached: Reach, weight: float) -> Scored:
-    """The candidates with the feature `related`: how firmly the graph reached each, and so much more as it was put back
-    for being among documents or not (`elsewhere`): a relation leads from one side to the other. Less where that would
-    lift it above the first hit; what says a step of a way between two things that the question is about comes right
-    behind that.
+    """The candidates with the feature `related`: how firmly the graph reached each, above an average row. It evens out
+    what put a row below that, since what a relation leads to need not be like the question, and what put it back for
+    being among documents or not (`elsewhere`). Less where it would be lifted above the first hit; what says a step of a
+    way between two things that the question is about comes right behind that.
     """
     if weight <= 0 or not reached.values or not scored.order.shape[0]:
         return scored
@@ -118,9 +119,10 @@ def with_reached(scored: Scored, reached: Reach, weight: float) -> Scored:
     elsewhere = scored.features.get(ELSEWHERE, values) * scored.weights.get(ELSEWHERE, 0.0)
     for place, item_id in enumerate(scored.candidates.ids.tolist()):
         if item_id in reached.values:
-            room = max(best - float(scored.scores[place]), 0.0) * _BELOW / weight
-            value = reached.values[item_id] - elsewhere.item(place) / weight
-            values[place] = room if item_id in reached.on_ways else min(value, room)
+            score, put_back = scored.scores.item(place), elsewhere.item(place)
+            room = max(best - score, 0.0) * _BELOW
+            lift = reached.values[item_id] * weight - min(score - put_back, 0.0) - put_back
+            values[place] = (room if item_id in reached.on_ways else min(lift, room)) / weight
     return with_feature(scored, RELATED, values, weight) if values.any() else scored
 
 
@@ -183,19 +185,24 @@ def _walked(
     return firmness, back
 
 
-def _values(around: Walking, firmness: Mapping[str, float], said: Mapping[str, Edge]) -> dict[str, float]:
-    """How firmly each item was reached: what says a relation as its farther end, what names a thing less, the less the
-    more items name it.
+def _values(
+    around: Walking,
+    firmness: Mapping[str, float],
+    back: Mapping[str, tuple[str, Edge] | None],
+    said: Mapping[str, Edge],
+) -> dict[str, float]:
+    """How firmly each item was reached: what says a relation as its farther end, what merely names a thing that a
+    relation led to less, the less the more items name it.
     """
     values: dict[str, float] = {}
     for item_id, edge in said.items():
-        values[item_id] = min(firmness.get(edge.source_id, 0.0), firmness.get(edge.target_id, 0.0)) / FADING
-    rare = [root for root in firmness if around.nodes.node(root).mentions <= COMMON]
-    for root, items in around.naming(rare, ITEMS).items():
-        telling = FADING * firmness[root] / (1.0 + math.log2(max(around.nodes.node(root).mentions, 1)))
+        values[item_id] = min(min(firmness[edge.source_id], firmness[edge.target_id]) / FADING, 1.0)
+    counts = {root: around.nodes.node(root).mentions for root, step in back.items() if step is not None}
+    for root, items in around.naming([root for root in counts if counts[root] <= COMMON], ITEMS).items():
+        telling = firmness[root] / (1.0 + math.log2(max(counts[root], 1)))
         for item_id in items:
             values[item_id] = max(values.get(item_id, 0.0), telling)
-    return {item_id: min(value, 1.0) for item_id, value in values.items()}
+    return values
 
 
 def _steps(
