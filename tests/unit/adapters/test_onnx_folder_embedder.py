@@ -219,6 +219,7 @@ def test_other_tokens_without_the_package_are_refused_with_the_line_that_install
         ("modules.json", '[{"type": "x.Transformer", "path": ""}, {"type": "x.Dense", "path": "2_Dense"}]', "Dense"),
         ("tokenizer.json", '{"model": {"type": "Magic"}}', "no tokenizer"),
         ("tokenizer.json", "\xff", "no JSON"),
+        ("tokenizer.json", '{"model": {"type": "BPE"}}', "damaged"),
         ("model.onnx", "nonsense", "no ONNX model"),
     ],
 )

@@ -69,7 +69,7 @@ def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
     if model.get("type") not in _KINDS:
         raise ConfigError(f"{file} is no tokenizer: its model is none of {', '.join(_KINDS)}")
     pieces = _own_pieces(table, model)
-    return _Pieces(pieces, max_tokens, file) if pieces else _Packaged(content, max_tokens, extra)
+    return _Pieces(pieces, max_tokens, file) if pieces else _Packaged(_parsed(content, file, extra), max_tokens)
 
 
 def read_text(file: Path) -> str:
@@ -179,12 +179,20 @@ class _Pieces:
         return self._words.encode(text, room + 2)[1:-1]
 
 
+def _parsed(content: str, file: Path, extra: str) -> Any:
+    """The tokeniser of the package `tokenizers`."""
+    package: Any = import_extra("tokenizers", extra)
+    try:
+        return package.Tokenizer.from_str(content)
+    except Exception as error:  # the package raises nothing narrower; see tests/architecture/test_sizes.py
+        raise ConfigError(f"{file} is damaged, or of a later version than the package tokenizers: {error}") from error
+
+
 class _Packaged:
     """Whatever the package `tokenizers` reads."""
 
-    def __init__(self, content: str, max_tokens: int, extra: str) -> None:
-        package: Any = import_extra("tokenizers", extra)
-        self._tokenizer: Any = package.Tokenizer.from_str(content)
+    def __init__(self, tokenizer: Any, max_tokens: int) -> None:
+        self._tokenizer = tokenizer
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
         self._tokenizer.encode_special_tokens = True
