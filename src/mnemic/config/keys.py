@@ -126,6 +126,7 @@ LIFE_KEYS: tuple[Key, ...] = (
         "whether a model is also asked what its agent should learn",
         "life.promotes_learnings",
     ),
+    _number("memory.profile.max-facts", counting, "facts that a profile holds", "max_profile_facts"),
     _number("memory.jobs.llm-tries", counting, "failures of the model before a step does without", "life.llm_tries"),
     _number("memory.jobs.keep-done-days", positive, "days until a done job is forgotten", "life.done_jobs_days"),
 )

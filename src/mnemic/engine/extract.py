@@ -291,7 +291,7 @@ class Extracting:
         """Carry what lasts into the user's profile; nothing where several people speak as the user."""
         if len(self._names) <= 1:
             lasting = lasting_facts(messages, {})
-            put_derived(work, self._partition, lasting, source=SOURCE, now=self._parts.clock.now())
+            put_derived(self._parts, work, self._partition, lasting, source=SOURCE)
 
     def _place(self, message: Message, fact: Fact) -> Place:
         """What is learnt for everybody belongs to the agent, all else to the user."""

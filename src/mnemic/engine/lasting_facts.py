@@ -13,20 +13,17 @@ from mnemic.engine.dependants import Hand, is_believed
 from mnemic.engine.fields import filled_of
 from mnemic.engine.kinds import REMAKE
 from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.profile_room import put_fitting
 from mnemic.model.filter import Condition
 from mnemic.model.item import Memory, Message, Role, State, Trust
 from mnemic.model.job import Job
-from mnemic.model.profile import ProfileEntry
+from mnemic.model.profile import DERIVED_SOURCES, EXTRACTION, ProfileEntry
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.attributes import attributes, plain_statements
 from mnemic.text.prompts import STABLE_KEYS
 from mnemic.text.slots import Filled, Relation, relation
-
-EXTRACTION = "extraction"
-DERIVED_SOURCES = (EXTRACTION, "curation", "reflection")
-"""The sources of profile entries that nobody set by hand."""
 
 Facts = Mapping[str, tuple[str, datetime]]
 """Values by key, and when they were said."""
@@ -51,10 +48,12 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
     return found
 
 
-def put_derived(work: UnitOfWork, partition: Partition, facts: Facts, *, source: str, now: datetime) -> dict[str, str]:
+def put_derived(parts: Parts, work: UnitOfWork, partition: Partition, facts: Facts, *, source: str) -> dict[str, str]:
     """Write facts into a profile; `updated_at` is when they were said. Entries that were set by hand, or that were said
-    later, stay, and what a memory said that is believed no more is not written. Returns what is new.
+    later, stay, and what a memory said that is believed no more is not written, nor what finds no room (see
+    `profile_room`). Returns what is new.
     """
+    now = parts.clock.now()
     there = {entry.key: entry for entry in work.profiles.of(partition)}
     new: list[ProfileEntry] = []
     for key, (value, said_at) in facts.items():
@@ -62,9 +61,8 @@ def put_derived(work: UnitOfWork, partition: Partition, facts: Facts, *, source:
         if old is None or (old.source in DERIVED_SOURCES and old.value != value and old.updated_at <= said_at):
             new.append(ProfileEntry(partition, key, value, source, now, min(said_at, now)))
     new = [entry for entry in new if not _is_refuted(work, entry, now)]
-    if new:
-        work.profiles.put(new)
-    return {entry.key: entry.value for entry in new}
+    left_out = put_fitting(parts, work, partition, new) if new else ()
+    return {entry.key: entry.value for entry in new if entry not in left_out}
 
 
 def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
@@ -115,7 +113,7 @@ def find_again(parts: Parts, partition: Partition, key: str) -> None:
     if found:
         with parts.store.write() as work:
             if all(entry.key != key for entry in work.profiles.of(partition)):
-                put_derived(work, partition, found, source=EXTRACTION, now=parts.clock.now())
+                put_derived(parts, work, partition, found, source=EXTRACTION)
 
 
 def _is_refuted(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> bool:

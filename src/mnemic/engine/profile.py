@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mnemic.engine.inputs import check_text
 from mnemic.engine.parts import Parts
+from mnemic.engine.profile_room import put_fitting
 from mnemic.engine.requests import forget_answers
 from mnemic.engine.secrets import fact_without_secrets
 from mnemic.errors import InvalidInputError
@@ -26,7 +27,8 @@ def profile_partition(scope: Scope) -> Partition:
 
 def set_profile(parts: Parts, scope: Scope, entries: Mapping[str, str | None], *, source: str) -> list[ProfileEntry]:
     """Write facts by key (a value of None removes its key) and give the whole static profile back. Secrets are
-    redacted.
+    redacted. Raises `InvalidInputError`, and writes nothing, when there would be more facts set by hand than a profile
+    may hold; derived ones give way to them.
     """
     now, partition = parts.clock.now(), profile_partition(scope)
     kept = [
@@ -36,10 +38,14 @@ def set_profile(parts: Parts, scope: Scope, entries: Mapping[str, str | None], *
     ]
     removed = [_key(key) for key, value in entries.items() if value is None]
     with parts.store.write() as work:
-        work.profiles.put(kept)
         if removed:
             work.profiles.remove(partition, removed)
             forget_answers(work, [partition])
+        if put_fitting(parts, work, partition, kept):
+            most = parts.settings.max_profile_facts
+            raise InvalidInputError(
+                f"a profile holds at most {most} facts (memory.profile.max-facts); remove some first"
+            )
         return work.profiles.of(partition)
 
 

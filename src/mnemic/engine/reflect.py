@@ -102,7 +102,9 @@ class Reflecting:
                 return replace(report, skipped="somebody else has reflected meanwhile")
             reason = f"reflection on {len(episodes)} summaries of session {self._session}"
             is_new = add_derived(self._parts, work, memory, vectors, actor=self._actor, reason=reason)
-            facts = put_derived(work, self._partition, self._facts(work, episodes, proposed), source=SOURCE, now=now)
+            facts = put_derived(
+                self._parts, work, self._partition, self._facts(work, episodes, proposed), source=SOURCE
+            )
         _log.info("session %s: a reflection on %d summaries, %d facts", self._session, len(episodes), len(facts))
         self._parts.observer.count("mnemic.reflect.reflections", int(is_new))
         fallback = str(made.metadata.get("fallback", ""))

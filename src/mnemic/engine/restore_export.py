@@ -177,7 +177,12 @@ class _Restoring:
         new = _Batch()
         for fact in batch.facts:
             old = there.get(fact.key)
-            if old is None or (old.value != fact.value and old.updated_at < fact.updated_at):
+            most = self._parts.settings.max_profile_facts
+            if old is None and len(there) >= most:
+                self._report.problems.append(
+                    f"the fact {fact.key!r}: the profile holds {len(there)} facts, at most {most}"
+                )
+            elif old is None or (old.value != fact.value and old.updated_at < fact.updated_at):
                 new.facts.append(fact)
                 there[fact.key] = fact
             else:

@@ -8,6 +8,10 @@ from datetime import datetime
 from mnemic.model.item import Memory
 from mnemic.model.scope import Partition
 
+EXTRACTION = "extraction"
+DERIVED_SOURCES = (EXTRACTION, "curation", "reflection")
+"""The sources of profile entries that nobody set by hand."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileEntry:

@@ -102,6 +102,7 @@ class Settings:
     rerank_candidates: int = 30
     session_memory_ttl_s: float = 3600.0
     max_session_memories: int = 100
+    max_profile_facts: int = 200
     bulk_batch: int = 256
     weights: Weights = field(default_factory=Weights)
     exact_partition_rows: int = 50_000

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from mnemic.api import Mnemic
+from mnemic.engine.parts import Parts
+from mnemic.engine.profile_room import fitting
 from mnemic.errors import InvalidInputError
-from mnemic.model.scope import Scope
-from tests.unit.engine.kit import Clock
+from mnemic.model.profile import ProfileEntry
+from mnemic.model.scope import Level, Scope
+from tests.unit.engine.kit import START, Clock
 
 ANNA = Scope(user="anna", session="s1")
 
@@ -65,3 +71,64 @@ def test_what_is_no_fact_is_refused_and_nothing_is_kept(mnemic: Mnemic, facts: d
     with pytest.raises(InvalidInputError):
         mnemic.profile.set(ANNA, {"good": "one"} | facts)
     assert mnemic.profile.get(ANNA) == {}
+
+
+class TestRoom:
+    """With room for three facts."""
+
+    @pytest.fixture
+    def small(self, parts: Parts) -> Mnemic:
+        settings = replace(parts.settings, max_profile_facts=3)
+        return Mnemic(replace(parts, settings=settings), actor="tester")
+
+    def test_more_facts_set_by_hand_are_refused_and_nothing_of_the_call_is_written(self, small: Mnemic):
+        small.profile.set(ANNA, {"a": "1", "b": "2"})
+        with pytest.raises(InvalidInputError, match=r"at most 3 facts .memory\.profile\.max-facts"):
+            small.profile.set(ANNA, {"a": "9", "c": "3", "d": "4"})
+        assert small.profile.get(ANNA) == {"a": "1", "b": "2"}
+        small.profile.set(ANNA, {"a": None, "c": "3", "d": "4", "b": "5"})
+        assert small.profile.get(ANNA) == {"b": "5", "c": "3", "d": "4"}
+
+    def test_derived_facts_give_way_to_those_set_by_hand_and_the_one_said_longest_ago_first(
+        self, small: Mnemic, clock: Clock
+    ):
+        for said in ("My name is Anna.", "I live in Lyon.", "I work as a nurse."):
+            small.capture(ANNA, user=said)
+            small.work()
+            clock.turn(hours=1)
+        derived = small.profile.get(ANNA)
+        assert len(derived) == 3
+        assert derived["name"] == "Anna"
+        small.profile.set(ANNA, {"tea": "green"})
+        assert small.profile.get(ANNA) == {key: value for key, value in derived.items() if key != "name"} | {
+            "tea": "green"
+        }
+
+    def test_a_derived_fact_makes_no_fact_set_by_hand_give_way(self, small: Mnemic):
+        small.profile.set(ANNA, {"a": "1", "b": "2", "c": "3"})
+        small.capture(ANNA, user="My name is Anna.")
+        small.work()
+        assert small.profile.get(ANNA) == {"a": "1", "b": "2", "c": "3"}
+
+    def test_an_import_says_which_facts_found_no_room(self, small: Mnemic, mnemic: Mnemic):
+        mnemic.profile.set(Scope(user="bert"), {f"key {n}": "x" for n in range(5)})
+        lines = list(mnemic.export(Scope(user="bert")))
+        report = small.import_(Scope(user="carl"), "\n".join(lines))
+        assert len(small.profile.get(Scope(user="carl"))) == report.added["profile"] == 3
+        assert len(report.problems) == 2
+        assert "at most 3" in report.problems[0]
+
+
+def fact(key: str, source: str, day: int) -> ProfileEntry:
+    at = START + timedelta(days=day)
+    return ProfileEntry(ANNA.partition(Level.USER), key, "x", source, at, at)
+
+
+def test_an_older_derived_fact_finds_no_room_where_newer_ones_are_and_a_known_key_needs_none():
+    there = [fact("home", "extraction", 3), fact("name", "cli", 0)]
+    kept, gone = fitting(there, [fact("job", "extraction", 2), fact("name", "cli", 4)], 2)
+    assert ([entry.key for entry in kept], gone) == (["name"], [])
+    kept, gone = fitting(there, [fact("job", "reflection", 5)], 2)
+    assert ([entry.key for entry in kept], gone) == (["job"], ["home"])
+    kept, gone = fitting(there, [fact(key, "cli", day) for day, key in enumerate("abc")], 3)
+    assert (sorted(entry.key for entry in kept), gone) == (["b", "c"], ["home"])
