@@ -19,7 +19,6 @@ from mnemic.model.change import Change
 from mnemic.model.conversation import Conversation
 from mnemic.model.health import Finding
 from mnemic.model.item import Memory, Message
-from mnemic.model.job import Job, JobState
 from mnemic.model.query import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
 from mnemic.model.terms import Terms
@@ -31,6 +30,7 @@ from mnemic.ports.entity_vectors import EntityVectors
 from mnemic.ports.erasure import Erasure
 from mnemic.ports.graph import Graph
 from mnemic.ports.history import History
+from mnemic.ports.jobs import Jobs
 from mnemic.ports.profiles import Profiles
 from mnemic.ports.requests import Requests
 from mnemic.ports.research import ResearchSteps
@@ -233,40 +233,6 @@ class Vectors(Protocol):
         """Remove all vectors of a space of one partition, those of its entities too, or with None of all that are left,
         and then the space itself is not known any more; returns how many of items. It is no change of the items and
         moves no version.
-        """
-        ...
-
-
-class Jobs(Protocol):
-    """Work to do."""
-
-    def add(self, jobs: Sequence[Job]) -> list[bool]:
-        """Insert each unless one with its partition, kind and key is pending or running: True where inserted. One
-        whose id is taken in its partition raises `ConflictError`.
-        """
-        ...
-
-    def claim(self, kinds: Sequence[str], worker: str, now: datetime, leased_until: datetime) -> Job | None:
-        """Lease the runnable job that waits longest (pending and due, or running with a lease that has run out), with
-        its attempts counted up. No job is claimed by two.
-        """
-        ...
-
-    def finish(self, job: Job) -> bool:
-        """Mark it done, with `job.usage`, if the lease of `job.worker` still holds; False when somebody else has it."""
-        ...
-
-    def fail(self, job: Job, error: str, retry_at: datetime | None) -> bool:
-        """Back to pending at `retry_at`, or dead when None, with `job.usage`; False when somebody else has it."""
-        ...
-
-    def list(self, partitions: Sequence[Partition] | None, states: Sequence[JobState], limit: int) -> list[Job]:
-        """Jobs, oldest first; partitions None means every one (for maintenance only)."""
-        ...
-
-    def retry(self, partitions: Sequence[Partition] | None, ids: Sequence[str], now: datetime) -> int:
-        """Make dead jobs pending again with no attempts counted, of several with one key the oldest, and none whose key
-        is pending or running; returns how many.
         """
         ...
 
