@@ -136,17 +136,17 @@ class SqlGraph:
         return sum(1 for _ in self._session.write(self._sql["wipe_read"], {"pid": pid}))
 
     def entities(self, visible: Visibility, query: EntityQuery) -> list[Entity]:
-        names = ["select_entities", "where_seen"]
+        names = ["select_entities" if query.ids is None else "select_entities_by_id", "where_seen"]
         is_listing = (
             query.ids is None and query.keys is None
         )  # else these find the rows, and a range would only mislead
         names += ["and_key"] * (is_listing or bool(query.prefix or query.part or query.after))
-        names += ["and_ids"] * (query.ids is not None) + ["and_keys"] * (query.keys is not None)
+        names += ["and_keys"] * (query.keys is not None)
         names += ["and_first"] * (query.limit is not None) + ["order_entities"]
         rows = self._run(
             names,
             visible,
-            ids=self._session.listed(sorted(query.ids or ())),
+            ids=self._session.listed(sorted({*(query.ids or ())})),
             keys=self._session.listed(sorted(query.keys or ())),
             prefix=query.prefix,
             prefix_end=query.prefix + _BEHIND_ALL,
@@ -162,7 +162,7 @@ class SqlGraph:
         rows = self._run(
             ("relations",),
             visible,
-            ids=self._session.listed(sorted(ids)),
+            ids=self._session.listed(sorted({*ids})),
             types=self._session.listed(query.types),
             has_types=int(bool(query.types)),
             as_of=micros(query.as_of),
@@ -171,15 +171,15 @@ class SqlGraph:
         return [to_relation(row) for row in rows]
 
     def supports(self, visible: Visibility, ids: Collection[str], limit: int) -> list[Support]:
-        key = {"ids": self._session.listed(sorted(ids)), "limit": max(limit, 0)}
+        key = {"ids": self._session.listed(sorted({*ids})), "limit": max(limit, 0)}
         return [to_support(row) for row in self._run(("supports",), visible, **key)]
 
     def mentions(self, visible: Visibility, ids: Collection[str], limit: int) -> list[Mention]:
-        key = {"ids": self._session.listed(sorted(ids)), "limit": max(limit, 0)}
+        key = {"ids": self._session.listed(sorted({*ids})), "limit": max(limit, 0)}
         return [to_mention(row) for row in self._run(("mentions",), visible, **key)]
 
     def named_in(self, visible: Visibility, item_ids: Collection[str]) -> list[Mention]:
-        key = {"ids": self._session.listed(sorted(item_ids))}
+        key = {"ids": self._session.listed(sorted({*item_ids}))}
         return [to_mention(row) for row in self._run(("named_in",), visible, **key)]
 
     def _run(self, names: Sequence[str], visible: Visibility, **more: object) -> Iterable[Row]:

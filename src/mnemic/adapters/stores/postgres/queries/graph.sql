@@ -126,14 +126,20 @@ WHERE pid = %(pid)s AND entity_id = ANY(%(ids)s::text[]) AND NOT EXISTS (
 SELECT p.org, p.level, p.owner, e.id, e.name, e.name_key, e.type, e.created_at, e.description, e.other_names,
     e.mentions, e.private_agent
 FROM entities AS e JOIN partitions AS p ON p.pid = e.pid
+-- name: select_entities_by_id
+-- OFFSET and LIMIT keep the look-ups by key: of a partition whose statistics are not gathered yet, as after a large
+-- reading, all rows would be joined.
+SELECT p.org, p.level, p.owner, e.id, e.name, e.name_key, e.type, e.created_at, e.description, e.other_names,
+    e.mentions, e.private_agent
+FROM unnest(%(ids)s::text[]) AS asked (value) CROSS JOIN unnest(%(pids)s::bigint[]) AS own (pid)
+CROSS JOIN LATERAL (SELECT * FROM entities AS o WHERE o.pid = own.pid AND o.id = asked.value OFFSET 0) AS e
+JOIN partitions AS p ON p.pid = e.pid
 -- name: where_seen
 WHERE e.pid = ANY(%(pids)s::bigint[]) AND e.private_agent IN ('', %(agent)s)
     AND (%(has_types)s = 0 OR e.type = ANY(%(types)s::text[]))
 -- name: and_key
 AND e.name_key >= %(prefix)s AND e.name_key < %(prefix_end)s AND e.name_key > %(after)s AND strpos(e.name_key,
     %(part)s) > 0
--- name: and_ids
-AND e.id = ANY(%(ids)s::text[])
 -- name: and_keys
 AND e.name_key = ANY(%(keys)s::text[])
 -- name: and_first
@@ -179,7 +185,9 @@ ORDER BY weight DESC, id, level, owner;
 SELECT p.org, p.level, p.owner, s.item_id, s.relation_id, s.span_start, s.span_end, s.extractor, s.valid_from,
     s.valid_to, s.is_dated
 FROM partitions AS p CROSS JOIN unnest(%(ids)s::text[]) AS asked (value)
-JOIN relations AS r ON r.pid = p.pid AND r.id = asked.value AND r.private_agent IN ('', %(agent)s)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM relations AS o WHERE o.pid = p.pid AND o.id = asked.value AND o.private_agent IN ('', %(agent)s)
+    LIMIT 1) AS seen
 CROSS JOIN LATERAL (
     SELECT * FROM supports AS o WHERE o.pid = p.pid AND o.relation_id = asked.value
     ORDER BY o.item_id DESC LIMIT %(limit)s) AS s
@@ -188,7 +196,9 @@ ORDER BY s.relation_id, s.item_id DESC, p.level, p.owner;
 -- name: mentions
 SELECT p.org, p.level, p.owner, m.item_id, m.entity_id, m.name, m.span_start, m.span_end, m.extractor
 FROM partitions AS p CROSS JOIN unnest(%(ids)s::text[]) AS asked (value)
-JOIN entities AS e ON e.pid = p.pid AND e.id = asked.value AND e.private_agent IN ('', %(agent)s)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM entities AS o WHERE o.pid = p.pid AND o.id = asked.value AND o.private_agent IN ('', %(agent)s)
+    LIMIT 1) AS seen
 CROSS JOIN LATERAL (
     SELECT * FROM mentions AS o WHERE o.pid = p.pid AND o.entity_id = asked.value
     ORDER BY o.item_id DESC LIMIT %(limit)s) AS m
@@ -196,9 +206,12 @@ WHERE p.pid = ANY(%(pids)s::bigint[])
 ORDER BY m.entity_id, m.item_id DESC, p.level, p.owner;
 -- name: named_in
 SELECT p.org, p.level, p.owner, m.item_id, m.entity_id, m.name, m.span_start, m.span_end, m.extractor
-FROM mentions AS m JOIN partitions AS p ON p.pid = m.pid
-JOIN entities AS e ON e.pid = m.pid AND e.id = m.entity_id AND e.private_agent IN ('', %(agent)s)
-WHERE m.pid = ANY(%(pids)s::bigint[]) AND m.item_id = ANY(%(ids)s::text[])
+FROM partitions AS p CROSS JOIN unnest(%(ids)s::text[]) AS asked (value)
+CROSS JOIN LATERAL (SELECT * FROM mentions AS o WHERE o.pid = p.pid AND o.item_id = asked.value OFFSET 0) AS m
+CROSS JOIN LATERAL (
+    SELECT 1 FROM entities AS o WHERE o.pid = p.pid AND o.id = m.entity_id AND o.private_agent IN ('', %(agent)s)
+    LIMIT 1) AS seen
+WHERE p.pid = ANY(%(pids)s::bigint[])
 ORDER BY m.item_id, m.span_start, m.entity_id, p.level, p.owner;
 -- name: wipe_supports
 DELETE FROM supports WHERE pid = %(pid)s;

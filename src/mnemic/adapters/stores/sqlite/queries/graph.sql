@@ -122,13 +122,15 @@ WHERE pid = :pid AND entity_id IN (SELECT value FROM json_each(:ids)) AND NOT EX
 SELECT p.org, p.level, p.owner, e.id, e.name, e.name_key, e.type, e.created_at, e.description, e.other_names,
     e.mentions, e.private_agent
 FROM entities AS e JOIN partitions AS p ON p.pid = e.pid
+-- name: select_entities_by_id
+SELECT p.org, p.level, p.owner, e.id, e.name, e.name_key, e.type, e.created_at, e.description, e.other_names,
+    e.mentions, e.private_agent
+FROM json_each(:ids) AS asked CROSS JOIN entities AS e ON e.id = asked.value JOIN partitions AS p ON p.pid = e.pid
 -- name: where_seen
 WHERE e.pid IN (SELECT value FROM json_each(:pids)) AND e.private_agent IN ('', :agent)
     AND (:has_types = 0 OR e.type IN (SELECT value FROM json_each(:types)))
 -- name: and_key
 AND e.name_key >= :prefix AND e.name_key < :prefix_end AND e.name_key > :after AND instr(e.name_key, :part) > 0
--- name: and_ids
-AND e.id IN (SELECT value FROM json_each(:ids))
 -- name: and_keys
 AND e.name_key IN (SELECT value FROM json_each(:keys))
 -- name: and_first
