@@ -1,12 +1,14 @@
 """Qdrant's own engine in a process of its own, behind as much of its REST protocol as the index speaks.
 
 The engine is real (the package qdrant-edge-py: segments, payload indexes, HNSW, write-ahead log); only the routes are
-written here, because no package brings the server. `python qdrant_engine.py FOLDER PORT [KEY]` prints its port.
+written here, because no package brings the server. `python qdrant_engine.py FOLDER PORT [KEY]` prints its port, and
+ends when its input does, so that none outlives the tests.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -146,7 +148,11 @@ class Engine:
                 self._held[name] = Collection(self._folder / name, asked)
                 return True
             if method == "DELETE" and not route:
-                return self._held.pop(name, None) is not None
+                if held is not None:
+                    del self._held[name]
+                    held.shard.close()
+                    shutil.rmtree(self._folder / name)
+                return held is not None
         if held is None:
             raise RefusedError(404, f"Not found: Collection `{name}` doesn't exist!")
         calls: dict[tuple[str, str], Callable[[Json], Json]] = {
@@ -287,7 +293,8 @@ def main() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", int(port)), partial(Handler, engine, "".join(key)))
     sys.stdout.write(f"{server.server_address[1]}\n")
     sys.stdout.flush()
-    server.serve_forever()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    sys.stdin.read()
 
 
 if __name__ == "__main__":

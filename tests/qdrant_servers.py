@@ -39,7 +39,7 @@ class QdrantServer:
     def start(self) -> None:
         """Start it, and wait until it listens."""
         command = [sys.executable, str(PROGRAM), str(self.folder), str(self._port), self._key]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self._port = int(self._process.stdout.readline())
 
@@ -53,8 +53,9 @@ class QdrantServer:
         assert self._process is not None
         self.signal(signal.SIGKILL)
         self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
 
     def close(self) -> None:
         """End it and remove its folder."""
