@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,20 @@ def test_the_glossary_names_each_word_once_and_in_order(repository: Path):
     words = [row.split("|")[1].strip() for row in rows if row.startswith("| ")][1:]
     assert len(words) > 50
     assert words == sorted(set(words))
+
+
+def test_every_page_is_in_the_list_of_pages_and_the_readme_leads_there(repository: Path, documents: dict[Path, str]):
+    index = repository / "docs" / "README.md"
+    listed = {(index.parent / link.partition("#")[0]).resolve() for link in LINK.findall(documents[index])}
+    pages = {path for path in documents if index.parent in path.parents} - {index}
+    assert sorted(str(path.relative_to(repository)) for path in pages - listed) == []
+    assert "docs/README.md" in LINK.findall(documents[repository / "README.md"])
+
+
+def test_every_program_that_the_readme_names_can_be_started(repository: Path, documents: dict[Path, str]):
+    named = re.findall(r"`python ((?:-m )?[\w./]+)`", documents[repository / "README.md"])
+    assert len(named) > 2
+    for program in named:
+        command = [sys.executable, *program.split(), "--help"]
+        run = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, f"{program}\n{run.stderr}"
