@@ -7,7 +7,7 @@ answered; then higher and higher rates; then one key asks for more than its shar
 chats that stay open through the proxy. Each answer must hold the mark of who asked and no other; nothing but 200, 201
 and, beyond the steady rate, 429 and 503 may come back.
 
-    python drills/http_load.py --seconds 60 --rate 80 --memories 10000 --chunks 10000
+    python drills/http_load.py --seconds 60 --rate 80 --memories 10000 --chunks 10000 --processes 1
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ REFUSED = (429, 503)
 GOOD = (200, 201)
 MOST_P50_MS, MOST_P95_MS = 15.0, 60.0
 MOST_GROWTH_MIB = 60.0
-"""What a minute may add to the memory of the server: caches fill, and what is kept is indexed."""
+"""What a minute may add to the memory of each process: caches fill, and what is kept is indexed."""
 
 BURST, BURST_PER_S = 1500, 500.0
 """Requests of one key, more than the 200 at once and 100 a second that `mnemic serve` allows it."""
@@ -51,8 +51,9 @@ SLOWED, SLOWED_MS = 1.5, 10.0
 
 @dataclass(slots=True)
 class Told:
-    """What the drill has found so far."""
+    """What the drill has found so far of a server of so many processes."""
 
+    processes: int = 1
     facts: dict[str, object] = field(default_factory=dict[str, object])
     problems: list[str] = field(default_factory=list[str])
     rates: list[list[str]] = field(default_factory=list[list[str]])
@@ -102,14 +103,14 @@ async def contexts(served: Served, person: Person, told: Told, number: int) -> N
 async def steady(served: Served, asked: Iterator[Request], told: Told, rate: int, seconds: int) -> None:
     """The load that must be borne: nothing refused, quick, and no memory that grows."""
     client = Client(served.port)
-    told.check("warm up", await at_rate(client, asked, rate / 2, 2.0))
+    told.check("warm up", await at_rate(client, asked, rate / 2, 2.0 * told.processes))
     before = served.resident_mib()
     answers = await measured(served, client, asked, told, rate, seconds)
     await client.close()
     told.check(f"{rate} requests/s", answers)
     told.limit(f"p95 at {rate} requests/s, ms", _ms(answers.all_ms, 95), MOST_P95_MS)
     told.facts["memory of the server before, MiB"] = f"{before:.0f}"
-    told.limit("grown by, MiB", served.resident_mib() - before, MOST_GROWTH_MIB)
+    told.limit("grown by, MiB", served.resident_mib() - before, MOST_GROWTH_MIB * told.processes)
     told.kinds += [
         [kind, str(len(ms)), *(f"{_ms(ms, q):.1f}" for q in (50, 95, 99))]
         for kind, ms in sorted(answers.times_ms.items())
@@ -201,7 +202,7 @@ async def drill(store: Path, crowd: list[Person], told: Told, rate: int, seconds
     model = SlowModel()
     async with model.serving():
         upstream = f'[proxy]\nupstream = "http://127.0.0.1:{model.port}/v1"\n'
-        with serving(store, config=upstream) as served:
+        with serving(store, ["--processes", str(told.processes)], upstream) as served:
             await asked_of(served, crowd, model, told, (rate, seconds))
 
 
@@ -223,8 +224,8 @@ async def asked_of(served: Served, crowd: list[Person], model: SlowModel, told: 
 
 def main() -> int:
     """The command."""
-    asked = options(__doc__, seconds=60, rate=80, memories=10_000, chunks=10_000)
-    told = Told()
+    asked = options(__doc__, seconds=60, rate=80, memories=10_000, chunks=10_000, processes=1)
+    told = Told(asked.processes, {"processes": asked.processes})
     with TemporaryDirectory(prefix="mnemic-drill-") as folder:
         store = Path(folder) / "memory.db"
         crowd, chunks = filled(store, asked.memories, asked.chunks, PEOPLE)
@@ -238,7 +239,8 @@ def main() -> int:
         (["beside open chats, in turn", "chats", *quantiles], told.streams),
         (["requests/s", "good answers/s", *quantiles, "429", "503", "cores used by the server"], told.rates),
     ]
-    outcome = Outcome(name="http_load", about=__doc__ or "", facts=told.facts, problems=told.problems, tables=tables)
+    name = "http_load" if told.processes == 1 else f"http_load_{told.processes}_processes"
+    outcome = Outcome(name=name, about=__doc__ or "", facts=told.facts, problems=told.problems, tables=tables)
     return outcome.told()
 
 

@@ -20,27 +20,24 @@ START_S, END_S, POLL_S = 60.0, 40.0, 0.05
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A server that listens on `port` of this machine; `pid` is its process."""
+    """A server that listens on `port` of this machine; `pid` is its process, which may have others answer for it."""
 
     pid: int
     port: int
 
     def resident_mib(self) -> float:
-        """The memory that the process holds, in MiB; 0 where the system does not tell."""
-        try:
-            told = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
-        except OSError:
-            return 0.0
-        found = re.search(r"VmRSS:\s+(\d+) kB", told)
-        return int(found[1]) / 1024 if found else 0.0
+        """The memory that its processes hold, in MiB; 0 where the system does not tell."""
+        found = [re.search(r"VmRSS:\s+(\d+) kB", _of_system(pid, "status")) for pid in self.pids()]
+        return sum(int(each[1]) / 1024 for each in found if each)
 
     def cpu_s(self) -> float:
-        """The processor time that the process has used, in seconds; 0 where the system does not tell."""
-        try:
-            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        except OSError:
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """The processor time that its processes have used, in seconds; 0 where the system does not tell."""
+        told = [_of_system(pid, "stat").rpartition(")")[2].split() for pid in self.pids()]
+        return sum((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") for fields in told if fields)
+
+    def pids(self) -> list[int]:
+        """The process and those that it started."""
+        return [self.pid, *map(int, _of_system(self.pid, f"task/{self.pid}/children").split())]
 
 
 @contextmanager
@@ -76,6 +73,14 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
             break
         time.sleep(POLL_S)
     raise RuntimeError(f"the server does not listen: {_told(log)[-500:]}")
+
+
+def _of_system(pid: int, name: str) -> str:
+    """What the system tells of a process, nothing where it does not."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def _told(log: Path) -> str:
