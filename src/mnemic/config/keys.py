@@ -100,6 +100,8 @@ LIFE_KEYS: tuple[Key, ...] = (
     ),
     _text("memory.graph.enabled", switch, "whether entities and relations are read by night", "life.graphs"),
     _text("memory.graph.cron", cron_line, "when they are", "life.graph_cron"),
+    _text("memory.health.enabled", switch, "whether the score of health is kept by night", "life.scores_health"),
+    _text("memory.health.cron", cron_line, "when it is", "life.health_cron"),
     _text("memory.reflection.enabled", switch, "whether summaries are reflected on", "life.reflects"),
     _number(
         "memory.reflection.episode-threshold",

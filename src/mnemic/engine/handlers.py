@@ -16,10 +16,24 @@ from mnemic.engine.decay import decay_partition
 from mnemic.engine.episodes import consolidate_summary
 from mnemic.engine.events import KINDS, E, as_job, read
 from mnemic.engine.evict import evict_partition
+from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
 from mnemic.engine.graph_extract import graph_partition
+from mnemic.engine.health import HealthRequest, health
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EMBED, EVICT, EXTRACT, GRAPH, REFLECT, REMAKE, SUMMARISE
+from mnemic.engine.kinds import (
+    CONSOLIDATE,
+    CURATE,
+    DECAY,
+    EMBED,
+    EVICT,
+    EXTRACT,
+    GRAPH,
+    HEALTH,
+    REFLECT,
+    REMAKE,
+    SUMMARISE,
+)
 from mnemic.engine.lasting_facts import find_again
 from mnemic.engine.parts import Parts
 from mnemic.engine.pending import pending
@@ -31,6 +45,7 @@ from mnemic.engine.vectors import fill_vectors, lacks_vectors
 from mnemic.errors import BadReplyError
 from mnemic.model.event import ConsolidationRequest, ReflectionRequest, SummarisationRequest
 from mnemic.model.job import Job
+from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import UnitOfWork
 
 AFTER = "after"
@@ -208,6 +223,18 @@ SUBSCRIBERS: Mapping[str, Handler] = dict(
 )
 """Who handles the events, by the kind of job under which each waits."""
 
+
+def _health(parts: Parts, job: Job) -> FollowUp:
+    """The score of a user's or an agent's memories is kept; sessions are too short-lived for one."""
+    if not parts.settings.life.scores_health:
+        return _nothing
+    owner = {Level.USER: "user", Level.AGENT: "agent"}.get(job.partition.level)
+    if owner is not None:
+        scope = Scope(org=job.partition.org, **{owner: job.partition.owner})
+        health(parts, scope, HealthRequest(levels=OWN_LEVELS), actor=HEALTH)
+    return _nothing
+
+
 HANDLERS: Mapping[str, Handler] = {
     **SUBSCRIBERS,
     EMBED: _embed,
@@ -217,6 +244,7 @@ HANDLERS: Mapping[str, Handler] = {
     CURATE: _curate,
     CONSOLIDATE: _consolidate,
     GRAPH: _graph,
+    HEALTH: _health,
     REMAKE: _remake,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from mnemic.engine.cron import Cron
-from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, GRAPH, SUMMARISE
+from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, GRAPH, HEALTH, SUMMARISE
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.pending import ask_for_summary
 from mnemic.engine.requests import KEPT
@@ -65,8 +65,14 @@ def schedules(life: LifeSettings, kinds: Collection[str]) -> list[Schedule]:
         Schedule("consolidate", life.consolidate_cron, life.time_zone, (CONSOLIDATE,)),
         Schedule("evict", life.evict_cron, life.time_zone, (DECAY, EVICT)),
         Schedule("graph", life.graph_cron, life.time_zone, (GRAPH,)),
+        Schedule("health", life.health_cron, life.time_zone, (HEALTH,)),
     )
-    switches = ((CURATE, life.curates), (CONSOLIDATE, life.consolidates), (GRAPH, life.graphs))
+    switches = (
+        (CURATE, life.curates),
+        (CONSOLIDATE, life.consolidates),
+        (GRAPH, life.graphs),
+        (HEALTH, life.scores_health),
+    )
     off = {kind for kind, is_on in switches if not is_on}
     kinds = [kind for kind in kinds if kind not in off]
     able = [replace(each, kinds=tuple(kind for kind in each.kinds if kind in kinds)) for each in all_of_them]

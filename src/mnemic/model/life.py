@@ -35,6 +35,7 @@ class LifeSettings:
     switched off waits: what was said meanwhile is taken up when it is on again. `promotes_learnings`: a model is also
     asked what its agent should learn from what users say. `consolidates`: choices of one thing, made again and again
     over months, become one general preference. `graphs`: entities and relations are read into the graph by night.
+    `scores_health`: how well what is remembered of each user and agent is, is looked at and kept by night.
     """
 
     window_messages: int = 20
@@ -59,6 +60,7 @@ class LifeSettings:
     consolidate_cron: str = "30 3 * * 0"
     evict_cron: str = "0 0 3 * * ?"
     graph_cron: str = "15 4 * * *"
+    health_cron: str = "0 5 * * *"
     time_zone: str = "UTC"
     llm_tries: int = 3
     extracts: bool = True
@@ -67,4 +69,5 @@ class LifeSettings:
     curates: bool = True
     consolidates: bool = True
     graphs: bool = False
+    scores_health: bool = False
     promotes_learnings: bool = False

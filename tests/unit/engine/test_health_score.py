@@ -11,6 +11,7 @@ import pytest
 from mnemic.api import Mnemic
 from mnemic.engine import health as engine_health
 from mnemic.engine.health import HealthReport
+from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import State
 from mnemic.model.memory_health import WEIGHTS, Ailment
@@ -129,3 +130,34 @@ def test_what_cannot_be_is_refused(mnemic: Mnemic, fields: dict[str, Any]):
 def test_a_scope_of_nobody_is_refused(mnemic: Mnemic):
     with pytest.raises(InvalidInputError):
         mnemic.health(Scope())
+
+
+class TestByNight:
+    """The schedule that keeps scores; it is off unless it is wanted."""
+
+    @pytest.fixture
+    def wanted(self, parts: Parts) -> Mnemic:
+        life = replace(parts.settings.life, scores_health=True)
+        return Mnemic(replace(parts, settings=replace(parts.settings, life=life)), actor="tester")
+
+    def nights(self, mnemic: Mnemic, clock: Clock, number: int) -> None:
+        for _ in range(number + 1):
+            mnemic.work()
+            clock.turn(days=1)
+
+    def test_the_score_of_every_user_and_agent_is_kept_although_nobody_asked(self, wanted: Mnemic, clock: Clock):
+        wanted.remember(BERT, "Thank you!")
+        wanted.remember(ANNA, "Answer in German", level="agent")
+        self.nights(wanted, clock, 3)
+        whose = [Scope(org="acme", user="anna"), Scope(org="acme", user="bert"), Scope(org="acme", agent="jarvis")]
+        scores = [[each.score for each in told(wanted, scope, is_dry_run=True).scores] for scope in whose]
+        assert scores == [[100.0] * 3, [50.0] * 3, [100.0] * 3]
+
+    def test_it_mends_nothing(self, wanted: Mnemic, clock: Clock):
+        thanks = wanted.remember(BERT, "Thank you!")
+        self.nights(wanted, clock, 1)
+        assert [memory.id for memory in wanted.list(BERT).memories] == [thanks.id]
+
+    def test_unless_it_is_wanted_nothing_is_kept(self, mnemic: Mnemic, clock: Clock):
+        self.nights(mnemic, clock, 3)
+        assert told(mnemic, is_dry_run=True).scores == ()
