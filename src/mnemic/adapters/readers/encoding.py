@@ -1,4 +1,4 @@
-"""From bytes to characters: a byte order mark, UTF-8, UTF-16, then a guess."""
+"""From bytes to characters: a byte order mark, UTF-8, UTF-16, Western European, then a guess."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ MAX_CONTROL_SHARE = 0.01
 """Texts hold hardly any control characters; about a tenth of random bytes are some."""
 
 
+_WESTERN = frozenset("àáâãäåæçèéêëìíîïñòóôõöøùúûüýÿßœÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝŒªº¡¿“”‘’„‚–—…•€«»°§£´·©®™\xa0")
+"""What texts in Western European languages hold beside ASCII. The letters of Windows-1252 for others (š, ž, ð, þ) are
+not here: in a text that is not in it they stand for something else.
+"""
+
+_FOREIGN = re.compile(r"[^\W\d_a-zA-Z]{3}|[a-zA-Z][‚„¿¡]|[a-zA-Z][‘“”…•€«»°§£´©®™][a-zA-Z]")
+"""Three letters beyond ASCII side by side, as in no Western European word but in every word of other scripts; marks in
+the middle of a word, as where é is a byte of DOS.
+"""
+
+
 def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
     """The text and the name of its encoding. `declared`: what the file says it is in, tried after the sure signs.
 
@@ -32,7 +43,13 @@ def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace"), encoding.removesuffix("-sig")
-    for find in (lambda: _wide(data), lambda: "utf-8", lambda: _known(declared), lambda: _guess(data)):
+    for find in (
+        lambda: _wide(data),
+        lambda: "utf-8",
+        lambda: _known(declared),
+        lambda: _western(data),
+        lambda: _guess(data),
+    ):
         encoding = find()
         try:
             if encoding is not None:
@@ -69,6 +86,20 @@ def _known(declared: str | None) -> str | None:
         return codecs.lookup(declared.strip()).name if declared else None
     except (LookupError, ValueError):
         return None
+
+
+def _western(data: bytes) -> str | None:
+    """Windows-1252, where the bytes read so make a text in a language of Western Europe. A guess by statistics takes a
+    sentence in French or Spanish for Czech, and a short one for anything.
+    """
+    text = data[:SAMPLE_BYTES].decode("cp1252", "replace")
+    others = [character for character in text if not character.isascii()]
+    if not _WESTERN.issuperset(others) or _FOREIGN.search(text):
+        return None
+    if "õ" in text and not {"ã", "ç"} & set(text):  # Hungarian, where ő stands in this place
+        return None
+    letters = sum(character.isascii() and character.isalpha() for character in text)
+    return "cp1252" if len(others) <= letters else None
 
 
 def _guess(data: bytes) -> str | None:

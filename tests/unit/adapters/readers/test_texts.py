@@ -33,6 +33,13 @@ def page(body: str) -> str:
         ("我们明天下午三点在办公室开会，讨论新的项目计划。", "gb18030"),
         ("明日の午後三時に会議があります。資料を準備してください。", "shift_jis"),
         ("Wir wohnen seit März in Zürich, schöne Grüße überall.", "cp1252"),
+        ("café latin", "cp1252"),
+        ("Größe 5", "cp1252"),
+        ("El señor niño pregunta: ¿qué hay mañana?", "cp1252"),
+        ("Où est le garçon ? Il est à l’école — pour 12 €.", "cp1252"),
+        ("Não são só canções", "cp1252"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "cp1250"),
+        ("Ő szép és őszinte, és ő nem tűnt boldognak.", "cp1250"),
     ],
 )
 def test_texts_are_decoded_whatever_they_are_in(text: str, encoding: str):
