@@ -43,6 +43,8 @@ LEAST_OVERLAP = 0.99
 STORES = REFERENCE, FILE, SERVER = "memory", "sqlite", "postgresql"
 ROWS_OF_REFERENCE = 3_000
 """What one store of the reference takes, if it is not one user's."""
+TOGETHER = 8
+"""Questions that the server is asked at once: most of the time of one is spent on journeys to it."""
 TOLD_EACH_S = 20.0
 PART_QUESTIONS, PART_ROWS = 40, 600
 
@@ -136,8 +138,9 @@ class StoreRuns:
     def _rankings(self, name: str, dataset: Dataset, store: str, answered: set[str]) -> Iterator[Ranking]:
         address = self._url_of(name) if store == SERVER else store
         for part in slices(dataset) if store == REFERENCE else (dataset,):
-            progress = Told(f"{name}, {store}")
-            yield from run_retrieval(part, RetrievalOptions(store=address), progress, answered, self._vectors)
+            options, progress = RetrievalOptions(store=address), Told(f"{name}, {store}")
+            together = TOGETHER if store == SERVER else 1
+            yield from run_retrieval(part, options, progress, answered, self._vectors, together)
 
 
 class Told:

@@ -9,10 +9,12 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import groupby, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -93,12 +95,14 @@ def run_retrieval(
     progress: Progress | None = None,
     answered: Collection[str] = (),
     vectors: KeptVectors | None = None,
+    together: int = 1,
 ) -> Iterator[Ranking]:
     """The rankings of all questions but the `answered` ones, by id, space by space, in a temporary store that is gone
     afterwards, or in the empty one of a URL. Raises `InvalidInputError` when that holds anything: nobody's memories are
     searched or added to.
 
-    `vectors` are used and added to: runs that share them embed each text once, whatever their stores.
+    `vectors` are used and added to: runs that share them embed each text once, whatever their stores. `together`:
+    so many questions at once, for a store that is far away.
     A question that has a time is asked at that time. `Ranking.ms` is the recall call alone, embedding of the question
     included. What is answered as general background counts as not found. Rows with blank text are never stored.
     """
@@ -106,7 +110,10 @@ def run_retrieval(
     spaces = [space for space in map(partial(_left, answered), spaces_of(dataset)) if space.questions]
     rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
     kept = asked = 0
-    with opened(options, vectors) as (mnemic, clock, parts):
+    with (
+        opened(options, vectors) as (mnemic, clock, parts),
+        ThreadPoolExecutor(together, thread_name_prefix="mnemic-eval") as pool,
+    ):
         for space in spaces:
             ids: dict[str, list[str]] = {}
             for batch in stored(mnemic, space, options.batch, parts):
@@ -114,10 +121,11 @@ def run_retrieval(
                     ids.setdefault(item_id, []).append(corpus_id)
                 kept += len(batch)
                 told("store", kept, rows)
-            for question in space.questions:
-                with clock.at(question.time):
-                    yield _asked(mnemic, space, question, ids, options.limit)
-                asked += 1
+            ask = partial(_asked, mnemic, space, ids, options.limit)
+            for some in _of_one_time(space.questions, together):
+                with clock.at(some[0].time):
+                    yield from pool.map(ask, some) if len(some) > 1 else map(ask, some)
+                asked += len(some)
                 told("ask", asked, questions)
 
 
@@ -251,8 +259,15 @@ def _document(row: CorpusRow) -> Mapping[str, object]:
     return {"text": text, "kind": Kind.DOCUMENT, "observed_at": row.time, "metadata": {ID_KEY: row.id}}
 
 
+def _of_one_time(questions: Sequence[LabelledQuestion], most: int) -> Iterator[list[LabelledQuestion]]:
+    """The questions in order, some at once that are asked at one time."""
+    for _, same in groupby(questions, key=lambda question: question.time):
+        while some := list(islice(same, most)):
+            yield some
+
+
 def _asked(
-    mnemic: Mnemic, space: Space, question: LabelledQuestion, ids: Mapping[str, Sequence[str]], limit: int
+    mnemic: Mnemic, space: Space, ids: Mapping[str, Sequence[str]], limit: int, question: LabelledQuestion
 ) -> Ranking:
     scope = Scope(user=space.user)
     start = time.perf_counter()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator, MutableMapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -189,6 +190,20 @@ def test_runs_that_share_their_vectors_embed_each_text_once():
     assert before
     assert all(kept[text] is vector for text, vector in before.items())
     assert set(kept) == set(before)
+
+
+def test_questions_asked_together_are_answered_in_order_as_one_by_one_and_at_their_times():
+    times = (None, None, None, datetime(2025, 3, 2, tzinfo=UTC), datetime(2025, 3, 2, tzinfo=UTC), None)
+    questions = [
+        replace(
+            QUESTIONS[0], id=f"q{number}", time=time, text=("Who plays?", "What did we paint yesterday?")[number % 2]
+        )
+        for number, time in enumerate(times)
+    ]
+    dataset = Dataset(MIA, questions)
+    alone = list(run_retrieval(dataset, KEYWORDS))
+    at_once = list(run_retrieval(dataset, KEYWORDS, together=2))
+    assert [(r.qid, r.ranked) for r in at_once] == [(r.qid, r.ranked) for r in alone]
 
 
 def test_vectors_that_are_given_are_not_asked_of_the_model():
