@@ -199,6 +199,19 @@ def test_what_waits_is_trusted_or_rejected(site: Site, console: Console):
 
 
 @pytest.mark.requirement("P-27")
+@pytest.mark.requirement("P-26")
+def test_a_search_that_follows_relations_draws_the_way(site: Site, console: Console):
+    for text in ("Project X depends on the Billing Service.", "The Billing Service is governed by Policy Y."):
+        site.mnemic.remember(ANA, text)
+    site.mnemic.graph.extract(ANA)
+    console.open("search?q=How%20does%20Project%20X%20relate%20to%20Policy%20Y&hops=2")
+    assert console.page.locator("svg.graph a").count() == 3
+    assert "Project X – Billing Service – Policy Y" in console.text()
+    assert "Billing Service is governed by Policy Y" in console.text()
+    console.open("search?q=How%20does%20Project%20X%20relate%20to%20Policy%20Y", None)
+    assert console.page.locator("svg.graph").count() == 0
+
+
 def test_the_graph_draws_what_stands_around_a_name(site: Site, console: Console):
     console.open("graph")
     assert "The graph is empty" in console.text()

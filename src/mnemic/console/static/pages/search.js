@@ -1,7 +1,8 @@
 // A question to memory: every hit with what its score is made of; and why something was not found.
 
 import { post, route } from "../api.js";
-import { el } from "../dom.js";
+import { el, said } from "../dom.js";
+import { way } from "../drawing.js";
 import { fromField, number, words } from "../format.js";
 import { LEVELS, choices, contributions, empty, entry, facts, field, fill, form, heading } from "../parts.js";
 
@@ -19,6 +20,7 @@ export function page({ query, signal, go }) {
         { class: "row" },
         field("Question", "q", { value: asked, type: "search", required: true, class: "wide" }),
         field("Hits", "limit", { type: "number", min: 1, max: 100, value: query.get("limit") ?? "10" }),
+        field("Relations to follow", "hops", { type: "number", min: 0, max: 4, value: query.get("hops") ?? "0" }),
       ),
       el(
         "details",
@@ -61,6 +63,7 @@ export function page({ query, signal, go }) {
 
 function question(query) {
   const body = { query: query.get("q"), limit: Number(query.get("limit") ?? 10) || 10 };
+  if (Number(query.get("hops"))) body.hops = Number(query.get("hops"));
   for (const name of ["kinds", "levels"]) if (query.getAll(name).length) body[name] = query.getAll(name);
   for (const name of ["as_of", "known_at"]) if (query.get(name)) body[name] = fromField(query.get(name));
   return body;
@@ -92,6 +95,9 @@ async function drawAnswer(body, why, signal) {
           "Nothing is remembered here",
           "No hit, and no general background either. Is the right user chosen at the top?",
         ),
+    recall.paths.map((path) =>
+      el("section", { class: "card" }, el("h2", {}, said(path.nodes.map((node) => node.name).join(" – "))), way(path)),
+    ),
     el("p", { class: "hint" }, spent),
   ];
 }
