@@ -13,7 +13,7 @@ from mnemic.config.keys import KEY_OF, KEYS, SPELLINGS
 from mnemic.errors import ConfigError
 
 CONFIG_VARIABLE = "MNEMIC_CONFIG"
-_SECTIONS = frozenset(path[:end] for path in KEY_OF for end, c in enumerate(path) if c == ".")
+_SECTIONS = frozenset(path[:end] for path in (*KEY_OF, *SPELLINGS) for end, c in enumerate(path) if c == ".")
 
 
 def own_file(environment: Mapping[str, str]) -> Path:

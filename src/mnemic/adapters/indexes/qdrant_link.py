@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from http import HTTPStatus
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
+from mnemic.adapters.indexes.lease import lease_at_once
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 
 MEMORY = ":memory:"
@@ -133,6 +135,7 @@ class QdrantLink:
         if self._url == MEMORY:
             return QdrantClient(MEMORY, force_disable_check_same_thread=True)
         if self.is_local:
+            _check_free(Path(self._url))
             return QdrantClient(path=self._url, force_disable_check_same_thread=True)
         # As a header: told of a key, the client would warn whoever uses http, also to this machine.
         headers = {"api-key": self._api_key} if self._api_key else None
@@ -165,6 +168,14 @@ class QdrantLink:
             with self._guard:
                 self._away = None
             return
+
+
+def _check_free(folder: Path) -> None:
+    """Look before the client does, which leaves a file open where another one has the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with lease_at_once(folder / ".lock") as is_free:
+        if not is_free:
+            raise RuntimeError("the folder is used by another process, and serves one at a time; several need a server")
 
 
 def address(url: str) -> str:
