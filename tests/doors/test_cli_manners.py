@@ -151,3 +151,20 @@ def test_the_history_of_a_memory_says_what_was_changed_before_and_after():
     assert "categories: home → none" in updated[2]
     assert "dedup_key" not in updated[2]
     assert updated[3:] == ["cli", "she moved"]
+
+
+def test_a_store_that_was_not_there_is_called_new_and_one_that_was_is_not(tmp_path: Path):
+    path = str(tmp_path / "memmory.db")
+    assert "memmory.db was not there: it is a new store" in run(["memory", "list", *ANA, "--store", path], [])[2]
+    assert "new store" not in run(["memory", "list", *ANA, "--store", path], [])[2]
+    assert run(["memory", "list", *ANA, "--json", "--store", str(tmp_path / "other.db")], [])[2] == ""
+
+
+def test_a_slip_in_the_environment_is_told_and_what_belongs_to_others_is_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MNEMIC_RECALL_LIMT", "3")
+    monkeypatch.setenv("MNEMIC_TEAM_COLOUR", "blue")
+    monkeypatch.setenv("MNEMIC_USER", "ana")
+    _, _, err = run(["config", "show"], [])
+    assert "MNEMIC_RECALL_LIMT is set in the environment and is no key; did you mean MNEMIC_RECALL_LIMIT?" in err
+    assert "COLOUR" not in err
+    assert "MNEMIC_USER" not in err

@@ -33,6 +33,7 @@ def show(asked: Asked) -> None:
     default. Passwords, keys and tokens are masked.
     """
     from mnemic.config import resolve
+    from mnemic.config.keys import slips
 
     effective = resolve(asked.store, file=asked.config)
     values = [{"key": v.key, "value": v.shown, "origin": v.origin} for v in effective.values]
@@ -40,6 +41,8 @@ def show(asked: Asked) -> None:
         show_json({"file": None if effective.file is None else str(effective.file), "values": values})
         return
     show_rows(("key",), [Row((str(v["key"]),), _written(v["value"]), (one_line(str(v["origin"])),)) for v in values])
+    for name, nearest in slips(os.environ).items():
+        note(f"{name} is set in the environment and is no key; did you mean {nearest}?")
     if effective.file is None:
         note("no configuration file; `mnemic init` writes a first one")
 

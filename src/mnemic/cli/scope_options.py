@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemic.cli.output import note, one_line
 from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -57,4 +58,9 @@ class ScopeOptions:
         from mnemic.api import Mnemic
         from mnemic.config import load_config
 
-        return Mnemic.open(load_config(self.store, file=self.config), actor=ACTOR)
+        config = load_config(self.store, file=self.config)
+        is_new = self.store is not None and "://" not in self.store and not Path(self.store).expanduser().exists()
+        opened = Mnemic.open(config, actor=ACTOR)
+        if is_new and not self.as_json:
+            note(f"{one_line(str(self.store))} was not there: it is a new store, with nothing in it")
+        return opened

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -36,6 +37,13 @@ from mnemic.model.scope import Level
 from mnemic.model.settings import Settings
 
 MILLION_BYTES = 1 << 20
+SLIP = 0.85
+"""How like the name of a variable another must be to be taken for a slip of it."""
+
+OTHER_VARIABLES = frozenset(
+    f"MNEMIC_{name}" for name in ("CONFIG", "USER", "AGENT", "SESSION", "ORG", "DEBUG", "HOST", "PORT", "KEY", "DATA")
+)
+"""Variables that are no keys and say something all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,3 +291,13 @@ SPELLINGS: Mapping[str, str] = {
 """Other places in a file where a key may stand, each with the key's own."""
 
 LEVELS = tuple(Level)
+
+
+def slips(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables `MNEMIC_…` that set nothing and look like one that does, with that one. Others are left alone: programs
+    around Mnemic have variables of their own.
+    """
+    known = [name for key in KEYS for name in key.environment]
+    unknown = [name for name in environment if name.startswith("MNEMIC_") and name not in {*known, *OTHER_VARIABLES}]
+    near = {name: difflib.get_close_matches(name, known, n=1, cutoff=SLIP) for name in sorted(unknown)}
+    return {name: found[0] for name, found in near.items() if found}
