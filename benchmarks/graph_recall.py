@@ -88,7 +88,7 @@ def _measured(name: str, folder: Path, weights: Sequence[float], hops: int) -> l
     runs = Runs()
     with opened(RetrievalOptions()) as (mnemic, clock, parts):
         for space in spaces_of(dataset):
-            _asked(mnemic, clock, parts, space, runs, weights, hops)
+            _asked((mnemic, clock, parts), space, runs, weights, hops)
     rows = [row for weight in runs.rankings for row in _rows(name, dataset, runs, weight)]
     for row in rows:
         print(*row, flush=True)
@@ -96,8 +96,9 @@ def _measured(name: str, folder: Path, weights: Sequence[float], hops: int) -> l
 
 
 def _asked(
-    mnemic: Mnemic, clock: QuestionClock, parts: Parts, space: Space, runs: Runs, weights: Sequence[float], hops: int
+    over: tuple[Mnemic, QuestionClock, Parts], space: Space, runs: Runs, weights: Sequence[float], hops: int
 ) -> None:
+    mnemic, clock, parts = over
     ids: dict[str, list[str]] = {}
     for batch in stored(mnemic, space, 256, parts):
         for item_id, corpus_id in batch:
