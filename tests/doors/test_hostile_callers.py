@@ -11,7 +11,7 @@ import pytest
 
 from mnemic.model.access import Right
 from mnemic.model.scope import Scope
-from mnemic.web.limits import Limits
+from mnemic.web.limits import Limits, OwnLevels
 from tests.doors.review_scenarios import ORDER
 from tests.doors.test_security import HERS, Doors
 
@@ -103,8 +103,8 @@ def test_what_is_remembered_of_a_token_is_short_whatever_was_sent(tmp_path: Path
     opened.key(ACME)
     for number in range(5):
         assert opened.ask("GET", "/v1/memories", f"mn_{number}_" + "x" * 50_000).status_code == 401
-    kept = vars(vars(vars(opened.served.gate)["_rates"])["_levels"])["_levels"]
-    names = cast("list[str]", [*kept])
+    levels = cast("OwnLevels", vars(vars(opened.served.gate)["_rates"])["_levels"])
+    names = cast("list[str]", [*vars(levels)["_levels"]])
     assert [len(name) for name in names] == [64] * 5
     opened.close()
 

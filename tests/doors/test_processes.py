@@ -314,6 +314,15 @@ def test_processes_that_could_share_no_store_are_refused():
     assert "lives in one of them alone" in err
 
 
+def test_processes_that_could_share_no_index_are_refused(tmp_path: Path):
+    settings = tmp_path / "mnemic.toml"
+    settings.write_text('[memory.index]\nbackend = "qdrant"\nqdrant.url = ":memory:"\n', encoding="utf-8")
+    options = ["--store", str(tmp_path / "memory.db"), "--config", str(settings), "--port", "0", "--processes", "2"]
+    code, _, err = run(options, ["serve"])
+    assert code == 6
+    assert "a Qdrant that is a server" in err
+
+
 def test_a_server_whose_first_process_cannot_begin_ends_with_its_exit_code(tmp_path: Path):
     plan = Plan(
         config=Config(store=str(tmp_path)),  # a folder
@@ -365,13 +374,18 @@ def test_a_process_that_stands_still_is_killed_and_one_that_dies_again_and_again
     ]
 
 
-def test_a_service_manager_is_told_when_the_server_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_service_manager_is_told_when_the_server_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     manager = tmp_path / "manager"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, socket.create_server(("127.0.0.1", 0)) as listening:
         told.bind(str(manager))
         monkeypatch.setenv("NOTIFY_SOCKET", str(manager))
         tell(listening, [])
         assert told.recv(100) == b"READY=1"
+        manager.unlink()
+        tell(listening, [])
+    assert "NOTIFY_SOCKET cannot be told" in capsys.readouterr().err
 
 
 def test_the_number_of_processes_may_stand_in_the_configuration(tmp_path: Path):

@@ -33,6 +33,8 @@ def main() -> int:
     """Answer until told to end; the exit code is that of `mnemic serve`."""
     number, listening, board, telling = map(int, sys.argv[1:])
     sys.excepthook = last_resort
+    for inherited in (listening, board, telling):
+        os.set_inheritable(inherited, False)  # what this process starts, such as a reader of files, gets none of them
     lifeline = _lifeline()
     plan: Plan = pickle.loads(_told(lifeline))  # noqa: S301 -- from the process that started this one
     from mnemic.cli.answering import GRACE_S, Part, answer, opened

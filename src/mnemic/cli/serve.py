@@ -83,6 +83,7 @@ def serve(
     from mnemic.web.limits import MEBIBYTE, Limits
     from mnemic.web.logs import log_to_stderr
 
+    _open_standard_files()
     log_to_stderr(place.log_level)
     limits = Limits(
         rate_per_s=bounds.rate,
@@ -137,6 +138,15 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _open_standard_files() -> None:
+    """Where a standard file is closed, nothing else may come in its place: the processes would take it for theirs."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+
+
 def _check(mnemic: Mnemic, plan: Plan, place: Place) -> None:
     """Refuse what would be dangerous, or could not be."""
     if not plan.is_near and not mnemic.admission.needs_key:
@@ -149,6 +159,9 @@ def _check(mnemic: Mnemic, plan: Plan, place: Place) -> None:
             f"{plan.processes} processes cannot use this store together, since it lives in one of them alone: name a "
             "file or a PostgreSQL by --store, or serve with --processes 1"
         )
+    index = str(plan.config.qdrant_url) if plan.config.index == "qdrant" else ""
+    if plan.processes > 1 and index and not index.startswith(("http://", "https://")):
+        raise ConfigError(f"{plan.processes} processes need a Qdrant that is a server: name its http address")
     if plan.processes > 1 and os.name != "posix":
         raise ConfigError("several processes behind one port need Linux, macOS or another POSIX system")
 
@@ -170,8 +183,11 @@ def tell(listening: socket.socket, tells: Tells) -> None:
         note(f"  {name:<8}{url}{path}")
     manager = os.environ.get("NOTIFY_SOCKET")
     if manager:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
-            telling.sendto(b"READY=1", manager.replace("@", "\0", 1) if manager.startswith("@") else manager)
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as telling:
+                telling.sendto(b"READY=1", manager.replace("@", "\0", 1) if manager.startswith("@") else manager)
+        except OSError as error:
+            note(f"the service manager at NOTIFY_SOCKET cannot be told: {error}")
 
 
 @contextmanager

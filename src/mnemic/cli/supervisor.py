@@ -6,6 +6,7 @@ from it, and ends where it is gone.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
@@ -61,7 +62,9 @@ class Supervisor:
     """
 
     def __init__(self, plan: Plan, listening: socket.socket, folder: str, tell: Callable[[Tells], None]) -> None:
-        self._listening, self._folder, self._tell = listening, folder, tell
+        self._listening, self._folder, self._tell = listening, Path(folder), tell
+        self._held = os.open(folder, os.O_RDONLY)
+        fcntl.flock(self._held, fcntl.LOCK_SH)  # whatever cleans temporary folders leaves one that is locked alone
         told = pickle.dumps(plan)
         self._told = len(told).to_bytes(LENGTH_BYTES) + told
         self._board = Board.make(plan.processes)
@@ -85,6 +88,7 @@ class Supervisor:
                 was_killed = self._end()
                 self._selector.close()
                 self._board.close()
+                os.close(self._held)
         return self._failure or (KILLED if was_killed else 0)
 
     @contextmanager
@@ -130,7 +134,7 @@ class Supervisor:
         reports, telling = os.pipe()
         inherited = (self._listening.fileno(), self._board.fd, telling)
         command = [sys.executable, "-P", "-m", "mnemic.cli.child", str(slot.number), *map(str, inherited)]
-        variables = {**os.environ, FOLDER_VARIABLE: self._folder}
+        variables = {**os.environ, FOLDER_VARIABLE: str(self._folder)}
         variables.pop("NOTIFY_SOCKET", None)  # the supervisor speaks for all
         self._board.show(slot.number, Doing.STARTING)
         slot.still = 0
@@ -181,7 +185,7 @@ class Supervisor:
         if process is None or self._signals:
             return
         _let_go(process)
-        for gauge in Path(self._folder).glob(f"gauge_live*_{process.pid}.db"):  # it answers nothing any longer
+        for gauge in self._folder.glob(f"gauge_live*_{process.pid}.db"):  # it answers nothing any longer
             gauge.unlink()
         if not self._has_answered:
             self._failure = code if code > 0 else KILLED
