@@ -143,7 +143,7 @@ def _of_space(
         asked = Question(text=question.text, limit=HITS)
         vectors, _ = question_vectors(parts, visible.partitions, question.text, Watch(None))
         with clock.at(question.time):
-            scored = ranked(parts, visible, asked, vectors)
+            scored = ranked(parts, visible, asked, vectors).scored
         yield _candidates(question.id, scored, rows)
 
 

@@ -348,6 +348,8 @@ SCENARIOS = (
             Step("remember", {"text": "x"}, scope=Scope(), fails=InvalidInputError),
             Step("recall", {"query": "x", "limit": 0}, fails=InvalidInputError),
             Step("recall", {"query": "x", "min_similarity": 2.0}, fails=InvalidInputError),
+            Step("recall", {"query": "x", "min_relevance": 1.5}, fails=InvalidInputError),
+            Step("recall", {"query": "x", "min_relevance": 0.5, "min_similarity": 0.5}, fails=InvalidInputError),
             Step("recall", {"query": "x", "kinds": ["rumour"]}, fails=InvalidInputError),
             Step("recall", {"query": "x", "filter": {"colour": "red"}}, fails=InvalidInputError),
             Step("recall", {"query": "q" * 20_001}, fails=InvalidInputError),

@@ -59,7 +59,8 @@ class RecallFields(TypedDict, total=False):
     """The optional arguments of `recall`.
 
     `limit`: most hits in all (None: no limit). `limits`: most hits per level. `levels`, `kinds` (may hold "message"),
-    `filter`: narrow what may be found. `min_similarity`: rank by cosine alone and drop what is below (inclusive).
+    `filter`: narrow what may be found. `min_relevance`: drop what is less sure to have to do with the question, 0 to 1
+    (inclusive; see `Hit.relevance`). `min_similarity`: rank by cosine alone and drop what is below (inclusive).
     `rerank`: whether the configured reranker judges the best hits (None: it does where there is one). `diversity`: 0
     ranks by score alone, towards 1 a hit that is like a better one falls behind. `hops`: follow the graph so many
     relations, at most 4, from what the query is about; 0 leaves it alone.
@@ -70,6 +71,7 @@ class RecallFields(TypedDict, total=False):
     levels: Iterable[Level | str]
     kinds: Iterable[Kind | str]
     filter: Mapping[str, object] | None
+    min_relevance: float
     min_similarity: float | None
     as_of: datetime | str | None
     known_at: datetime | str | None
@@ -136,6 +138,7 @@ class ContextFields(TypedDict, total=False):
     limit: int | None
     limits: Mapping[Level | str, int] | None
     filter: Mapping[str, object] | None
+    min_relevance: float
     min_similarity: float | None
     as_of: datetime | str | None
     known_at: datetime | str | None
@@ -174,6 +177,7 @@ def question_of(query: str, fields: RecallFields, settings: Settings) -> Questio
         kinds=frozenset(kinds),
         filter=parse_filter(fields.get("filter")),
         min_similarity=None if similarity is None else check_fraction(similarity, "min_similarity"),
+        min_relevance=_least_relevance(fields, settings),
         as_of=_time(fields.get("as_of"), "as_of"),
         known_at=_time(fields.get("known_at"), "known_at"),
         deadline_ms=_deadline(fields.get("deadline_ms")),
@@ -187,6 +191,15 @@ def _hops(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_HOPS:
         raise InvalidInputError(f"hops must be a whole number from 0 to {MOST_HOPS}, not {value!r}")
     return value
+
+
+def _least_relevance(fields: RecallFields, settings: Settings) -> float:
+    """By similarity alone there is no relevance: asking for both is a mistake, what is configured does not count."""
+    is_by_similarity = fields.get("min_similarity") is not None
+    if is_by_similarity and fields.get("min_relevance"):
+        raise InvalidInputError("give min_similarity (by cosine alone) or min_relevance, not both")
+    least = check_fraction(fields.get("min_relevance", settings.min_relevance), "min_relevance")
+    return 0.0 if is_by_similarity else least
 
 
 def context_request_of(query: str, fields: ContextFields, settings: Settings) -> ContextRequest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -45,6 +45,9 @@ class AroundOptions:
     ] = None
     is_unlimited: Annotated[bool, typer.Option("--all", help="Without the limits per level; the budget stays.")] = False
     filter: Annotated[str | None, typer.Option(help="Conditions on memories in JSON.")] = None
+    min_relevance: Annotated[
+        float | None, typer.Option(help="Drop what is less sure to have to do with the question, 0 to 1.")
+    ] = None
     min_similarity: Annotated[float | None, typer.Option(help="Drop what is less similar, 0 to 1.")] = None
     as_of: Annotated[str | None, typer.Option(help="What was true in the world at this time, ISO 8601.")] = None
     known_at: Annotated[str | None, typer.Option(help="What was known at this time, ISO 8601.")] = None
@@ -73,20 +76,17 @@ class AroundOptions:
         }
         for name in ("role", "model"):
             check_unicode(given.get(name) or "", name)
-        if self.hops is not None:
-            given["hops"] = self.hops
-        if self.system is not None:
-            given["system"] = self.system
-        if self.budget is not None:
-            given["budget_tokens"] = self.budget
-        if self.placement is not None:
-            given["placement"] = self.placement
-        if self.history_messages is not None:
-            given["history_messages"] = self.history_messages
-        if self.documents is not None:
-            given["documents"] = self.documents
-        if self.limit is not None:
-            given["limit"] = self.limit
+        told = {
+            "hops": self.hops,
+            "min_relevance": self.min_relevance,
+            "system": self.system,
+            "budget_tokens": self.budget,
+            "placement": self.placement,
+            "history_messages": self.history_messages,
+            "documents": self.documents,
+            "limit": self.limit,
+        }
+        given.update(cast("ContextFields", {name: value for name, value in told.items() if value is not None}))
         if self.limits or self.is_unlimited:
             given["limits"] = None if self.is_unlimited else dict(level_limit(text) for text in self.limits or ())
         return given

@@ -39,6 +39,9 @@ class RecallOptions:
     filter: Annotated[
         str | None, typer.Option(help='Conditions on memories in JSON, as {"categories": {"contains": "work"}}.')
     ] = None
+    min_relevance: Annotated[
+        float | None, typer.Option(help="Drop what is less sure to have to do with the question, 0 to 1.")
+    ] = None
     min_similarity: Annotated[
         float | None, typer.Option(help="Rank by similarity alone and drop what is below, 0 to 1.")
     ] = None
@@ -68,6 +71,8 @@ class RecallOptions:
             "rerank": self.rerank,
             "diversity": self.diversity,
         }
+        if self.min_relevance is not None:
+            given["min_relevance"] = self.min_relevance
         if self.is_unlimited:
             given["limit"] = None
         elif self.limit is not None:
@@ -118,15 +123,16 @@ def show_recall(found: Recall, *, is_explained: bool) -> None:
 
 
 def explanation(hit: Hit) -> str:
-    """The parts of a score, which add up to it, the similarity, and what a memory brings along."""
+    """The parts of a score, which add up to it, similarity and relevance, and what a memory brings along."""
     parts = " + ".join(f"{c.feature} {c.points:.2f}" for c in hit.contributions)
     similarity = "" if hit.similarity is None else f"; similarity {hit.similarity:.2f}"
+    relevance = "" if hit.relevance is None else f"; relevance {hit.relevance:.2f}"
     memory = (
         f"; importance {hit.item.importance:.2f}, accesses {hit.item.access_count}"
         if isinstance(hit.item, Memory)
         else ""
     )
-    return f"{hit.score:.2f} = {parts}{similarity}{memory}"
+    return f"{hit.score:.2f} = {parts}{similarity}{relevance}{memory}"
 
 
 def level_limit(text: str) -> tuple[str, int]:

@@ -256,6 +256,7 @@ KEYS: tuple[Key, ...] = (
     _number("recall.limit", counting, "most hits of a recall", "recall_limit"),
     _number("recall.hops", few, "relations of the graph that a question follows, 0 to 4", "recall_hops"),
     _number("recall.rerank-candidates", counting, "how many of the best hits a reranker judges", "rerank_candidates"),
+    _number("recall.min-relevance", fraction, "how sure it must be that a hit fits the question", "min_relevance"),
     _number("recall.fallback-limit", whole, "most memories when nothing matched", "fallback_limit"),
     _number("recall.max-query-chars", counting, "longest question, in characters", "max_query_chars"),
     _number("context.budget-tokens", whole, "tokens that memory may add to a prompt", "context_tokens"),

@@ -23,7 +23,8 @@ class Question:
     documents belong to the kind "document", as do memories of that kind; `passages` False leaves the former out, True
     leaves out all else.
 
-    `min_similarity` set means: by cosine alone, at least so much (inclusive). `limits` caps hits per level,
+    `min_similarity` set means: by cosine alone, at least so much (inclusive). `min_relevance`: hits of which it is less
+    sure that they have to do with the question are left out (see `Hit.relevance`). `limits` caps hits per level,
     `max_results` those of user and agent level together. `min_importance` is asked of user-level memories. `excluded`
     ids are not shown. `as_of`: what was true then; `known_at`: what was known then. `deadline_ms` from the start of the
     call. `rerank` None: if a reranker is configured. `diversity` from 0 (by score alone) to 1 (by unlikeness alone).
@@ -39,6 +40,7 @@ class Question:
     kinds: frozenset[str] = frozenset()
     filter: Filter = EVERYTHING
     min_similarity: float | None = None
+    min_relevance: float = 0.0
     excluded: frozenset[str] = frozenset()
     as_of: datetime | None = None
     known_at: datetime | None = None

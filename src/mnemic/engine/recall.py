@@ -17,6 +17,7 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.passages import passage_query
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.refine import chosen_reranker, refined, rows_of
+from mnemic.engine.relevance import is_relevant, relevance_of
 from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity, side_by_side, with_flags
 from mnemic.engine.sides import Ranked, Score, Side
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
@@ -164,7 +165,7 @@ def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored)
     """The best candidates that the store still shows, within the limits."""
     limit = len(scored.order) if question.limit is None else question.limit
     now, chosen = parts.clock.now(), Selection(question)
-    similarities, hits = scored.candidates.similarities, list[Hit]()
+    hits = list[Hit]()
     for start in range(0, len(scored.order), limit or 1):
         if len(hits) >= limit:
             break
@@ -172,15 +173,20 @@ def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored)
         items = rows_of(parts, visible, [str(i) for i in scored.candidates.ids[places]])
         for place in places:
             item = items.get(str(scored.candidates.ids[place]))
-            if item is not None and len(hits) < limit and chosen.takes(item, now):
-                hits.append(_hit(item, scored, int(place), similarities.item(place)))
+            if item is None or len(hits) >= limit:
+                continue
+            hit = _hit(parts, item, scored, int(place))
+            if is_relevant(hit, question) and chosen.takes(item, now):
+                hits.append(hit)
     return tuple(hits)
 
 
-def _hit(item: Item, scored: Scored, place: int, cosine: float) -> Hit:
+def _hit(parts: Parts, item: Item, scored: Scored, place: int) -> Hit:
     contributions = scored.contributions(place)
     score = sum(contribution.points for contribution in contributions)
-    return Hit(item, score, None if isnan(cosine) else cosine, contributions)
+    cosine = scored.candidates.similarities.item(place)
+    sure = relevance_of(parts, scored, place, contributions)
+    return Hit(item, score, None if isnan(cosine) else cosine, contributions, relevance=sure)
 
 
 def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Watch
-from mnemic.engine.score import Scored, with_feature
+from mnemic.engine.score import RERANK, Scored, with_feature
 from mnemic.errors import BackendError, ConfigError, UnsupportedError
 from mnemic.model.item import Item
 from mnemic.model.scope import Visibility
@@ -98,7 +98,7 @@ def _reranked(look: _Look, reranker: Reranker) -> tuple[Scored, tuple[str, ...]]
     look.watch.lap("rerank")
     values = np.zeros(look.scored.scores.shape, dtype=np.float32)
     values[places] = _above_the_lowest(judged)
-    return with_feature(look.scored, "rerank", values, reranker.capabilities.weight), ()
+    return with_feature(look.scored, RERANK, values, reranker.capabilities.weight), ()
 
 
 def _judged(look: _Look, reranker: Reranker, texts: Sequence[str]) -> Scores:

@@ -61,6 +61,8 @@ FARTHEST_ELSEWHERE = 0.25
 FLAGGED_SIMILARITY = -0.1
 """So much of a cosine a flag costs where the cosine alone is the score."""
 
+RERANK = "rerank"
+
 NEIGHBOURS = 1
 """How many messages before and after a candidate are needed to score it."""
 
@@ -68,9 +70,31 @@ _Number = TypeVar("_Number", np.float32, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
+class Backdrop:
+    """What candidates of one search stand out from: `items` that the question may see, and the `nearest` cosine of all
+    candidates, of the space with this number, the first one that has anything to compare (NaN and None: none has).
+    `start`: the place of the first of them.
+    """
+
+    start: int
+    items: int
+    nearest: float
+    space: int | None
+
+    @classmethod
+    def of(cls, candidates: Candidates) -> Backdrop:
+        """The backdrop of all these candidates."""
+        cosines = candidates.similarities
+        nearest = float(np.fmax.reduce(cosines)) if cosines.shape[0] else np.nan
+        space = next((place for place, near in enumerate(candidates.nearness) if near.vectors), None)
+        return cls(0, candidates.items, nearest, space)
+
+
+@dataclass(frozen=True, slots=True)
 class Scored:
     """Candidates with scores; `order` lists their places, best first; ties go to the more important, then to the newer,
-    then to the one written first.
+    then to the one written first. `backdrops`: of each search that the candidates come from, in the order of places;
+    none where the cosine alone is the score.
     """
 
     candidates: Candidates
@@ -78,6 +102,7 @@ class Scored:
     order: NDArray[np.intp]
     features: dict[str, Floats]
     weights: dict[str, float]
+    backdrops: tuple[Backdrop, ...] = ()
 
     def contributions(self, place: int) -> tuple[Contribution, ...]:
         """What each feature that added anything added to the score at `place`; the points add up to it."""
@@ -89,6 +114,10 @@ class Scored:
     def score(self, place: int) -> float:
         """The sum of the points of the contributions."""
         return sum(contribution.points for contribution in self.contributions(place))
+
+    def behind(self, place: int) -> Backdrop | None:
+        """What the candidate at `place` stands out from; None where the cosine alone is the score."""
+        return next((each for each in reversed(self.backdrops) if each.start <= place), None)
 
 
 def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTHING_MORE) -> Scored:
@@ -104,7 +133,8 @@ def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTH
         features["dated"] = fitting(candidates.observed, asking.dates, asking.spans)
     if asking.is_of_assistant and "assistant" in features:
         features["assistant_asked"] = features["assistant"]
-    return _scored(candidates, features, {name: weights.of(name) for name in features})
+    scored = _scored(candidates, features, {name: weights.of(name) for name in features})
+    return replace(scored, backdrops=(Backdrop.of(candidates),))
 
 
 def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
@@ -137,7 +167,8 @@ def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
     scores = np.concatenate([first.scores, second.scores])
     places = np.concatenate([first.order, second.order + rows])
     ranks = np.lexsort((-candidates.observed[places], -candidates.importances[places], -scores[places]))
-    return Scored(candidates, scores, places[ranks], features, {**first.weights, **second.weights})
+    behind = (*first.backdrops, *(replace(each, start=each.start + rows) for each in second.backdrops))
+    return Scored(candidates, scores, places[ranks], features, {**first.weights, **second.weights}, behind)
 
 
 def _put_back(scored: Scored, beside: Scored, weights: Weights) -> Scored:
@@ -170,7 +201,8 @@ def _feature(scored: Scored, name: str) -> Floats:
 
 def with_feature(scored: Scored, name: str, values: Floats, weight: float) -> Scored:
     """The same candidates with one more feature, scored and ordered anew."""
-    return _scored(scored.candidates, {**scored.features, name: values}, {**scored.weights, name: weight})
+    features, weights = {**scored.features, name: values}, {**scored.weights, name: weight}
+    return replace(_scored(scored.candidates, features, weights), backdrops=scored.backdrops)
 
 
 def with_flags(scored: Scored, weights: Weights) -> Scored:

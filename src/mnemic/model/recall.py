@@ -23,8 +23,11 @@ class Contribution:
 class Hit:
     """One recalled thing. `score` is the sum of the points of its contributions; higher is better.
 
-    `similarity` is the cosine to the query (None where either has no vector). A fallback hit did not match the
-    query: it is general background, and its score is its importance as it has faded.
+    `similarity` is the cosine to the query (None where either has no vector). `relevance` is the probability, 0 to 1,
+    that the hit has to do with the query at all; it means the same in every store, where scores and similarities do
+    not (None where it cannot be told: by similarity alone, without a vector, or with an embedding model that it is not
+    calibrated for). A fallback hit did not match the query: it is general background, and its score is its importance
+    as it has faded.
     """
 
     item: Item
@@ -32,6 +35,7 @@ class Hit:
     similarity: float | None
     contributions: tuple[Contribution, ...]
     is_fallback: bool = False
+    relevance: float | None = None
 
     @property
     def id(self) -> str:

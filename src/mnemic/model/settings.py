@@ -93,6 +93,7 @@ class Settings:
     recall_hops: int = 0
     fallback_limit: int = 5
     min_similarity: float = 0.5
+    min_relevance: float = 0.0
     min_importance: float = 0.5
     max_results: int = 10
     context_tokens: int = 2048

@@ -106,6 +106,7 @@ class Question(Body):
     levels: list[Level] = []
     kinds: Annotated[list[str], Field(examples=[["preference", "message"]])] = []
     filter: Filter | None = None
+    min_relevance: Fraction = 0.0
     min_similarity: Fraction | None = None
     as_of: Time | None = None
     known_at: Time | None = None
@@ -129,6 +130,7 @@ class Around(Body):
     limit: Annotated[StrictInt, Field(ge=1, le=2**31)] | None = None
     limits: dict[Level, Count] | None = None
     filter: Filter | None = None
+    min_relevance: Fraction = 0.0
     min_similarity: Fraction | None = None
     as_of: Time | None = None
     known_at: Time | None = None

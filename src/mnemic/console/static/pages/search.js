@@ -110,6 +110,7 @@ function drawHit(hit, at) {
       hit.item,
       ` · score ${number(hit.score, 3)}`,
       hit.similarity === null ? null : ` · similarity ${number(hit.similarity)}`,
+      hit.relevance === null ? null : ` · relevance ${number(hit.relevance)}`,
     ),
     hit.contributions.length
       ? el("details", { open: at === 0 }, el("summary", {}, "Why"), contributions(hit.contributions, hit.score))

@@ -1,0 +1,119 @@
+"""Every hit says how sure it is that it has to do with the question, and a question can ask for no less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mnemic.api import Mnemic
+from mnemic.config import Config, load_config
+from mnemic.errors import InvalidInputError
+from mnemic.model.recall import Recall
+from mnemic.model.scope import Scope
+from tests.unit.engine.kit import ANNA
+
+FACTS = [
+    "I moved to Hamburg in March 2025 and work as a carpenter.",
+    "My daughter Lena is allergic to peanuts.",
+    "We planned a trip to Norway for July.",
+    "My bike was stolen last week at the station.",
+    "I like Ethiopian coffee.",
+]
+ALLERGY = FACTS[1]
+ABOUT_LENA = "What must Lena not eat?"
+NO_QUESTION_OF_MEMORY = "Write a quicksort in Python."
+
+
+@pytest.fixture
+def real() -> Iterator[Mnemic]:
+    """A memory with the shipped embedder, which is the one that relevance is calibrated for."""
+    with Mnemic.open(Config(store="memory://", embedder="minilm")) as mnemic:
+        mnemic.remember_many(ANNA, FACTS)
+        yield mnemic
+
+
+def relevances(found: Recall) -> list[float]:
+    told = [hit.relevance for hit in found]
+    assert None not in told
+    return [value for value in told if value is not None]
+
+
+def test_what_answers_a_question_is_relevant_and_what_is_found_for_a_task_is_not(real: Mnemic):
+    answer = real.recall(ANNA, ABOUT_LENA).hits[0]
+    assert answer.text == ALLERGY
+    assert answer.relevance is not None
+    assert answer.relevance > 0.9
+    assert max(relevances(real.recall(ANNA, NO_QUESTION_OF_MEMORY))) < 0.3
+
+
+def test_what_is_less_relevant_than_asked_for_is_left_out(real: Mnemic):
+    every = real.recall(ANNA, ABOUT_LENA, limit=None)
+    least = sorted(relevances(every))[-2]
+    kept = real.recall(ANNA, ABOUT_LENA, limit=None, min_relevance=least)
+    assert [hit.id for hit in kept] == [hit.id for hit in every if (hit.relevance or 0) >= least]
+    assert len(kept) == 2
+
+
+def test_the_limit_counts_only_what_is_relevant_enough(real: Mnemic):
+    real.remember_many(ANNA, ["Lena must not eat nuts.", "Lena cannot eat peanut butter."])
+    assert len(real.recall(ANNA, ABOUT_LENA, limit=3, min_relevance=0.8)) == 3
+
+
+def test_where_nothing_is_relevant_enough_the_answer_is_background_as_ever(real: Mnemic):
+    found = real.recall(ANNA, NO_QUESTION_OF_MEMORY, min_relevance=0.5)
+    assert found.is_fallback
+    assert all(hit.relevance is None for hit in found)
+
+
+def test_a_context_leaves_out_passages_that_have_nothing_to_do_with_the_message(real: Mnemic):
+    real.ingest(ANNA, b"# Handbook\n\nThe office opens at nine.\n", name="handbook.md")
+    assert "documents" in real.context(ANNA, NO_QUESTION_OF_MEMORY).blocks
+    assert "documents" not in real.context(ANNA, NO_QUESTION_OF_MEMORY, min_relevance=0.3).blocks
+    assert "documents" in real.context(ANNA, "When does the office open?", min_relevance=0.3).blocks
+
+
+def test_memories_and_passages_are_each_measured_against_their_own_kind(real: Mnemic):
+    real.ingest(ANNA, b"# Handbook\n\nThe office opens at nine.\n", name="handbook.md")
+    alone = {hit.id: hit.relevance for hit in real.recall(ANNA, ABOUT_LENA, kinds=["fact"], limit=None)}
+    beside = {hit.id: hit.relevance for hit in real.recall(ANNA, ABOUT_LENA, limit=None)}
+    assert beside.keys() > alone.keys()
+    assert all(beside[known] == pytest.approx(relevance) for known, relevance in alone.items())
+
+
+def test_by_similarity_alone_there_is_no_relevance_and_asking_for_both_is_refused(real: Mnemic):
+    assert {hit.relevance for hit in real.recall(ANNA, ABOUT_LENA, min_similarity=0.1)} == {None}
+    with pytest.raises(InvalidInputError, match="not both"):
+        real.recall(ANNA, ABOUT_LENA, min_similarity=0.1, min_relevance=0.1)
+
+
+@pytest.mark.parametrize("least", [-0.1, 1.1, "much", True])
+def test_a_least_relevance_that_is_no_share_is_refused(real: Mnemic, least: float):
+    with pytest.raises(InvalidInputError, match="min_relevance"):
+        real.recall(ANNA, ABOUT_LENA, min_relevance=least)
+
+
+def test_with_an_embedder_that_is_not_calibrated_nothing_is_told_and_nothing_left_out(mnemic: Mnemic):
+    mnemic.remember(ANNA, "green tea")
+    (hit,) = mnemic.recall(ANNA, "tea", min_relevance=1.0)
+    assert hit.relevance is None
+
+
+def test_the_configured_least_relevance_holds_where_the_caller_names_none():
+    told = {"MNEMIC_STORE": "memory://", "MNEMIC_EMBEDDER": "minilm", "MNEMIC_RECALL_MIN_RELEVANCE": "0.5"}
+    config = load_config(environment=told)
+    with Mnemic.open(config) as mnemic:
+        mnemic.remember_many(ANNA, FACTS)
+        assert mnemic.recall(ANNA, NO_QUESTION_OF_MEMORY).is_fallback
+        assert not mnemic.recall(ANNA, NO_QUESTION_OF_MEMORY, min_relevance=0.0).is_fallback
+        assert not mnemic.recall(ANNA, ABOUT_LENA, min_similarity=0.1).is_fallback
+
+
+def test_why_not_says_that_a_memory_was_not_relevant_enough(real: Mnemic):
+    bike = next(memory for memory in real.list(ANNA).memories if "bike" in memory.text)
+    told = real.why_not(ANNA, bike.id, NO_QUESTION_OF_MEMORY, min_relevance=0.9, limit=None)
+    assert (told.stage, "relevance" in told.reason) == ("threshold", True)
+
+
+def test_a_user_whose_store_is_empty_is_told_nothing(real: Mnemic):
+    assert len(real.recall(Scope(user="nobody"), ABOUT_LENA, min_relevance=0.5)) == 0
