@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -42,6 +43,7 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry | None = None, shared: Shared | None = None) -> None:
         self.registry = registry or CollectorRegistry()
         self._shared = shared
+        self._one = CapacityLimiter(1)  # a thread of its own, so that busy doors do not delay it
         self._requests = Counter(
             "mnemic_http_requests", "Requests answered", ("method", "route", "status"), registry=self.registry
         )
@@ -74,7 +76,7 @@ class Metrics:
     async def show(self, request: Request) -> Response:
         """Everything that is counted, of all orgs together."""
         caller_of(request).require_store()
-        shown = await run_sync(lambda: generate_latest(self._whole()))
+        shown = await run_sync(lambda: generate_latest(self._whole()), limiter=self._one)
         return Response(shown, media_type=None, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     def _whole(self) -> CollectorRegistry:
