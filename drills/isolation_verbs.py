@@ -14,7 +14,7 @@ import json
 import random
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,7 +31,11 @@ from mnemic.testing.isolation import Row, replace_expiry
 
 WORDS = ("tea", "milk", "river", "garden", "violin", "harbour")
 PARTS = product(("acme", "other"), (None, "jarvis", "friday"), (None, "anna", "bert"), (None, "s1", "s2"))
-SCOPES = [Scope(org, agent, user, session) for org, agent, user, session in PARTS if agent or user or session]
+SCOPES = [
+    Scope(org=org, agent=agent, user=user, session=session)
+    for org, agent, user, session in PARTS
+    if agent or user or session
+]
 MOST_ROWS = 600
 """More are not kept: what a scope sees in vain is found among few rows too, and the verbs stay quick."""
 
@@ -73,7 +77,7 @@ class IsolationDrill:
         """Where there is somebody who speaks."""
         if scope.user or scope.session:
             turn = self.mnemic.capture(scope, user=self._text(), assistant=self._text())
-            by = Scope(scope.org, scope.agent, scope.user, turn.session)
+            by = replace(scope, session=turn.session)
             for message in turn.messages:
                 self.rows[message.id] = Row(by, None, None, None)
                 self.texts[message.id] = message.text

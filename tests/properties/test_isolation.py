@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -20,7 +20,11 @@ from mnemic.model.settings import Settings
 OPERATIONS = 400
 WORDS = ("tea", "milk", "river", "garden", "violin", "harbour")
 PARTS = product(("acme", "other"), (None, "jarvis", "friday"), (None, "anna", "bert"), (None, "s1", "s2"))
-SCOPES = [Scope(org, agent, user, session) for org, agent, user, session in PARTS if agent or user or session]
+SCOPES = [
+    Scope(org=org, agent=agent, user=user, session=session)
+    for org, agent, user, session in PARTS
+    if agent or user or session
+]
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def write(mnemic: Mnemic, scope: Scope, chance: random.Random) -> list[Row]:
     text = f"{chance.choice(WORDS)} {chance.choice(WORDS)} {chance.random()}"
     if chance.random() < 0.3 and (scope.user or scope.session):
         turn = mnemic.capture(scope, user=text, assistant=f"about {text}")
-        by = Scope(scope.org, scope.agent, scope.user, turn.session)
+        by = replace(scope, session=turn.session)
         level = "user" if scope.user else "session"
         return [Row(message.id, by, level, is_private=False, is_message=True) for message in turn.messages]
     named = [("agent", scope.agent), ("user", scope.user), ("session", scope.session), ("org", scope.org)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypedDict, cast
 
+from mnemic.api.known import refuse_unknown
 from mnemic.engine.assembly import DOCUMENTS, ContextRequest
 from mnemic.engine.import_logs import Progress
 from mnemic.engine.inputs import check_choice, check_fraction, check_id, check_line, memory_draft
@@ -165,6 +166,7 @@ class ImportFields(TypedDict, total=False):
 
 def question_of(query: str, fields: RecallFields, settings: Settings) -> Question:
     """The checked form of a question. Half surrogate pairs in the query count as unknown characters."""
+    refuse_unknown("recall", fields, RecallFields)
     if len(query) > settings.max_query_chars:
         raise InvalidInputError(f"a query is a text of at most {settings.max_query_chars:,} characters")
     similarity = fields.get("min_similarity")
@@ -204,6 +206,7 @@ def _least_relevance(fields: RecallFields, settings: Settings) -> float:
 
 def context_request_of(query: str, fields: ContextFields, settings: Settings) -> ContextRequest:
     """The checked form of a request for context."""
+    refuse_unknown("context", fields, ContextFields)
     limits = fields.get("limits", settings.level_limits)
     asked = {name: value for name, value in fields.items() if name in RecallFields.__annotations__}
     question = question_of(query, cast("RecallFields", {"limit": None, **asked, "limits": limits}), settings)
@@ -243,6 +246,7 @@ _ENDABLE = ("valid_from", "valid_to", "expires_at")
 
 def memory_query_of(fields: ListFields, now: datetime) -> MemoryQuery:
     """The checked form of the conditions of `list`."""
+    refuse_unknown("list", fields, ListFields)
     return MemoryQuery(
         now=now,
         states=tuple(check_choice(State, state, "states") for state in fields.get("states", (State.ACTIVE,))),

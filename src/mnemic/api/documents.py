@@ -9,6 +9,7 @@ from os import PathLike, fspath
 from typing import TypedDict, Unpack, cast
 
 from mnemic.api.acting import Acting
+from mnemic.api.known import refuse_unknown
 from mnemic.engine.documents import (
     DocumentPage,
     delete_document,
@@ -110,6 +111,7 @@ class DocumentVerbs:
 
     def list(self, scope: Scope, **fields: Unpack[DocumentFields]) -> DocumentPage:
         """A page of documents in the order of their sources: 50, of every level and status, unless told otherwise."""
+        refuse_unknown("documents.list", fields, DocumentFields)
         query = DocumentQuery(
             statuses=tuple(check_choice(DocumentStatus, each, "statuses") for each in fields.get("statuses", ())),
             under=check_line(fields.get("under", ""), "under", limit=MAX_SOURCE_CHARS),

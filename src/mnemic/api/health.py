@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TypedDict, Unpack
 
 from mnemic.api.acting import Acting
+from mnemic.api.known import refuse_unknown
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.health import HealthReport, HealthRequest, Progress, health
 from mnemic.engine.inputs import check_choice
@@ -45,6 +46,7 @@ class HealthVerbs(Acting):
         `scores` the next time; a dry run keeps nothing and changes nothing, and says what `fix` would end. How well the
         installation is, says `doctor`.
         """
+        refuse_unknown("health", fields, HealthFields)
         limit = fields.get("limit", LISTED)
         if isinstance(limit, bool) or not isinstance(limit, int):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers need not be typed
             raise InvalidInputError(f"limit must be a whole number, not {limit!r}")

@@ -32,6 +32,7 @@ from mnemic.api.graph import GraphPart
 from mnemic.api.health import HealthVerbs
 from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import Admission, KeyVerbs
+from mnemic.api.known import check_scope
 from mnemic.api.life import LifeVerbs
 from mnemic.api.profile import ProfileVerbs
 from mnemic.api.reembed import ReembedVerbs
@@ -131,6 +132,7 @@ class Mnemic(
         observed_at: datetime | str | None = None,
     ) -> list[Turn]:
         """Keep many exchanges of one conversation, in order, in one durable transaction with batched embedding."""
+        check_scope(scope)
         at = None if observed_at is None else as_utc(observed_at, "observed_at")
         drafts = [message_drafts(exchange, self._parts.settings) for exchange in exchanges]
         dated = [[replace(d, observed_at=d.observed_at or at) for d in exchange] for exchange in drafts]
@@ -160,6 +162,7 @@ class Mnemic(
         """Keep many memories in one durable transaction with batched embedding. Each is a text, a `MemoryDraft`, or a
         mapping of "text" and the arguments of `remember`.
         """
+        check_scope(scope)
         drafts = [self._draft(memory) for memory in memories]
         return remember(self._parts, scope, drafts, actor=self._actor) if drafts else []
 
@@ -169,10 +172,12 @@ class Mnemic(
         When nothing matches, or the query is blank, the most important memories are given as general background
         (`Hit.is_fallback`), at most 5. `Recall.degraded` says which sources were missing.
         """
+        check_scope(scope)
         return recall(self._parts, scope, question_of(query, fields, self._parts.settings))
 
     def context(self, scope: Scope, query: str, **fields: Unpack[ContextFields]) -> Context:
         """Everything to put in front of a model that is about to answer `query`, as chat messages with citations."""
+        check_scope(scope)
         return context(self._parts, scope, context_request_of(query, fields, self._parts.settings))
 
     def why_not(self, scope: Scope, id: str, query: str, **fields: Unpack[RecallFields]) -> WhyNot:
@@ -185,6 +190,7 @@ class Mnemic(
 
     def list(self, scope: Scope, **fields: Unpack[ListFields]) -> Page:
         """A page of memories (not messages): the newest 50 active ones unless told otherwise."""
+        check_scope(scope)
         query = memory_query_of(fields, self._parts.clock.now())
         return browse.list_memories(self._parts, scope, query, levels_of(fields))
 

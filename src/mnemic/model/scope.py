@@ -69,9 +69,10 @@ class Visibility:
         return Visibility(tuple(p for p in self.partitions if p.level in levels), self.agent)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """Who is asking: `org` is the tenant and always set; a part that is missing makes its level invisible, never wider.
+    Each part is named, so that nobody takes an org for a user.
 
     Raises `InvalidInputError` for an id that is empty, longer than 255 characters, padded with blanks, or holds
     control characters or lone surrogates.

@@ -57,7 +57,7 @@ def every_scope() -> tuple[Scope, ...]:
     """Two orgs, each part one of two names or missing."""
     names: tuple[tuple[str | None, ...], ...] = ((None, "jarvis", "friday"), (None, "anna", "bert"), (None, "s1", "s2"))
     return tuple(
-        Scope(org, agent, user, session)
+        Scope(org=org, agent=agent, user=user, session=session)
         for org in ("acme", "other")
         for agent in names[0]
         for user in names[1]
