@@ -13,7 +13,7 @@ from mnemic.model.change import Change
 from mnemic.model.document import DocumentQuery
 from mnemic.model.graph import EntityQuery, EntityType, RelationQuery, SourceKind, entity_id
 from mnemic.model.job import JobState
-from mnemic.model.query import MemoryQuery
+from mnemic.model.query import MemoryQuery, MessageQuery
 from mnemic.model.scope import Level
 from mnemic.ports.store import StaleTerms, UnitOfWork
 from mnemic.testing.isolation import IsolationRun
@@ -63,6 +63,7 @@ def reads(ids: dict[str, str]) -> dict[str, Callable[[UnitOfWork], object]]:
         "latest": lambda work: work.messages.latest(visible, "s1", 9),
         "page": lambda work: work.messages.page(visible, None, 9),
         "conversation": lambda work: work.conversations.messages(THEIRS, "s1", 0, 9),
+        "said": lambda work: work.conversations.said(visible, MessageQuery()),
         "documents": lambda work: work.documents.list(visible, DocumentQuery()),
         "text": lambda work: work.documents.text(visible, document),
         "passages": lambda work: work.documents.passages(visible, document, 0, 9),

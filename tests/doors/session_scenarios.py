@@ -25,6 +25,31 @@ SESSION_SCENARIOS = (
         ),
     ),
     Scenario(
+        "what was said is listed by time, the newest first, page by page, to its user alone",
+        (
+            TALK,
+            Step("capture", {"user": "Make it ten", "observed_at": "2020-01-01T10:00:00Z"}, scope=ANA_TODAY),
+            Step("messages", expect={"messages.#": 3, "messages.2.text": "Make it ten", "next": None}),
+            Step(
+                "messages",
+                {"limit": 2},
+                save="page",
+                expect={"messages.#": 2, "messages.1.text": "My flight to Oslo leaves at noon"},
+            ),
+            Step(
+                "messages", {"after": Ref("page", "next")}, expect={"messages.#": 1, "messages.0.text": "Make it ten"}
+            ),
+            Step("messages", {"before": "2021-01-01T00:00:00Z"}, expect={"messages.#": 1}),
+            Step("messages", {"since": "2021-01-01T00:00:00Z"}, expect={"messages.#": 2}),
+            Step("messages", {"in_session": True}, scope=ANA_TODAY, expect={"messages.#": 3}),
+            Step("messages", {"after": "unknown"}, expect={"messages.#": 0, "next": None}),
+            Step("messages", scope=BORIS_TODAY, expect={"messages.#": 0}),
+            Step("messages", {"limit": 0}, fails=InvalidInputError),
+            Step("messages", {"in_session": True}, fails=InvalidInputError),
+            Step("messages", {"since": "yesterday"}, fails=InvalidInputError),
+        ),
+    ),
+    Scenario(
         "what was said is summarised when somebody asks for it, once",
         (
             TALK,

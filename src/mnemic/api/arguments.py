@@ -19,8 +19,8 @@ from mnemic.model.context import Placement
 from mnemic.model.draft import MessageDraft
 from mnemic.model.filter import parse_filter
 from mnemic.model.item import Kind, State
-from mnemic.model.query import MemoryQuery, Order
-from mnemic.model.scope import Level
+from mnemic.model.query import MemoryQuery, MessageQuery, Order
+from mnemic.model.scope import Level, Scope
 from mnemic.model.settings import Settings
 
 MOST = 2**31
@@ -94,6 +94,18 @@ class ListFields(TypedDict, total=False):
     after: str | None
     as_of: datetime | str | None
     known_at: datetime | str | None
+
+
+class MessageFields(TypedDict, total=False):
+    """The optional arguments of `messages`: when they were said (`since` then or later, `before` then), whether
+    only the scope's own session is looked at, and page.
+    """
+
+    since: datetime | str | None
+    before: datetime | str | None
+    in_session: bool
+    limit: int
+    after: str | None
 
 
 class UpdateFields(TypedDict, total=False):
@@ -256,6 +268,20 @@ def memory_query_of(fields: ListFields, now: datetime) -> MemoryQuery:
         known_at=_time(fields.get("known_at"), "known_at"),
         order=check_choice(Order, fields.get("order", Order.NEWEST), "order"),
         limit=fields.get("limit", 50),
+        after=None if fields.get("after") is None else check_id(fields.get("after"), "after"),
+    )
+
+
+def message_query_of(scope: Scope, fields: MessageFields) -> MessageQuery:
+    """The checked form of the conditions of `messages`."""
+    in_session = _flag(fields.get("in_session", False), "in_session")
+    if in_session and scope.session is None:
+        raise InvalidInputError("in_session needs a scope with session=…; this one has none")
+    return MessageQuery(
+        since=_time(fields.get("since"), "since"),
+        until=_time(fields.get("before"), "before"),
+        session=scope.session if in_session else None,
+        limit=_whole(fields.get("limit", 50), "limit"),
         after=None if fields.get("after") is None else check_id(fields.get("after"), "after"),
     )
 

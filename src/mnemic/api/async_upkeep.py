@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from mnemic.api.arguments import MessageFields
 from mnemic.api.backup import BackupFields, RestoreFields
 from mnemic.api.health import HealthFields
 from mnemic.api.reembed import ReembedFields
@@ -14,6 +15,7 @@ from mnemic.engine.jobs import WorkReport
 from mnemic.engine.reembed import ReembedReport
 from mnemic.model.backup import BackupReport, RestoreReport
 from mnemic.model.item import Message
+from mnemic.model.query import MessagePage
 from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ class AsyncUpkeepVerbs:
     async def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> list[Message]:
         """As `Mnemic.window`."""
         return await self._run(self._mnemic.window, scope, limit=limit, include_closed=include_closed)
+
+    async def messages(self, scope: Scope, **fields: Unpack[MessageFields]) -> MessagePage:
+        """As `Mnemic.messages`."""
+        return await self._run(self._mnemic.messages, scope, **fields)
 
     async def reembed(self, **fields: Unpack[ReembedFields]) -> ReembedReport:
         """As `Mnemic.reembed`; `progress` is called from another thread."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
+from typing import Unpack
 
 from mnemic.api.acting import Acting
+from mnemic.api.arguments import MessageFields, message_query_of
+from mnemic.engine.browse import list_messages
 from mnemic.engine.consolidate import ConsolidateReport, consolidate
 from mnemic.engine.curate import CurateReport, curate
 from mnemic.engine.decay import DecayReport, decay
@@ -22,6 +25,7 @@ from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
 from mnemic.model.history import Receipt
 from mnemic.model.item import Message
+from mnemic.model.query import MessagePage
 from mnemic.model.scope import Level, Scope
 
 
@@ -37,6 +41,12 @@ class LifeVerbs(Acting):
         with `include_closed` they are given however old they are.
         """
         return window(self._parts, scope, _counting(limit), include_closed=include_closed)
+
+    def messages(self, scope: Scope, **fields: Unpack[MessageFields]) -> MessagePage:
+        """A page of what was said, the newest first: the last 50 messages that the scope may see unless told otherwise;
+        `next` continues. Imported ones stand where they were said, not where they came in.
+        """
+        return list_messages(self._parts, scope, message_query_of(scope, fields))
 
     def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
         """Make summaries of what has fallen out of the window of the scope's session, when it is at least a batch.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from mnemic.cli.options import command
 from mnemic.cli.output import Row, item_row, note, one_line, show_json, show_rows
 from mnemic.cli.scope_options import ScopeOptions
+from mnemic.model.unicode import check_unicode
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", help="Most messages; 20 unless said.")]
@@ -26,6 +28,40 @@ def last_messages(asking: ScopeOptions, limit: Limit = None, include_closed: Clo
     if messages:
         show_rows(("said by",), [item_row(message, message.role.value) for message in messages])
     note(f"{len(messages)} messages")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageOptions:
+    """Which messages are shown."""
+
+    since: Annotated[str | None, typer.Option(help="Said at this time or later, ISO 8601.")] = None
+    before: Annotated[str | None, typer.Option(help="Said before this time, ISO 8601.")] = None
+    in_session: Annotated[bool, typer.Option("--in-session", help="Only what was said in this session.")] = False
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Messages per page, 1 to 1000.")] = 50
+    after: Annotated[str | None, typer.Option(help="The id to go on behind, as the page before told it.")] = None
+
+
+def all_messages(asking: ScopeOptions, wanted: MessageOptions) -> None:
+    """List what was said, the newest first, page by page."""
+    after = wanted.after if wanted.after is None else check_unicode(wanted.after, "after")
+    with asking.open() as mnemic:
+        page = mnemic.messages(
+            asking.scope,
+            since=wanted.since,
+            before=wanted.before,
+            in_session=wanted.in_session,
+            limit=wanted.limit,
+            after=after,
+        )
+    if asking.as_json:
+        show_json(page)
+        return
+    if page.messages:
+        show_rows(("said by",), [item_row(message, message.role.value) for message in page.messages])
+    elif not wanted.after:
+        note("nothing was said in this scope")
+    if page.next:
+        note(f"there are more: --after {page.next}")
 
 
 def make_summaries(asking: ScopeOptions, is_flush: Flush = False, is_dry_run: DryRun = False) -> None:
@@ -86,6 +122,9 @@ def register(app: typer.Typer) -> None:
     """Adds the commands."""
     of = "--user ana --session today"
     command(app, "window", examples=f"mnemic window {of}\nmnemic window {of} --limit 5")(last_messages)
+    command(
+        app, "messages", examples="mnemic messages --user ana\nmnemic messages --user ana --since 2026-04-01 --json"
+    )(all_messages)
     command(app, "summarise", examples=f"mnemic summarise {of} --dry-run\nmnemic summarise {of} --flush")(
         make_summaries
     )

@@ -9,7 +9,7 @@ from mnemic.engine.refine import rows_of
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Item, Memory
-from mnemic.model.query import MemoryQuery, Page
+from mnemic.model.query import MemoryQuery, MessagePage, MessageQuery, Page
 from mnemic.model.scope import Level, Scope
 
 MAX_PAGE = 1000
@@ -35,6 +35,16 @@ def list_memories(parts: Parts, scope: Scope, query: MemoryQuery, levels: tuple[
         found = work.memories.list(scope.visibility.at(*levels), replace(query, limit=limit + 1))
     page = tuple(found[:limit])
     return Page(page, page[-1].id if len(found) > limit else None)
+
+
+def list_messages(parts: Parts, scope: Scope, query: MessageQuery) -> MessagePage:
+    """One page of the visible messages, the newest first. `query.limit` must be within 1..1000."""
+    if not 1 <= query.limit <= MAX_PAGE:
+        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {query.limit}")
+    with parts.store.read() as work:
+        found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))
+    page = tuple(found[: query.limit])
+    return MessagePage(page, page[-1].id if len(found) > query.limit else None)
 
 
 def history(parts: Parts, scope: Scope, item_id: str) -> list[HistoryEntry]:

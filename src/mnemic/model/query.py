@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from mnemic.model.filter import EVERYTHING, Filter
-from mnemic.model.item import Kind, Memory, State
+from mnemic.model.item import Kind, Memory, Message, State
 
 
 class Order(StrEnum):
@@ -45,4 +45,27 @@ class Page:
     """Some memories in order; `next` is the id to continue after, None at the end."""
 
     memories: tuple[Memory, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageQuery:
+    """Conditions on messages, the newest first: by when each was said, then by its position, then by id.
+
+    `since` and `until`: said then or later, and before then. `session`: of a session of this name alone. `after` is the
+    id of the last message of the page before.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    session: str | None = None
+    limit: int = 50
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """Some messages, the newest first; `next` is the id to continue after, None at the end."""
+
+    messages: tuple[Message, ...]
     next: str | None

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from mnemic.model.conversation import Conversation
 from mnemic.model.item import Memory, Message
-from mnemic.model.scope import Partition
+from mnemic.model.query import MessageQuery
+from mnemic.model.scope import Partition, Visibility
 
 
 class Conversations(Protocol):
@@ -20,6 +21,12 @@ class Conversations(Protocol):
 
     def messages(self, partition: Partition, session: str, after: int, limit: int) -> list[Message]:
         """The first `limit` messages behind the position `after` that are not erased, in order."""
+        ...
+
+    def said(self, visible: Visibility, query: MessageQuery) -> list[Message]:
+        """The visible messages that meet the query and are not erased, in its order; none behind an unknown id, those
+        that follow where it was behind one that is erased.
+        """
         ...
 
     def cursor(self, partition: Partition, session: str, name: str) -> int:

@@ -15,6 +15,7 @@ from mnemic.api import (
     ImportFields,
     ListFields,
     MemoryFields,
+    MessageFields,
     MessageLike,
     Mnemic,
     RecallFields,
@@ -48,7 +49,7 @@ from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.ingest import IngestReport
 from mnemic.model.item import Item, Memory, Message, Turn
-from mnemic.model.query import Page
+from mnemic.model.query import MessagePage, Page
 from mnemic.model.recall import Recall
 from mnemic.model.review import Review
 from mnemic.model.scope import Level, Scope
@@ -219,6 +220,10 @@ class RemoteMnemic(RemoteAssistant, RemoteGraphPart, AbstractContextManager["Rem
     def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> builtins.list[Message]:
         """As `Mnemic.window`; at most 1,000 messages."""
         return self._ask("window", builtins.list[Message], scope, {"limit": limit, "include_closed": include_closed})
+
+    def messages(self, scope: Scope, **fields: Unpack[MessageFields]) -> MessagePage:
+        """As `Mnemic.messages`."""
+        return self._ask("messages", MessagePage, scope, fields)
 
     def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
         """As `Mnemic.summarise`."""

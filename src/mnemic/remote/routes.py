@@ -61,6 +61,7 @@ ROUTES: Mapping[str, Route] = {
     "capture_many": Route("POST", "/messages/batch"),
     "complete": Route("POST", "/turns/{turn_id}/complete"),
     "window": Route("GET", "/window"),
+    "messages": Route("GET", "/messages"),
     "summarise": Route("POST", "/summarise"),
     "end": Route("POST", "/end"),
     "reflect": Route("POST", "/reflect"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
 from mnemic.api import Mnemic
@@ -13,6 +14,22 @@ from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes
 from mnemic.rest.lanes import Lanes
 from mnemic.rest.memories import Id
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The parameters of a page."""
+
+    since: Annotated[str | None, Query(description="said at this time or later, ISO 8601")] = None
+    before: Annotated[str | None, Query(description="said before this time, ISO 8601")] = None
+    in_session: Annotated[bool, Query(description="only what was said in the scope's session")] = False
+    limit: Annotated[int | None, Query(ge=1, le=1000)] = None
+    after: Annotated[str | None, Query(description="`next` of the page before")] = None
+
+    def given(self) -> dict[str, Any]:
+        """What was said."""
+        said = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
@@ -33,6 +50,11 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     def complete(asked: Writes, id: Id, body: bodies.Completion) -> Response:
         """Add the assistant's answer to a turn that was captured without it."""
         return answer(mnemic.complete(asked.scope, id, **body.given()))
+
+    @router.get("/messages", operation_id="messages")
+    def messages(asked: Reads, page: Annotated[Listing, Depends()]) -> Response:
+        """A page of what was said, the newest first: 50 messages unless told otherwise; `next` continues."""
+        return answer(mnemic.messages(asked.scope, **page.given()))
 
     @router.get("/window", operation_id="window")
     def window(

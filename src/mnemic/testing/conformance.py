@@ -24,7 +24,7 @@ from mnemic.testing.machine import MachineContract
 from mnemic.testing.store_access import AuditContract, KeysContract
 from mnemic.testing.store_chunks import ChunksContract
 from mnemic.testing.store_compaction import CompactionContract
-from mnemic.testing.store_conversations import ConversationsContract
+from mnemic.testing.store_conversations import ConversationsContract, SaidContract
 from mnemic.testing.store_dependants import DependantsContract
 from mnemic.testing.store_documents import DocumentsContract
 from mnemic.testing.store_entity_vectors import EntityVectorsContract
@@ -51,6 +51,7 @@ class StoreContract(
     PartitionsContract,
     MessagesContract,
     ConversationsContract,
+    SaidContract,
     UpkeepContract,
     MemoriesContract,
     ListingContract,

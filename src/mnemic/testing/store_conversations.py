@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
 
 from mnemic.model.conversation import Conversation
 from mnemic.model.item import Message
-from mnemic.model.scope import Level
+from mnemic.model.query import MessageQuery
+from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store, UnitOfWork
-from mnemic.testing.samples import BERT, HERS, MINUTE, NOW, a_message, add_messages, version_of
+from mnemic.testing.samples import ANNA, BERT, HERS, MINUTE, NOW, a_message, add_messages, version_of
 
 HIS = BERT.partition(Level.USER)
 CURSOR = "summarised"
@@ -134,3 +137,49 @@ class ConversationsContract:
 
     def test_threads_that_move_cursors_of_their_own_all_do(self, store: Store):
         assert all(race(store, lambda work, number: work.conversations.move(HERS, "s1", f"c{number}", 0, 1)))
+
+
+def said(store: Store, scope: Scope = ANNA, **query: Any) -> list[str]:
+    """The texts of the messages of a query, as they are ordered."""
+    with store.read() as work:
+        return [message.text for message in work.conversations.said(scope.visibility, MessageQuery(**query))]
+
+
+class SaidContract:
+    """Tests of `Conversations.said`; each takes an empty open store."""
+
+    def test_messages_come_by_when_they_were_said_whatever_came_in_first(self, store: Store):
+        add_messages(
+            store, a_message(1, "new", observed_at=NOW + MINUTE), a_message(2, "old", observed_at=NOW - MINUTE)
+        )
+        add_messages(store, a_message(3, "first"), a_message(4, "second"))
+        assert said(store) == ["new", "second", "first", "old"]
+        assert said(store, limit=2) == ["new", "second"]
+
+    def test_pages_join_without_a_gap_also_behind_one_that_was_erased_meanwhile(self, store: Store):
+        messages = [a_message(n, str(n), observed_at=NOW + n // 2 * MINUTE) for n in range(1, 6)]
+        add_messages(store, *messages)
+        assert said(store, after=messages[3].id) == ["3", "2", "1"]
+        with store.write() as work:
+            work.messages.erase(HERS, [messages[3].id])
+        assert said(store) == ["5", "3", "2", "1"]
+        assert said(store, after=messages[3].id, limit=2) == ["3", "2"]
+        assert said(store, after="unknown") == []
+
+    def test_a_time_is_half_open_and_a_session_is_one_of_its_name(self, store: Store):
+        other = replace(ANNA, session="s2")
+        add_messages(store, a_message(1, "one"), a_message(2, "two", observed_at=NOW + MINUTE))
+        add_messages(store, a_message(1, "elsewhere", scope=other, observed_at=NOW + 2 * MINUTE))
+        assert said(store, since=NOW, until=NOW + MINUTE) == ["one"]
+        assert said(store, since=NOW + MINUTE) == ["elsewhere", "two"]
+        assert said(store, session="s1") == ["two", "one"]
+        assert said(store, session="s3") == []
+
+    def test_all_that_a_scope_sees_is_in_one_order_and_nothing_of_others(self, store: Store):
+        nameless = Scope(org=ANNA.org, agent=ANNA.agent, session=ANNA.session)
+        add_messages(store, a_message(1, "hers"))
+        add_messages(store, a_message(1, "his", scope=BERT))
+        add_messages(store, a_message(1, "of nobody", scope=nameless, observed_at=NOW + MINUTE))
+        assert said(store) == ["of nobody", "hers"]
+        assert said(store, BERT) == (["of nobody", "his"] if BERT.session == ANNA.session else ["his"])
+        assert said(store, Scope(org="other", user=ANNA.user)) == []

@@ -72,6 +72,7 @@ VERBS = (
     _verb("profile.all", "profile show", mcp=_IN_CONTEXT),
     _verb("profile.format", "profile format", mcp=_IN_CONTEXT),
     _verb("window", "window", mcp=_IN_CONTEXT),
+    _verb("messages", "messages", mcp="`recall` and `context` find what was said"),
     _verb("summarise", "summarise", mcp=_BY_ITSELF),
     _verb("end", "end", mcp=_BY_ITSELF),
     _verb("reflect", "reflect", mcp=_BY_ITSELF),

@@ -11,7 +11,8 @@ from mnemic.model.conversation import Conversation
 from mnemic.model.document import Document
 from mnemic.model.item import Memory, Message, State
 from mnemic.model.job import JobState
-from mnemic.model.scope import Partition
+from mnemic.model.query import MessageQuery
+from mnemic.model.scope import Partition, Visibility
 
 
 class MemoryConversations:
@@ -28,6 +29,22 @@ class MemoryConversations:
         found = [m for m in items if (m.partition, m.session) == (partition, session) and m.position > after]
         kept = [message for message in found if message.state != State.ERASED]
         return sorted(kept, key=lambda message: message.position)[:limit]
+
+    def said(self, visible: Visibility, query: MessageQuery) -> list[Message]:
+        items = [row.item for row in self._transaction.tables.messages.values()]
+        items = sorted((m for m in items if m.partition in visible.partitions), key=_said_last, reverse=True)
+        if query.after is not None:
+            places = [place for place, message in enumerate(items) if message.id == query.after]
+            items = items[places[0] + 1 :] if places else []
+        kept = [
+            message
+            for message in items
+            if message.state != State.ERASED
+            and query.session in (None, message.session)
+            and (query.since is None or message.observed_at >= query.since)
+            and (query.until is None or message.observed_at < query.until)
+        ]
+        return kept[: query.limit]
 
     def cursor(self, partition: Partition, session: str, name: str) -> int:
         return self._transaction.tables.cursors.get((partition, session, name), 0)
@@ -97,3 +114,7 @@ class MemoryUpkeep:
 def _lives(partition: Partition, row: Memory | Document) -> bool:
     state = row.state.value if isinstance(row, Memory) else row.status.value
     return row.partition == partition and state != State.ERASED.value
+
+
+def _said_last(message: Message) -> tuple[datetime, int, str]:
+    return message.observed_at, message.position, message.id

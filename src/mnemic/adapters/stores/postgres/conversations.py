@@ -5,9 +5,11 @@ from __future__ import annotations
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import to_conversation, to_message
+from mnemic.adapters.stores.said import Place, newest
 from mnemic.model.conversation import Conversation
 from mnemic.model.item import Message
-from mnemic.model.scope import Partition
+from mnemic.model.query import MessageQuery
+from mnemic.model.scope import Partition, Visibility
 
 
 class PostgresConversations:
@@ -25,6 +27,17 @@ class PostgresConversations:
     def messages(self, partition: Partition, session: str, after: int, limit: int) -> list[Message]:
         key = {"pids": self._session.pids([partition]), "session": session, "after": after, "limit": limit}
         return [to_message(row) for row in self._session.run(self._sql["messages"], key)]
+
+    def said(self, visible: Visibility, query: MessageQuery) -> list[Message]:
+        return newest(visible.partitions, query, self._place, self._said)
+
+    def _place(self, partition: Partition, item_id: str) -> Place | None:
+        row = self._session.run(self._sql["place"], {"pid": self._session.pid(partition), "id": item_id}).fetchone()
+        return None if row is None else (int(row[0]), int(row[1]), str(row[2]))
+
+    def _said(self, partition: Partition, key: dict[str, object]) -> list[Message]:
+        rows = self._session.run(self._sql["said"], {**key, "pid": self._session.pid(partition)})
+        return [to_message(row) for row in rows]
 
     def cursor(self, partition: Partition, session: str, name: str) -> int:
         key = {"pids": self._session.pids([partition]), "session": session, "name": name}
