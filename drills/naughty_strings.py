@@ -3,8 +3,10 @@
 The set is MNEMIC_DATA/injection/strings.jsonl.gz: texts that have broken other programs. Each is captured, remembered,
 written by an update and set in a profile, then read by get, list, history, recall, context, profile and export, and
 taken in again by import. It comes back character by character, or is refused with InvalidInputError when it is blank
-or holds half a surrogate pair ("-" as well at the command line, where it stands for the standard input). No verb fails
-in another way, and every text in which anything can be seen is found by itself as the question.
+or holds half a surrogate pair ("-" as well at the command line, where it stands for the standard input), and by the
+profile alone when it is longer than a fact may be. No verb fails in another way, and every text in which anything can
+be seen is found by itself as the question. As the id of a user, a text is taken too and keeps its memory to itself, or
+is refused with InvalidInputError.
 
     MNEMIC_DATA=path/to/data python drills/naughty_strings.py [--every 4]
 
@@ -29,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.memory import file_problems
 from drills.kit.outcome import Outcome, options
+from mnemic.engine.profile import MAX_VALUE_CHARS
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.scope import Scope
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor
@@ -43,6 +46,9 @@ MORE = (
     "long " * 4000,
 )
 COMMAND_LINE = "command line"
+MORE_WORDS = " and more"
+"""What an update adds: a sign behind it would say the same, and be refused as a duplicate."""
+
 DOORS: Mapping[str, tuple[Callable[[str], Door], str]] = {
     "library": (LibraryDoor, "minilm"),
     "async": (AsyncDoor, "none"),
@@ -78,23 +84,46 @@ class StringDrill:
         memory: dict[str, Any] = call("remember", scope, {"text": text})
         turn: dict[str, Any] = call("capture", scope, {"messages": [{"role": "user", "content": text}]})
         other: dict[str, Any] = call("remember", scope, {"text": "begins with this"})
-        call("update", scope, {"id": other["id"], "text": f"{text}!"})
-        call("profile.set", scope, {"facts": {"odd": text}})
+        call("update", scope, {"id": other["id"], "text": text + MORE_WORDS})
+        facts = self._fact(scope, text)
         self._equal(scope, "remember", memory["text"], text)
         self._equal(scope, "capture", turn["messages"][0]["text"], text)
         self._equal(scope, "get", call("get", scope, {"id": memory["id"]})["text"], text)
         self._equal(scope, "get of a message", call("get", scope, {"id": turn["messages"][0]["id"]})["text"], text)
         listed = {m["text"] for m in call("list", scope, {})["memories"]}
-        self._equal(scope, "list", listed, {text, f"{text}!"})
+        self._equal(scope, "list", listed, {text, text + MORE_WORDS})
         history = call("history", scope, {"id": other["id"]})
-        self._equal(scope, "history", history[-1]["after"]["text"], f"{text}!")
-        facts = {entry["key"]: entry["value"] for entry in call("profile.all", scope, {})["static"]}
-        self._equal(scope, "profile", facts, {"odd": text})
+        self._equal(scope, "history", history[-1]["after"]["text"], text + MORE_WORDS)
+        found = {entry["key"]: entry["value"] for entry in call("profile.all", scope, {})["static"]}
+        self._equal(scope, "profile", found, facts)
         self._recall(scope, text, memory["id"])
         call("context", scope, {"query": text})
         call("context", scope, {"query": "what is odd?"})
         self._export(scope, text)
+        self._as_an_id(scope, text)
         self.counted["unchanged"] += 1
+
+    def _fact(self, scope: Scope, text: str) -> dict[str, str]:
+        """The text as a fact of the profile, and what is there then; one that is too long has to be refused."""
+        try:
+            self.door.call("profile.set", scope, {"facts": {"odd": text}})
+        except InvalidInputError:
+            if len(text) <= MAX_VALUE_CHARS:
+                raise
+            return {}
+        return {"odd": text}
+
+    def _as_an_id(self, scope: Scope, text: str) -> None:
+        """The text as the id of a user, whose memory nobody else sees, or which nobody can be called."""
+        try:
+            odd = Scope(org="odd", user=text)
+            self.door.call("remember", odd, {"text": f"of {scope.user}"})
+        except InvalidInputError:
+            self.counted["refused as an id"] += 1
+            return
+        listed = [m["text"] for m in self.door.call("list", odd, {})["memories"]]
+        self._equal(scope, "list of an odd user", listed, [f"of {scope.user}"])
+        self.counted["taken as an id"] += 1
 
     def _recall(self, scope: Scope, text: str, memory_id: str) -> None:
         found = self.door.call("recall", scope, {"query": text, "limit": 9})
@@ -111,7 +140,7 @@ class StringDrill:
         if report["problems"]:
             self.problems.append(f"{self.name}, {scope.user}: import says {report['problems'][0]:.200}")
         taken = {m["text"] for m in self.door.call("list", other, {})["memories"]}
-        self._equal(scope, "import", taken, {text, f"{text}!"})
+        self._equal(scope, "import", taken, {text, text + MORE_WORDS})
         again: list[str] = self.door.call("export", other, {})
         self._equal(scope, "export", sorted(_texts(again)), sorted(_texts(lines)))
 
