@@ -100,4 +100,7 @@ def register_config(group: typer.Typer) -> None:
 
 
 def _written(value: object) -> str:
-    return "–" if value is None else one_line(str(value))
+    """As it would stand in a file; a text without its quotes."""
+    from mnemic.config.files import as_toml
+
+    return "–" if value is None else one_line(value if isinstance(value, str) else as_toml(value))

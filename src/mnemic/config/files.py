@@ -102,17 +102,17 @@ def first_file() -> str:
         if here != section:
             section = here
             lines += ["", f"# [{section}]"]
-        example = _toml(key.default) if key.default is not None else _EXAMPLES.get(key.path, '"…"')
+        example = as_toml(key.default) if key.default is not None else _EXAMPLES.get(key.path, '"…"')
         lines.append(f"# {name} = {example}  # {key.about}")
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: object) -> str:
-    """A value as TOML."""
+def as_toml(value: object) -> str:
+    """A value as it stands in a file."""
     if not isinstance(value, Mapping):
         return json.dumps(value)
     rows = cast("Mapping[str, object]", value).items()
-    return f"{{ {', '.join(f'{name} = {_toml(each)}' for name, each in rows)} }}"
+    return f"{{ {', '.join(f'{name} = {as_toml(each)}' for name, each in rows)} }}"
 
 
 _EXAMPLES = {
