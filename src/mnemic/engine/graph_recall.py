@@ -42,7 +42,10 @@ MOST_BEGUN = 24
 MOST_MEANT = 4
 MOST_PATHS = 5
 COMMON = 20
-"""A thing that more items name says little of any of them; only relations lead on from it."""
+COMMON_SHARE = 0.05
+"""A thing that more items name than so many, and than such a share of all, says little of any of them, and what it is
+related to little of a question: nothing leads on from it, but ways between two things may lead over it.
+"""
 
 MOST_REACHED = 50
 """So many items are taken in, the most firmly reached ones."""
@@ -73,12 +76,20 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """What is asked: a text, its vectors in the known spaces, when relations must hold, and how far to go."""
+    """What is asked: a text, its vectors in the known spaces, when relations must hold, how far to go, and of how many
+    items.
+    """
 
     text: str
     vectors: ItemVectors
     as_of: datetime
     hops: int
+    items: int
+
+    @property
+    def common(self) -> float:
+        """What more items name is too common."""
+        return max(COMMON, COMMON_SHARE * self.items)
 
 
 def reach(parts: Parts, visible: Visibility, asking: GraphQuestion, first: Sequence[str]) -> Reach:
@@ -91,10 +102,10 @@ def reach(parts: Parts, visible: Visibility, asking: GraphQuestion, first: Seque
             return Reach()
         begun = sorted(starts, key=lambda root: (-starts[root], root))[:MOST_BEGUN]
         ways = _ways(around, [*meant][:MOST_MEANT], asking.hops)
-        firmness, back = _walked(around, {root: starts[root] for root in begun}, asking.hops)
+        firmness, back = _walked(around, {root: starts[root] for root in begun}, asking)
         said = around.said_by([step[1] for step in back.values() if step is not None], ITEMS)
         on_ways = around.said_by([edge for _, steps in ways for edge in steps], ITEMS)
-        values = _values(around, firmness, back, said)
+        values = _values(around, firmness, back, said, asking.common)
         values |= dict.fromkeys(on_ways, 1.0)
         firmest = sorted(values, key=lambda item_id: (-values[item_id], item_id))[:MOST_REACHED]
         return Reach(
@@ -152,7 +163,7 @@ def _beside(work: UnitOfWork, around: Walking, visible: Visibility, first: Seque
     found: dict[str, float] = {}
     for link in links:
         root = roots.get(link.entity_id)
-        if root is not None and around.nodes.node(root).mentions <= COMMON:
+        if root is not None:
             found[root] = max(found.get(root, 0.0), firm[link.item_id])
     return found
 
@@ -168,13 +179,14 @@ def _ways(around: Walking, meant: Sequence[str], hops: int) -> list[tuple[str, l
 
 
 def _walked(
-    around: Walking, starts: Mapping[str, float], hops: int
+    around: Walking, starts: Mapping[str, float], asking: GraphQuestion
 ) -> tuple[dict[str, float], dict[str, tuple[str, Edge] | None]]:
     """How firmly each node was reached, and by which edge; by the firmest way that was found."""
     firmness, back = {**starts}, dict[str, tuple[str, Edge] | None](dict.fromkeys(starts))
     frontier: Sequence[str] = [*starts]
-    for _ in range(hops):
+    for _ in range(asking.hops):
         reached: dict[str, None] = {}
+        frontier = [root for root in frontier if around.nodes.node(root).mentions <= asking.common]
         known = {root: firmness[root] for root in frontier}
         for edge in around.edges(frontier) if frontier else ():
             for end, origin in ((edge.target_id, edge.source_id), (edge.source_id, edge.target_id)):
@@ -190,6 +202,7 @@ def _values(
     firmness: Mapping[str, float],
     back: Mapping[str, tuple[str, Edge] | None],
     said: Mapping[str, Edge],
+    common: float,
 ) -> dict[str, float]:
     """How firmly each item was reached: what says a relation as its farther end, what merely names a thing that a
     relation led to less, the less the more items name it.
@@ -198,7 +211,7 @@ def _values(
     for item_id, edge in said.items():
         values[item_id] = min(min(firmness[edge.source_id], firmness[edge.target_id]) / FADING, 1.0)
     counts = {root: around.nodes.node(root).mentions for root, step in back.items() if step is not None}
-    for root, items in around.naming([root for root in counts if counts[root] <= COMMON], ITEMS).items():
+    for root, items in around.naming([root for root in counts if counts[root] <= common], ITEMS).items():
         telling = firmness[root] / (1.0 + math.log2(max(counts[root], 1)))
         for item_id in items:
             values[item_id] = max(values.get(item_id, 0.0), telling)

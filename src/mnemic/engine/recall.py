@@ -104,7 +104,8 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemV
     scored = _together(parts, sides)
     if question.hops <= 0 or question.min_similarity is not None:
         return Ranked(scored)
-    asked = GraphQuestion(question.text, vectors, question.as_of or now, question.hops)
+    rows = sum(side.found.items for side in sides)
+    asked = GraphQuestion(question.text, vectors, question.as_of or now, question.hops, rows)
     reached = reach(parts, visible, asked, [str(i) for i in scored.candidates.ids[scored.order[:FIRST_HITS]]])
     missing = reached.values.keys() - set(scored.candidates.ids.tolist())
     if missing:

@@ -98,6 +98,14 @@ class TestTwoFacts:
         assert ways(found)[0] == ["Project X", "Billing Service", "Policy Y", "Codex Z"]
         assert last in ids(found)
 
+    def test_from_what_very_many_items_name_nothing_leads_on_but_a_way_may_lead_over_it(self, mnemic: Mnemic):
+        told(mnemic, *(f"At Project X somebody saw boat number {number}." for number in range(25)))
+        _, last = told(mnemic, X_DEPENDS, Y_GOVERNS)
+        assert ways(mnemic.recall(ANNA, "a boat at Project X", hops=2)) == []
+        found = mnemic.recall(ANNA, QUESTION, hops=2)
+        assert ways(found) == [["Project X", "Billing Service", "Policy Y"]]
+        assert last in ids(found)
+
     def test_the_points_still_add_up_and_say_what_the_graph_added(self, mnemic: Mnemic, parts: Parts):
         noise(mnemic)
         told(mnemic, X_DEPENDS)
