@@ -32,6 +32,8 @@ from mnemic.web.limits import Limits
 from tests.doors.doors import run
 
 SERVE = [str(Path(sys.executable).with_name("mnemic")), "serve", "--port", "0", "--log-level", "info"]
+pytestmark = pytest.mark.timeout(300)  # each server is three processes to start, on a machine that may be busy
+
 PROCESSES = 2
 PATIENCE_S = 60.0
 TICK = threading.Event()  # never set
