@@ -113,7 +113,7 @@ class Question(Body):
     deadline_ms: Milliseconds | None = None
     rerank: StrictBool | None = None
     diversity: Fraction = 0.0
-    hops: Hops | None = None
+    hops: Hops = 0
 
 
 class Around(Body):
@@ -137,7 +137,7 @@ class Around(Body):
     deadline_ms: Milliseconds | None = None
     rerank: StrictBool | None = None
     diversity: Fraction = 0.0
-    hops: Hops | None = None
+    hops: Hops = 0
 
 
 class ContextRequest(Around):
