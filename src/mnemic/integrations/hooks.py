@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from mnemic.errors import InvalidInputError
 from mnemic.integrations.holder import AnyMnemic
-from mnemic.integrations.recalled import block
+from mnemic.integrations.recalled import MOST_KNOWN, block
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
 
@@ -109,7 +109,7 @@ def _shown(mnemic: AnyMnemic, scope: Scope, prompt: object) -> str:
     words = prompt if isinstance(prompt, str) else ""
     clean = words.encode(errors="replace").decode()
     budget = BUDGET_TOKENS
-    while len(told := block(mnemic, scope, clean, budget)) > MAX_SHOWN_CHARS:
+    while len(told := block(mnemic, scope, clean, budget, known=MOST_KNOWN)) > MAX_SHOWN_CHARS:
         budget //= 2
         if not budget:
             return ""

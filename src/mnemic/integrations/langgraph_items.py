@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 
 from mnemic.errors import InvalidInputError
 from mnemic.integrations.namespaces import Namespace
+from mnemic.model.clocktime import as_utc
 from mnemic.model.filter import Scalar
 from mnemic.model.item import Memory
 
@@ -107,11 +108,11 @@ class Kept:
         if item.get("id") != item_id(labels, key):
             return None
         try:
-            put_at = datetime.fromisoformat(str(item.get("put_at")))
-        except ValueError:
+            put_at = as_utc(str(item.get("put_at")), "put_at")
+        except InvalidInputError:
             return None
         minutes = ttl if isinstance(ttl, int | float) and ttl > 0 else None
-        return cls(memory, labels, key, cast("dict[str, Any]", value), minutes, put_at)
+        return cls(memory, labels, key, cast("dict[str, Any]", value), minutes, max(put_at, memory.created_at))
 
 
 def item_id(namespace: Namespace, key: str | None = None) -> str:

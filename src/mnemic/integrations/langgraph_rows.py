@@ -70,9 +70,7 @@ class Rows:
         for each in puts:
             held, *others = found.get(each.id) or [None]
             fields = self._fields(each, now)
-            if held is not None and held.memory.state in _CHANGEABLE:
-                self._update(place, held, fields)
-            else:
+            if held is None or held.memory.state not in _CHANGEABLE or not self._is_updated(place, held, fields):
                 drafts.append({**fields, "level": place.level, "kind": Kind.FACT, "is_pinned": True})
                 others = [held, *others]
             self.delete(place, [kept for kept in others if kept is not None])
@@ -113,10 +111,14 @@ class Rows:
         until = None if put.ttl is None else now + timedelta(minutes=put.ttl)
         return {"text": put.text, "metadata": put.metadata(now), "trust": self.trust.value, "expires_at": until}
 
-    def _update(self, place: Place, held: Kept, fields: dict[str, Any]) -> None:
-        if held.memory.expires_at is None and fields["expires_at"] is None:
-            del fields["expires_at"]
-        self.mnemic.update(place.scope, held.memory.id, reason="put into a LangGraph store", **fields)
+    def _is_updated(self, place: Place, held: Kept, fields: dict[str, Any]) -> bool:
+        """False where the memory was deleted, or has expired, meanwhile."""
+        changes = {name: value for name, value in fields.items() if getattr(held.memory, name) != value}
+        try:
+            self.mnemic.update(place.scope, held.memory.id, reason="put into a LangGraph store", **changes)
+        except NotFoundError:
+            return False
+        return True
 
 
 def _below(prefix: Namespace) -> dict[str, object]:

@@ -105,7 +105,7 @@ class MnemicMemory(BaseMemory):
         del kwargs
         messages = self._messages(self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
-        return [*_told(block(self._mnemic, self._scope, question, self.budget_tokens)), *messages]
+        return [*_told(self._recalled(question, len(messages))), *messages]
 
     async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
         """The same for asyncio; a memory that cannot recall gives the messages alone."""
@@ -113,7 +113,7 @@ class MnemicMemory(BaseMemory):
         messages = await asyncio.to_thread(self._messages, self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
         told = await tried(
-            lambda: block(self._mnemic, self._scope, question, self.budget_tokens),
+            lambda: self._recalled(question, len(messages)),
             "",
             timeout_s=self.timeout_s,
             what="nothing was recalled",
@@ -145,6 +145,9 @@ class MnemicMemory(BaseMemory):
     def reset(self) -> None:
         """Erase the session."""
         self._held.clear()
+
+    def _recalled(self, question: str, known: int) -> str:
+        return block(self._mnemic, self._scope, question, self.budget_tokens, known=known)
 
     @property
     def _held(self) -> Transcript:

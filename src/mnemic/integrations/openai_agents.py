@@ -37,6 +37,8 @@ class MnemicSession(SessionABC):
     was remembered of it alone. Errors are those of `mnemic.errors`.
     """
 
+    session_settings: SessionSettings | None
+
     def __init__(
         self, session_id: str, mnemic: AnyMnemic, scope: Scope, *, session_settings: SessionSettings | None = None
     ) -> None:

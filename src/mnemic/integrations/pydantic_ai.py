@@ -89,7 +89,7 @@ class MnemicMemory(AbstractCapability[Any]):
         if question not in self._found:
             scope = _scope_of(self.scope, ctx)
             self._found[question] = await tried(
-                lambda: block(self.mnemic, scope, question, self.budget_tokens),
+                lambda: block(self.mnemic, scope, question, self.budget_tokens, known=place),
                 "",
                 timeout_s=self.timeout_s,
                 what="nothing was recalled",

@@ -15,8 +15,8 @@ from mnemic.model.scope import Scope
 BUDGET_TOKENS = 2048
 TIMEOUT_S = 5.0
 MAX_QUERY_CHARS = 20_000
-_KNOWN_MESSAGES = 20
-"""So many of the session's last messages are taken to be before the model's eyes already."""
+MOST_KNOWN = 20
+"""So many of a session's last messages are taken to be before the model's eyes at most."""
 
 _SHOWN = ("profile", "facts", "documents")
 """One of these must be there to be worth telling: the date alone is not."""
@@ -25,12 +25,15 @@ _Answer = TypeVar("_Answer")
 _log = logging.getLogger("mnemic.integrations")
 
 
-def block(mnemic: AnyMnemic, scope: Scope, question: str, budget_tokens: int = BUDGET_TOKENS) -> str:
-    """The profile, facts and documents that belong to a question, between markers and sanitised; "" for nothing."""
+def block(mnemic: AnyMnemic, scope: Scope, question: str, budget_tokens: int = BUDGET_TOKENS, *, known: int = 0) -> str:
+    """The profile, facts and documents that belong to a question, between markers and sanitised; "" for nothing.
+
+    `known`: how many of the session's last messages the model has before it anyway; they are not told again.
+    """
     if not question.strip():
         return ""
     shown = mnemic.context(
-        scope, question[:MAX_QUERY_CHARS], budget_tokens=budget_tokens, history_messages=_KNOWN_MESSAGES
+        scope, question[:MAX_QUERY_CHARS], budget_tokens=budget_tokens, history_messages=min(known, MOST_KNOWN)
     )
     if not any(name in shown.blocks for name in _SHOWN):
         return ""

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 
 const RECALL_MS = 8000;
 const CAPTURE_MS = 25000;
+const UNASKED = ["cron", "heartbeat", "memory", "overflow"]; // nobody said what is in these turns
 const SHARED = /:(group|channel|thread|room):/;
 
 const installed = () => {
@@ -43,12 +44,16 @@ export default {
     const command = config.command ?? installed() ?? ["mnemic", "hooks", "run", "openclaw"];
     const log = (line) => api.logger?.warn?.(line);
     const session = (ctx) => ctx?.sessionKey ?? ctx?.sessionId;
-    const isLeftOut = (ctx) => !session(ctx) || (!config.groups && SHARED.test(`${ctx.sessionKey ?? ""}:`));
+    const isLeftOut = (ctx) =>
+      !session(ctx) ||
+      UNASKED.includes(ctx.trigger) ||
+      (!config.groups && SHARED.test(`${ctx.sessionKey ?? ""}:`));
 
     api.on("before_prompt_build", async (event, ctx) => {
-      if (isLeftOut(ctx) || !event.prompt) return undefined;
-      const told = { event: "before_prompt_build", session: session(ctx), prompt: event.prompt };
-      const answer = await ask(command, told, RECALL_MS, log);
+      const prompt = event.currentUserMessage ?? event.prompt;
+      if (isLeftOut(ctx) || !prompt) return undefined;
+      const told = { event: "before_prompt_build", session: session(ctx), prompt };
+      const answer = await ask(command, told, config.timeoutMs ?? RECALL_MS, log);
       try {
         return answer.trim() ? JSON.parse(answer) : undefined;
       } catch {
@@ -59,7 +64,7 @@ export default {
     api.on("agent_end", async (event, ctx) => {
       if (isLeftOut(ctx) || !Array.isArray(event.messages)) return;
       const told = { event: "agent_end", session: session(ctx), messages: event.messages };
-      await ask(command, told, CAPTURE_MS, log);
+      await ask(command, told, config.timeoutMs ?? CAPTURE_MS, log);
     });
   },
 };

@@ -1,0 +1,42 @@
+"""A memory for the frameworks: in this process, and behind a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mnemic import Mnemic
+from mnemic.config import Config
+from mnemic.integrations.holder import AnyMnemic
+from mnemic.remote import connect
+from tests.doors.http_doors import Listening, Served
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Config:
+    """A store that needs no model: words alone find things in it."""
+    return Config(store=str(tmp_path / "memory.db"), embedder="none")
+
+
+@pytest.fixture(params=["here", "on a server"])
+def mnemic(request: pytest.FixtureRequest, store: Config) -> Iterator[AnyMnemic]:
+    """An open memory: of this process, or what `connect` gives."""
+    if request.param == "here":
+        with Mnemic.open(store) as opened:
+            yield opened
+        return
+    served = Served(store)
+    listening = Listening(served.app)
+    with connect(listening.url, served.token("default")) as opened:
+        yield opened
+    listening.close()
+    served.close()
+
+
+@pytest.fixture
+def here(store: Config) -> Iterator[Mnemic]:
+    """An open memory of this process."""
+    with Mnemic.open(store) as opened:
+        yield opened
