@@ -87,9 +87,9 @@ def open_with(server: QdrantServer, tmp_path: Path) -> Iterator[Open]:
         mnemic.close()
 
 
-def by_meaning(mnemic: Mnemic, query: str, scope: Scope = ANNA) -> list[str]:
+def by_meaning(mnemic: Mnemic, query: str, scope: Scope = ANNA, limit: int | None = 20) -> list[str]:
     """The texts that were found with a similarity."""
-    return [hit.text for hit in mnemic.recall(scope, query, limit=20) if hit.similarity is not None]
+    return [hit.text for hit in mnemic.recall(scope, query, limit=limit) if hit.similarity is not None]
 
 
 def index_finding(mnemic: Mnemic) -> Finding:
@@ -195,6 +195,27 @@ def test_two_processes_write_and_find_in_one_collection_at_once(server: QdrantSe
     assert len(rows) == 8
     assert len({point["payload"]["item"] for point in rows}) == 8
     assert len({point["payload"]["epoch"] for point in rows}) == 1
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_nothing_that_the_next_does_not_mend(
+    server: QdrantServer, open_with: Open, tmp_path: Path
+):
+    path = tmp_path / "memory.db"
+    SqliteStore(path).close()
+    command = [sys.executable, "-c", WRITER, str(path), server.url, "Anna"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path.cwd())
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("".join(f"{number}\n" for number in range(200)))
+    process.stdin.flush()
+    heard = [process.stdout.readline() for _ in range(6)][1:]
+    process.kill()
+    process.communicate()
+    mnemic = open_with()
+    kept = {memory.text for memory in mnemic.list(ANNA, limit=1000).memories}
+    assert {line.partition(" True 0")[0] for line in heard} <= kept
+    assert set(by_meaning(mnemic, "Anna says", limit=None)) == kept
+    assert len(rows_of(server)) == len(kept)
 
 
 @pytest.mark.requirement("D-18")
