@@ -122,7 +122,7 @@ class Supervisor:
 
     def _idle_s(self) -> float:
         begins = [slot.begins_at - time.monotonic() for slot in self._slots if slot.process is None]
-        return min([LOOK_S, *(begin for begin in begins)])
+        return min([LOOK_S, *begins])
 
     def _begin_due(self) -> None:
         now = time.monotonic()
