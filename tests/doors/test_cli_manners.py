@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -168,3 +169,11 @@ def test_a_slip_in_the_environment_is_told_and_what_belongs_to_others_is_not(mon
     assert "MNEMIC_RECALL_LIMT is set in the environment and is no key; did you mean MNEMIC_RECALL_LIMIT?" in err
     assert "COLOUR" not in err
     assert "MNEMIC_USER" not in err
+
+
+def test_a_server_that_cannot_listen_names_the_option_that_helps():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code, _, err = run(["serve", "--port", port], [])
+    assert (code, err.rstrip().endswith("--port names another")) == (8, True)
+    assert run(["serve", "--host", "a..b", "--port", "0"], [])[2].rstrip().endswith("--host names another")

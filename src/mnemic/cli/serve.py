@@ -7,6 +7,7 @@ import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import EADDRNOTAVAIL
 from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -28,6 +29,8 @@ HOST, PORT = "127.0.0.1", 7700
 NEEDED = ("fastapi", "httptools", "prometheus_client", "python_multipart", "uvicorn")
 INSTALL = "the server needs packages that are not here ({}): run `pip install 'mnemic[server]'`"
 MOST_PROCESSES = 64
+FIRST = "console"
+"""What a person is told first of what there is to see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +182,7 @@ def tell(listening: socket.socket, tells: Tells) -> None:
     host, port = listening.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     note(f"Mnemic listens on {url}; Ctrl-C ends it")
-    for name, path in tells:
+    for name, path in sorted(tells, key=lambda told: told[0] != FIRST):
         note(f"  {name:<8}{url}{path}")
     manager = os.environ.get("NOTIFY_SOCKET")
     if manager:
@@ -199,7 +202,8 @@ def _listening(place: Place) -> Generator[socket.socket]:
         try:
             listening.bind((place.host, place.port))
         except OSError as error:
+            option = "--host" if isinstance(error, socket.gaierror) or error.errno == EADDRNOTAVAIL else "--port"
             raise UnavailableError(
-                f"{place.host}:{place.port} cannot be listened on ({error.strerror or error}); --port names another"
+                f"{place.host}:{place.port} cannot be listened on ({error.strerror or error}); {option} names another"
             ) from error
         yield listening
