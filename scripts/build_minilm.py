@@ -136,7 +136,7 @@ def check(weights: Weights, int8: bytes, sums: str) -> int:
 
 def write_graph(weights: Weights, precision: Precision) -> onnx.ModelProto:
     """The whole model as one ONNX graph in the given precision."""
-    graph = _Graph(weights, precision)
+    graph = EncoderGraph(weights, precision)
     hidden = graph.embed()
     mask = graph.mask()
     for layer in range(LAYERS):
@@ -145,8 +145,16 @@ def write_graph(weights: Weights, precision: Precision) -> onnx.ModelProto:
     return graph.model()
 
 
-class _Graph:
-    """Collects nodes and constants; each method adds one part of BERT and returns the name of its output."""
+class EncoderGraph:
+    """Collects nodes and constants; each method adds one part of BERT and returns the name of its output.
+
+    The class attributes are those of all-MiniLM-L6-v2; a model that is built alike says its own.
+    """
+
+    name = "all-MiniLM-L6-v2"
+    dims = DIMS
+    heads = HEADS
+    epsilon = LAYER_NORM_EPSILON
 
     def __init__(self, weights: Weights, precision: Precision) -> None:
         self._weights = weights
@@ -165,7 +173,7 @@ class _Graph:
         used = self._add("Slice", [self._constant("positions", positions), zero, length])
         summed = self._add("Add", [self._words(), used])
         norm = self._norm("embeddings.LayerNorm")
-        return self._add("LayerNormalization", [summed, *norm], epsilon=LAYER_NORM_EPSILON)
+        return self._add("LayerNormalization", [summed, *norm], epsilon=self.epsilon)
 
     def mask(self) -> str:
         """1 where there is a token and 0 where there is padding: `(n, tokens) int32`."""
@@ -175,11 +183,15 @@ class _Graph:
         """One encoder layer (Devlin et al. 2018): attention and feed-forward, each with residual and layer norm."""
         parts = [prefix + f"attention.self.{part}" for part in ("query", "key", "value")]
         attention_inputs = [*(self._matmul(hidden, part) for part in parts), self._bias(*parts), mask]
-        attended = self._fused("MultiHeadAttention", attention_inputs, num_heads=HEADS)
+        attended = self._fused("MultiHeadAttention", [*attention_inputs, *self.distances()], num_heads=self.heads)
         hidden = self._residual_norm(attended, hidden, prefix + "attention.output")
         widened = self._matmul(hidden, prefix + "intermediate.dense")
         active = self._fused("BiasGelu", [widened, self._bias(prefix + "intermediate.dense")])
         return self._residual_norm(active, hidden, prefix + "output")
+
+    def distances(self) -> list[str]:
+        """What attention adds for the distance between two tokens: nothing in BERT, whose tokens know their place."""
+        return []
 
     def pool(self, hidden: str, mask: str) -> None:
         """Mean over the tokens that are not padding, then unit length; writes the output `embedding`."""
@@ -193,9 +205,9 @@ class _Graph:
         """The finished model, checked by `onnx`."""
         graph = helper.make_graph(
             self._nodes,
-            "all-MiniLM-L6-v2",
+            self.name,
             [helper.make_tensor_value_info("input_ids", TensorProto.INT32, ["n", "tokens"])],
-            [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["n", DIMS])],
+            [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["n", self.dims])],
             list(self._constants.values()),
         )
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
@@ -241,7 +253,7 @@ class _Graph:
     def _residual_norm(self, hidden: str, residual: str, name: str) -> str:
         projected = self._matmul(hidden, name + ".dense")
         inputs = [projected, residual, *self._norm(name + ".LayerNorm"), self._bias(name + ".dense")]
-        return self._fused("SkipLayerNormalization", inputs, epsilon=LAYER_NORM_EPSILON)
+        return self._fused("SkipLayerNormalization", inputs, epsilon=self.epsilon)
 
     def _norm(self, name: str) -> list[str]:
         return [self._constant(name + part, self._weights[name + part]) for part in (".weight", ".bias")]
