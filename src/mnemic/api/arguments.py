@@ -59,7 +59,7 @@ class MemoryFields(TypedDict, total=False):
 class RecallFields(TypedDict, total=False):
     """The optional arguments of `recall`.
 
-    `limit`: most hits in all (None: no limit). `limits`: most hits per level. `levels`, `kinds` (may hold "message"),
+    `limit`: most hits in all (None: all it found). `limits`: most per level. `levels`, `kinds` (may hold "message"),
     `filter`: narrow what may be found. `min_relevance`: drop what is less sure to have to do with the question, 0 to 1
     (inclusive; see `Hit.relevance`). `min_similarity`: rank by cosine alone and drop what is below (inclusive).
     `rerank`: whether the configured reranker judges the best hits (None: it does where there is one). `diversity`: 0
