@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx2
@@ -179,6 +179,26 @@ def test_the_timeline_shows_days_and_what_was_true_then(site: Site, console: Con
     assert "red boat" not in then.inner_text()
     console.open("timeline", talk)
     assert "2 messages" in console.text()
+
+
+@pytest.mark.requirement("P-27")
+def test_the_timeline_goes_back_page_by_page_to_the_first_day(site: Site, console: Console):
+    talk = Scope(user="ana", agent="jarvis", session="s1")
+    first = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    said = [("May", first, 4), ("June", first + timedelta(days=31), 520), ("July", first + timedelta(days=61), 3)]
+    for month, at, number in said:
+        exchanges = [[{"role": "user", "content": f"{month} {n}", "observed_at": at}] for n in range(number)]
+        site.mnemic.capture_many(talk, exchanges)
+    site.mnemic.remember(ANA, "Ana bought a boat in May", observed_at=first)
+    console.open("timeline")
+    days = console.page.locator(".day time[datetime='2026-07-01'], .day time[datetime='2026-06-01']")
+    assert days.count() == 2
+    while (more := console.page.get_by_role("button", name="Earlier days")).count():
+        more.click()
+        console.page.wait_for_function("() => !document.querySelector('.more:disabled')")
+    assert "520 messages" in console.text()
+    assert "4 messages" in console.text()
+    assert "Ana bought a boat in May" in console.text()
 
 
 @pytest.mark.requirement("P-27")

@@ -1,14 +1,12 @@
 // What was kept and said, day by day; and what was true, or known, at a chosen day.
 
-import { get, lines } from "../api.js";
+import { get } from "../api.js";
 import { el, link, put, said } from "../dom.js";
 import { count, dayInWords, dayOf, number } from "../format.js";
-import { empty, entry, field, fill, heading, tags } from "../parts.js";
+import { button, empty, entry, field, fill, heading, tags } from "../parts.js";
 import { scope } from "../session.js";
 
-const MOST_MEMORIES = 1000;
-const MOST_MESSAGES = 5000;
-const MOST_READ = 50_000;
+const A_PAGE = 500;
 const DAYS_AT_ONCE = 14;
 const DAY_MS = 86_400_000;
 const STATES = ["active", "disputed", "superseded", "archived"];
@@ -16,89 +14,99 @@ const PAST_STATES = ["active", "superseded", "archived"]; // as recall has it fo
 
 export function page({ signal }) {
   const box = el("section", { "aria-label": "Days" });
-  fill(box, async () => draw(await gather(signal), signal), signal);
+  fill(
+    box,
+    async () => {
+      const past = new Past(signal);
+      await past.load();
+      return draw(past, signal);
+    },
+    signal,
+  );
   return [heading("Timeline"), box];
 }
 
-async function gather(signal) {
-  const [memories, messages] = await Promise.all([
-    get("memories", { limit: MOST_MEMORIES, states: STATES }, { signal }),
-    spoken(signal),
-  ]);
-  const notes = [
-    memories.next ? `Of the memories, the newest ${number(MOST_MEMORIES, 0)} are shown.` : null,
-    messages.note,
-  ];
-  return { memories: memories.memories, messages: messages.found, notes: notes.filter(Boolean) };
+/** What was loaded until now, page by page from the newest on, and from which day on it is all that there is. */
+class Past {
+  constructor(signal) {
+    this.signal = signal;
+    this.days = new Map();
+    this.sources = [
+      { name: "memories", query: { states: STATES }, time: "created_at" },
+      { name: "messages", query: scope().session ? { in_session: true } : {}, time: "observed_at" },
+    ];
+  }
+
+  /** One page more of each source that still hides days. */
+  async load() {
+    const from = this.from;
+    await Promise.all(
+      this.sources.filter((source) => !source.isAll && (from === null || source.from === from)).map((s) => this.more(s)),
+    );
+  }
+
+  async more(source) {
+    const asked = { ...source.query, limit: A_PAGE, ...(source.next ? { after: source.next } : {}) };
+    const page = await get(source.name, asked, { signal: this.signal });
+    const items = page[source.name];
+    for (const item of items) this.on(dayOf(item.observed_at))[source.name].push(item);
+    source.next = page.next;
+    source.isAll = !page.next;
+    source.from = page.next ? dayOf(items.at(-1)[source.time]) : null;
+  }
+
+  on(day) {
+    if (!this.days.has(day)) this.days.set(day, { memories: [], messages: [] });
+    return this.days.get(day);
+  }
+
+  /** The first day of which something may be missing; older ones are not shown yet. Null when all is here. */
+  get from() {
+    const days = this.sources.map((source) => source.from ?? null).filter(Boolean);
+    return days.length ? days.sort().at(-1) : null;
+  }
+
+  /** The days to show, the newest first. */
+  get shown() {
+    const from = this.from;
+    return [...this.days.keys()]
+      .filter((day) => from === null || day >= from)
+      .sort()
+      .reverse();
+  }
 }
 
-/** The newest messages: of a session its window, else those of an export, which begins with all of them in their order. */
-async function spoken(signal) {
-  if (scope().session) {
-    const found = await get("window", { limit: 1000 }, { signal });
-    return { found, note: found.length === 1000 ? "Of this session, the last 1,000 messages are shown." : null };
-  }
-  let found = [];
-  let read = 0;
-  for await (const line of lines("export", { levels: ["session", "user"] }, { signal })) {
-    if (line.type === "conversation" || line.type === "memory" || line.type === "document") break;
-    if (line.type !== "message") continue;
-    found.push({ ...line, kind: "message" });
-    read += 1;
-    if (read >= MOST_READ)
-      return {
-        found: [],
-        note: `Messages are left out: there are more than ${number(MOST_READ, 0)}. Name a session at the top to see its own.`,
-      };
-    if (found.length >= 2 * MOST_MESSAGES) found = found.slice(-MOST_MESSAGES);
-  }
-  return {
-    found: found.slice(-MOST_MESSAGES),
-    note:
-      read > MOST_MESSAGES
-        ? `Of the messages, the newest ${number(MOST_MESSAGES, 0)} are shown; a session named at the top narrows them.`
-        : null,
-  };
-}
-
-function draw({ memories, messages, notes }, signal) {
-  const days = new Map();
-  for (const [items, name] of [
-    [memories, "memories"],
-    [messages, "messages"],
-  ]) {
-    for (const item of items) {
-      const day = dayOf(item.observed_at);
-      if (!days.has(day)) days.set(day, { memories: [], messages: [] });
-      days.get(day)[name].push(item);
-    }
-  }
-  if (!days.size)
+async function draw(past, signal) {
+  if (!past.days.size)
     return empty(
       "Nothing has happened yet",
       "Days appear here when something is said or kept for who is chosen at the top.",
     );
-  const ordered = [...days.keys()].sort().reverse();
   const list = el("div", { class: "days" });
-  const more = (from) => {
-    list.querySelector(":scope > .more")?.remove();
-    list.append(...ordered.slice(from, from + DAYS_AT_ONCE).map((day) => drawDay(day, days.get(day))));
-    if (from + DAYS_AT_ONCE < ordered.length)
-      list.append(
-        el("button", { class: "more", type: "button", onclick: () => more(from + DAYS_AT_ONCE) }, "Earlier days"),
-      );
-  };
-  more(0);
-  return [
-    slider(ordered.at(-1), signal),
-    notes.length ? el("p", { class: "banner" }, notes.join(" ")) : null,
-    el("h2", {}, "Day by day"),
-    list,
-  ];
+  let most = 0;
+  async function earlier() {
+    most += DAYS_AT_ONCE;
+    while (past.shown.length <= most && past.from !== null) {
+      const before = past.from;
+      await past.load();
+      if (past.from === before) break; // one day holds more than a page: it grows with each look
+    }
+    const days = past.shown;
+    const isMore = days.length > most || past.from !== null;
+    put(
+      list,
+      days.slice(0, most).map((day) => drawDay(day, past.days.get(day))),
+      isMore ? button("Earlier days", earlier, { class: "more" }) : null,
+    );
+  }
+  await earlier();
+  const oldest = await get("memories", { states: STATES, order: "oldest", limit: 1 }, { signal });
+  const known = [...past.days.keys(), ...oldest.memories.map((each) => dayOf(each.observed_at))];
+  return [slider(known.sort()[0], signal), el("h2", {}, "Day by day"), list];
 }
 
 function drawDay(day, { memories, messages }) {
-  const talk = [...messages].sort((a, b) => a.observed_at.localeCompare(b.observed_at));
+  const talk = [...messages].reverse().sort((a, b) => a.observed_at.localeCompare(b.observed_at));
   return el(
     "section",
     { class: "day", "aria-label": day },
