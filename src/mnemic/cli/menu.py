@@ -23,6 +23,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "profile": "the hard facts of a user, always put before a model",
         "documents": "what was taken in of files",
         "graph": "who and what is named, and how it is related",
+        "messages": "what was said, word for word",
         "window": "the last messages of a session",
         "health": "find duplicates, contradictions and what is out of date",
     },
