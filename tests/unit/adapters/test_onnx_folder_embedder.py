@@ -101,11 +101,22 @@ def test_a_default_prompt_is_for_both(folder: Path):
     assert (space.query_prefix, space.document_prefix) == ("x: ", "x: ")
 
 
-def test_what_no_file_says_is_known_of_a_published_model_by_the_name_of_its_folder(tmp_path: Path):
-    folder = write_tiny_folder(tmp_path / "bge-small-en-v1.5", pooling=None)
+@pytest.mark.parametrize(
+    "name, prefixes, pooling",
+    [
+        ("bge-small-en-v1.5", (BGE_QUERY_PREFIX, ""), "cls"),
+        ("snowflake-arctic-embed-xs", (BGE_QUERY_PREFIX, ""), "cls"),
+        ("e5-small-v2-onnx", ("query: ", "passage: "), "mean"),
+        ("gte-small", ("", ""), "mean"),
+    ],
+)
+def test_what_no_file_says_is_known_of_a_published_model_by_the_name_of_its_folder(
+    tmp_path: Path, name: str, prefixes: tuple[str, str], pooling: str
+):
+    folder = write_tiny_folder(tmp_path / name, pooling=None)
     write_table(folder / "config_sentence_transformers.json", {"prompts": {"query": "", "document": ""}})
     space = OnnxFolderEmbedder(folder).space
-    assert (space.query_prefix, space.document_prefix, space.pooling) == (BGE_QUERY_PREFIX, "", "cls")
+    assert (space.query_prefix, space.document_prefix, space.pooling) == (*prefixes, pooling)
 
 
 def test_options_go_before_the_files(folder: Path):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
-"""What BGE's and mxbai's authors put before an English query; documents get nothing."""
+"""What the authors of BGE, mxbai and Arctic Embed put before an English query; documents get nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,28 @@ _KNOWN = {
     **_family(
         KnownModel("mxbai", query_prefix=BGE_QUERY_PREFIX, pooling="cls"),
         {"mxbai-embed-large": 1024, "mxbai-embed-large-v1": 1024},
+    ),
+    **_family(
+        KnownModel("Arctic Embed", query_prefix=BGE_QUERY_PREFIX, pooling="cls"),
+        {
+            "snowflake-arctic-embed-xs": 384,
+            "snowflake-arctic-embed-s": 384,
+            "snowflake-arctic-embed-m": 768,
+            "snowflake-arctic-embed-m-v1.5": 768,
+            "snowflake-arctic-embed-l": 1024,
+        },
+    ),
+    **_family(
+        KnownModel("GTE", pooling="mean"), {"gte-tiny": 384, "gte-small": 384, "gte-base": 768, "gte-large": 1024}
+    ),
+    **_family(
+        KnownModel("Granite", pooling="cls"),
+        {
+            "granite-embedding-30m-english": 384,
+            "granite-embedding-125m-english": 768,
+            "granite-embedding-small-english-r2": 384,
+            "granite-embedding-english-r2": 768,
+        },
     ),
     **_family(
         KnownModel("nomic", 0, "search_query: ", "search_document: ", "mean", max_tokens=2048),
