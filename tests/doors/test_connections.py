@@ -180,3 +180,27 @@ def test_what_comes_behind_a_body_is_no_header(server: Server):
         told = connection.recv(1000)
     assert b"x-before" in told
     assert b"mnemic-user" not in told
+
+
+def test_a_first_request_that_is_on_the_way_when_the_server_ends_is_answered(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(connections, "LAST_WORD_S", 20.0)
+    with server.opened() as connection, server.opened(GET + b"\r\n") as before:
+        assert before.recv(1000).startswith(b"HTTP/1.1 200")
+        ending = threading.Thread(target=server.close)
+        ending.start()
+        assert before.recv(1000) == b""  # it ends
+        connection.sendall(GET + b"\r\n")
+        told = rest(connection)
+        assert told.startswith(b"HTTP/1.1 200")
+        assert b"connection: close" in told
+        ending.join()
+
+
+def test_a_server_that_ends_does_not_wait_for_who_never_asks(server: Server, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connections, "LAST_WORD_S", 0.1)
+    with server.opened() as connection, server.opened(GET + b"\r\n") as before:
+        before.recv(1000)
+        server.close()
+        assert rest(connection) == b""

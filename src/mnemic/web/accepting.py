@@ -65,7 +65,7 @@ class SharingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more; what waits is for the others. Then end as any server does."""
         if self._accepting is not None:
-            self._accepting.stop()
+            await self._accepting.stop()
         self._board.show(self._number, Doing.NOTHING)
         await super().shutdown(sockets)
         if self._beating is not None:
@@ -97,11 +97,12 @@ class _Accepting:
         self._begun: set[asyncio.Task[None]] = set()
         self._loop.add_reader(listening, self._come)
 
-    def stop(self) -> None:
-        """Take no more."""
+    async def stop(self) -> None:
+        """Take no more; afterwards what was taken is among the connections."""
         self._loop.remove_reader(self._listening)
         if self._waiting is not None:
             self._waiting.cancel()
+        await asyncio.gather(*self._begun)
 
     def _come(self) -> None:
         """A connection waits: leave it to the others for a moment, or take it."""

@@ -35,6 +35,9 @@ TAKEN_WITHIN_S = 60.0
 KEEP_ALIVE_S = 65
 """How long a connection may stay without a next request: longer than the minute for which proxies keep theirs."""
 
+LAST_WORD_S = 1.0
+"""How long a connection that has asked nothing may still ask when the server ends: its request may be on the way."""
+
 NOT_LINGERING = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 REFUSALS = {
@@ -59,6 +62,7 @@ class Connection(HttpToolsProtocol):
     _head_bytes = 0
     _body_bytes = 0
     _begins = False
+    _is_last = False
 
     def __init__(self, *given: Any, places: Places | None = None, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -117,6 +121,8 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         self._part, self._body_bytes = _Part.BODY, 0
         self._places.busy(self)
+        if self._is_last:
+            self.cycle.keep_alive = False
 
     def on_response_complete(self) -> None:
         """It is answered; the next may have come already."""
@@ -124,6 +130,14 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
         if not has_next:
             self._places.idle(self)
+
+    def shutdown(self) -> None:
+        """The server ends: what is being answered is finished, and a first request that is on the way is answered."""
+        if cast("RequestResponseCycle | None", self.cycle) is None and not self.transport.is_closing():
+            self._is_last = True
+            self._head.start(LAST_WORD_S)
+        else:
+            super().shutdown()
 
     def make_room(self) -> None:
         """Let a newcomer have the place. What the system still holds of the last answer goes its way."""
