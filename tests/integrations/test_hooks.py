@@ -151,10 +151,12 @@ def test_hooks_are_written_beside_those_of_others_once_and_taken_out_again(home:
     put = ["hooks", "install", "claude-code", "--user", "ana b", "--store", str(home / "m.db")]
     assert run([*put, "--dry-run"]) == 0
     assert json.loads(file.read_text(encoding="utf-8")) == others
+    assert run(put) == 0
     for _ in range(2):
-        assert run(put) == 0
         written = json.loads(file.read_text(encoding="utf-8"))
         assert {event: len(written["hooks"][event]) for event in EVENTS} == dict.fromkeys(EVENTS, 1) | {"Stop": 2}
+        assert run(put) == 0
+    written = json.loads(file.read_text(encoding="utf-8"))
     assert f"--user 'ana b' --store {home / 'm.db'}" in written["hooks"]["SessionEnd"][0]["hooks"][0]["command"]
     assert len(list(file.parent.glob("*.bak"))) == 1
     assert run([*put[:4], "bob"]) == 0
