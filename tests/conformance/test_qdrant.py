@@ -170,6 +170,16 @@ def test_candidates_are_those_of_the_exact_index_with_the_same_evidence(
     assert found.versions == right.versions
 
 
+def test_more_allowed_ids_than_stand_in_one_filter_are_asked_for_in_several(
+    both: tuple[QdrantIndex, ScanIndex], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("mnemic.adapters.indexes.qdrant_search.MOST_NAMED", 30)
+    allowed = frozenset(f"row {n}" for n in range(0, 400, 3))
+    query = question("tea", seed=2, neighbours=1, allowed=allowed, messages_until=0)
+    found, right = both[0].search(query), both[1].search(query)
+    assert (rows(found), surroundings(found)) == (rows(right), surroundings(right))
+
+
 def test_what_only_the_words_find_and_what_only_the_vector_finds_both_come_in(both: tuple[QdrantIndex, ScanIndex]):
     by_words = both[0].search(question("harbour", seed=1, dense_limit=0))
     assert len(by_words.ids) > 100

@@ -171,7 +171,7 @@ class QdrantIndex:
         """The rows of one partition: found by words, near the vector, or beside one of these."""
         alone = replace(query, partitions=(sought.partition,))
         held = {*sought.ids}
-        (words,) = self._words.evidence(alone, also=[i for i in {*looked.near, *looked.spots} if i not in held])
+        (words,) = self._words.evidence(alone, also=[i for i in looked.spots if i not in held])
         ids = [str(i) for i in words.ids]
         return replace(
             words,

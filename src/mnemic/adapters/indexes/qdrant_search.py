@@ -51,12 +51,13 @@ class Sought:
 
 @dataclass(slots=True)
 class Looked:
-    """What Qdrant knows of a partition at `version` (0: nothing, or not any more): ids of rows `near` the vector, the
-    cosines of these and of those asked for, where they stand, and the population of the visible vectors.
+    """What Qdrant knows of a partition at `version` (0: nothing, or not any more): of rows near the vector, of those
+    asked for and of those beside them by id their cosines and where they stand (`spots`); the population of the visible
+    vectors. `nearest`: what each request for near rows found.
     """
 
     version: int = 0
-    near: list[str] = field(default_factory=list[str])
+    nearest: dict[str, tuple[float, Spot]] = field(default_factory=dict[str, tuple[float, Spot]])
     cosines: dict[str, float] = field(default_factory=dict[str, float])
     spots: dict[str, Spot] = field(default_factory=dict[str, Spot])
     population: tuple[int, float, float] = (0, 0.0, 0.0)
@@ -98,7 +99,9 @@ class QdrantSearch:
                 found[place].version = now.version
             self._vectors.hear(each.partition, now if now is not None and now.version else None)
         for ask, points in zip(asks, answers[1:], strict=True):
-            _take(found[ask.place], ask, points, query.dense_limit)
+            _take(found[ask.place], ask, points)
+        for each in found:
+            _choose(each, query.dense_limit)
         for _ in range(query.neighbours):
             self._look_beside(query, sought, known, found)
         return [each if each.version else Looked() for each in found]
@@ -148,7 +151,10 @@ class QdrantSearch:
         """How to search; a local collection always compares all rows and warns when it is told how."""
         if self._link.is_local:
             return None
-        return models.SearchParams(hnsw_ef=max(self._options.ef_search, limit), exact=is_exact)
+        return models.SearchParams(exact=True) if is_exact else models.SearchParams(hnsw_ef=self._ef(limit))
+
+    def _ef(self, limit: int) -> int:
+        return max(self._options.ef_search, limit)
 
     def _look_beside(
         self, query: IndexQuery, sought: Sequence[Sought], known: Sequence[State | None], found: Sequence[Looked]
@@ -164,7 +170,7 @@ class QdrantSearch:
                 must = [*visible(key, state.epoch, query), *narrowing, among("talk", talks)]
                 asks += self._of(query, place, must, len(talks))
         for ask, points in zip(asks, self._asked([ask.request for ask in asks]), strict=True):
-            _take(found[ask.place], ask, points, query.dense_limit)
+            _take(found[ask.place], ask, points)
 
     def _asked(self, asks: Sequence[_Ask | models.QueryRequest]) -> list[_Points]:
         requests = [ask.request if isinstance(ask, _Ask) else ask for ask in asks]
@@ -197,22 +203,27 @@ def _facts(facts: Sequence[bool]) -> NDArray[np.bool_]:
     return np.array(facts, dtype=np.bool_)
 
 
-def _take(found: Looked, ask: _Ask, points: _Points, dense_limit: int) -> None:
+def _take(found: Looked, ask: _Ask, points: _Points) -> None:
     if ask.what == "sample":
         scores = np.array([point.score for point in points], dtype=np.float64)
         count = round(len(scores) * ask.scale) if ask.scale > 1 else len(scores)
         found.population = (count, float(scores.sum()) * ask.scale, float((scores * scores).sum()) * ask.scale)
         return
-    has_scores = ask.request.query is not None
     for point in points:
         payload = point.payload or {}
-        item_id = str(payload["item"])
-        found.spots[item_id] = spot_of(payload)
-        if has_scores:
+        item_id, spot = str(payload["item"]), spot_of(payload)
+        if ask.what == "near":
+            found.nearest[item_id] = (point.score, spot)
+            continue
+        found.spots[item_id] = spot
+        if ask.request.query is not None:
             found.cosines[item_id] = point.score
-    if ask.what == "near":
-        near = dict.fromkeys([*found.near, *(str((point.payload or {})["item"]) for point in points)])
-        found.near = sorted(near, key=lambda item_id: -found.cosines[item_id])[:dense_limit]
+
+
+def _choose(found: Looked, limit: int) -> None:
+    """Of what several requests found near take the nearest, and nothing of the others."""
+    for item_id in sorted(found.nearest, key=lambda each: -found.nearest[each][0])[:limit]:
+        found.cosines[item_id], found.spots[item_id] = found.nearest[item_id]
 
 
 def _beside(spots: Collection[Spot]) -> set[str]:
