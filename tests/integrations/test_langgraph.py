@@ -253,7 +253,8 @@ def test_a_meaning_is_found_in_other_words(tmp_path: Any):
 
 def test_an_item_ends_with_its_time_and_reading_starts_it_anew(here: Mnemic):
     clock = Clock()
-    store = MnemicStore(here, LAYOUT, clock=clock, ttl={"default_ttl": 60})
+    store = MnemicStore(here, LAYOUT, ttl={"default_ttl": 60})
+    store.clock = clock
     clock.now -= timedelta(minutes=45)
     for key in ("kept", "read", "looked at"):
         store.put(ANA, key, {"text": key})

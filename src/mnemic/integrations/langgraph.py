@@ -55,11 +55,11 @@ class MnemicStore(BaseStore):
     a value that are searched, all its texts unless told; `index=` of `put` overrides them. `trust` is that of what is
     put, "assistant" unless told, because a model may have worded it: what reads like an order is kept and found by its
     key, and left out of searches by meaning until a person trusts it. Secrets in a value are redacted, as anywhere.
-    `ttl` is LangGraph's own configuration of times to live; they are counted by `clock`.
+    `ttl` is LangGraph's own configuration of times to live; they are counted by `clock`, which may be set.
     """
 
     supports_ttl = True
-    __slots__ = ("_clock", "_fields", "_layouts", "_lock", "_rows", "ttl_config")
+    __slots__ = ("_fields", "_layouts", "_lock", "_rows", "clock", "ttl_config")
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class MnemicStore(BaseStore):
         fields: Sequence[str] | None = None,
         ttl: TTLConfig | None = None,
         trust: Trust | str = Trust.ASSISTANT,
-        clock: Callable[[], datetime] = _now,
     ) -> None:
         self._rows = Rows(mnemic, Trust(trust))
         self._layouts = laid_out(layouts, scope or Scope())
-        self._fields, self.ttl_config, self._clock = fields, ttl, clock
+        self._fields, self.ttl_config = fields, ttl
+        self.clock: Callable[[], datetime] = _now
         self._lock = threading.RLock()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -165,12 +165,12 @@ class MnemicStore(BaseStore):
         until = kept.memory.expires_at
         if kept.ttl is None or until is None:
             return
-        life, now = timedelta(minutes=kept.ttl), self._clock()
+        life, now = timedelta(minutes=kept.ttl), self.clock()
         if now + life - until > life * REFRESHED_AFTER:
             self._rows.keep_until(place, kept, now + life)
 
     def _write(self, ops: Sequence[PutOp]) -> None:
-        now = self._clock()
+        now = self.clock()
         puts: dict[Place, list[Put]] = {}
         gone: dict[Place, list[str]] = {}
         for (namespace, key), op in {(op.namespace, op.key): op for op in ops}.items():
