@@ -55,28 +55,6 @@ async function ask(method, path, { query = {}, body, signal } = {}) {
 
 const PLAIN = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
 
-/** The lines of a route that answers JSON lines, one by one; leaving early ends the request. */
-export async function* lines(path, query, { signal } = {}) {
-  const ending = new AbortController();
-  signal?.addEventListener("abort", () => ending.abort());
-  if (signal?.aborted) ending.abort();
-  const answer = await tried(url(path, query), { method: "GET", headers: own("GET"), signal: ending.signal, ...PLAIN });
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      const parts = (rest + value).split("\n");
-      rest = parts.pop();
-      for (const part of parts) if (part) yield JSON.parse(part);
-    }
-    if (rest) yield JSON.parse(rest);
-  } finally {
-    ending.abort();
-  }
-}
-
 /** Sends a file; `tell(share, words)` hears how far it has come. Answers the report. Raises `Problem`. */
 export function send(path, query, file, tell) {
   return new Promise((resolve, reject) => {
