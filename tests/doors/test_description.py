@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,7 +119,11 @@ def test_a_request_takes_every_argument_of_its_verb(body: type, fields: type, ap
 
 
 @pytest.mark.requirement("P-01")
-def test_the_page_for_people_shows_every_operation_with_a_line_that_works(served: Served):
+def test_the_page_for_people_shows_every_operation_with_a_line_that_works(
+    tmp_path: Path, request: pytest.FixtureRequest
+):
+    served = Served(load_config(str(tmp_path / "memory.db")))  # of its own: nobody has made a key there
+    request.addfinalizer(served.close)
     client = TestClient(served.app, base_url=LOCAL)
     page = html.unescape(client.get("/docs").text)
     described = served.app_description()
