@@ -63,7 +63,7 @@ def reads(ids: dict[str, str]) -> dict[str, Callable[[UnitOfWork], object]]:
         "latest": lambda work: work.messages.latest(visible, "s1", 9),
         "page": lambda work: work.messages.page(visible, None, 9),
         "conversation": lambda work: work.conversations.messages(THEIRS, "s1", 0, 9),
-        "said": lambda work: work.conversations.said(visible, MessageQuery()),
+        "said": lambda work: work.conversations.said(visible.at(Level.USER), MessageQuery()),
         "documents": lambda work: work.documents.list(visible, DocumentQuery()),
         "text": lambda work: work.documents.text(visible, document),
         "passages": lambda work: work.documents.passages(visible, document, 0, 9),
