@@ -116,7 +116,7 @@ class StringDrill:
     def _as_an_id(self, scope: Scope, text: str) -> None:
         """The text as the id of a user, whose memory nobody else sees, or which nobody can be called."""
         try:
-            odd = Scope(org="odd", user=text)
+            odd = Scope(org=f"odd {scope.user}", user=text)  # some texts are there twice
             self.door.call("remember", odd, {"text": f"of {scope.user}"})
         except InvalidInputError:
             self.counted["refused as an id"] += 1
