@@ -74,11 +74,8 @@ def main() -> int:
             rows += [_row(name, store, run, runs[FILE]) for store, run in runs.items()]
             problems += differences(name, runs)
     head = ["set, store", "n", *SHOWN_METRICS, "same first 10 in order", "shared of the first 10", "furthest, points"]
-    facts = {
-        "sets": len(names),
-        "of each set": "all" if told.long else "a part",
-        "stores": "memory, sqlite, postgresql",
-    }
+    facts = {"sets": len(names), "of each set": "all" if told.long else "a part", "stores": ", ".join(STORES)}
+    facts |= {"runs that were kept from before": here.kept} if here.kept else {}
     return Outcome(
         name="store_agreement", about=__doc__ or "", facts=facts, problems=problems, tables=[(head, rows)]
     ).told()
