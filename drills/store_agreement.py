@@ -8,7 +8,8 @@ every write, gets an empty store for every few users.
 
     MNEMIC_DATA=path/to/data python drills/store_agreement.py [SET …] [--long] [--runs FOLDER]
 
-Without `--long`, a part of each set: some questions with what answers them, among other rows. With `--runs`, what was
+Without `--long`, a part of each set: some questions with what answers them, among other rows, in a result file of its
+own. With `--runs`, what was
 ranked is kept in that folder as it comes, and a drill that is broken off and begun again at the same commit goes on.
 """
 
@@ -76,9 +77,8 @@ def main() -> int:
     head = ["set, store", "n", *SHOWN_METRICS, "same first 10 in order", "shared of the first 10", "furthest, points"]
     facts = {"sets": len(names), "of each set": "all" if told.long else "a part", "stores": ", ".join(STORES)}
     facts |= {"runs that were kept from before": here.kept} if here.kept else {}
-    return Outcome(
-        name="store_agreement", about=__doc__ or "", facts=facts, problems=problems, tables=[(head, rows)]
-    ).told()
+    name = "store_agreement" if told.long else "store_agreement_in_part"
+    return Outcome(name=name, about=__doc__ or "", facts=facts, problems=problems, tables=[(head, rows)]).told()
 
 
 @contextmanager
