@@ -120,7 +120,7 @@ def _question(parts: Parts, query: str, limit: int, kinds: frozenset[str]) -> Qu
         raise InvalidInputError(f"'limit' must be 1 to {MAX_HITS}, not {limit}")
     if len(query) > parts.settings.max_query_chars:
         raise InvalidInputError(f"'query' is longer than {parts.settings.max_query_chars} characters")
-    return Question(text=query, limit=limit, kinds=kinds)
+    return Question(text=query, limit=limit, kinds=kinds, min_relevance=parts.settings.min_relevance)
 
 
 def _line(hit: Hit) -> str:

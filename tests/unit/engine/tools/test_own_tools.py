@@ -21,6 +21,7 @@ from mnemic.engine.tools.own import open_toolbox
 from mnemic.errors import BadReplyError, ConfigError, InvalidInputError, NotFoundError, UnavailableError
 from mnemic.model.item import Trust
 from mnemic.model.llm import ToolCall
+from mnemic.model.settings import Settings
 from mnemic.model.tool import ToolContext
 from mnemic.text.blocks import FACTS_BEGIN, FACTS_END
 from tests.unit.engine.kit import ANNA, BERT, START
@@ -44,6 +45,16 @@ def test_the_clock_tells_the_injected_time_in_any_zone(parts: Parts):
     told, is_error = call(parts, ANNA, "clock", {"zone": "Asia/Toky"})
     assert is_error
     assert "Asia/Tokyo" in told
+
+
+def test_the_configured_least_relevance_holds_for_what_a_model_searches_too():
+    parts = build(Config(store="memory://", embedder="minilm", settings=Settings(min_relevance=0.5)))
+    with Mnemic(parts) as mnemic:
+        mnemic.remember(ANNA, "Lena is allergic to peanuts")
+        mnemic.ingest(ANNA, b"The office opens at nine.", name="handbook.md")
+        assert "office" in call(parts, ANNA, "search_documents", {"query": "When does the office open?"})[0]
+        told, is_error = call(parts, ANNA, "search_documents", {"query": "Write a quicksort in Python"})
+        assert (told, is_error) == ("no document says anything about that", False)
 
 
 @pytest.mark.requirement("P-24", "T-32")
