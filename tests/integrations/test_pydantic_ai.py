@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,16 @@ from mnemic.integrations.holder import AnyMnemic
 from mnemic.integrations.pydantic_ai import MnemicMemory, memory_toolset
 
 ANA, BOB = Scope(user="ana", session="a1"), Scope(user="bob", session="b1")
+
+
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    """`run_sync` makes the thread a loop where it has none, and leaves it open: here it gets one, which is closed."""
+    opened = asyncio.new_event_loop()
+    asyncio.set_event_loop(opened)
+    yield
+    asyncio.set_event_loop(None)
+    opened.close()
 
 
 @dataclass
