@@ -20,7 +20,6 @@ VAGUE_NAMES = {"utils", "helpers", "common", "base", "manager", "misc", "core"}
 BROAD_EXCEPTS: dict[str, str] = {
     "src/mnemic/adapters/onnx_models/tokens.py::_parsed": "the package tokenizers raises nothing narrower",
     "src/mnemic/cli/hooks.py::harmless": "whatever is wrong with memory, the session of the hook goes on",
-    "src/mnemic/cli/hooks.py::_within::attempt": "raised again by who waits for the thread",
     "src/mnemic/web/front.py::Front::__call__": "the last resort of the doors over HTTP: an answer without details",
     "src/mnemic/engine/tools/toolbox.py::_attempt": "a tool of somebody else that breaks must not end the chat",
     "src/mnemic/proxy/memory.py::ChatMemory::_tried": "whatever is wrong with memory, the chat goes on",

@@ -140,28 +140,22 @@ def harmless(done: Callable[[], int]) -> int:
 
 
 def _within(seconds: float, verb: Callable[[], str]) -> str:
-    """What a verb answers within the time. Ends this process with 0 after it: a thread cannot be ended, and waits may
-    not keep the user waiting.
+    """What a verb answers within the time. After it this process ends with 0: a wait cannot be broken off, and may not
+    keep the user waiting.
     """
-    answers: list[str] = []
-    failures: list[Exception] = []
+    watch = threading.Timer(seconds, _give_up, [seconds])
+    watch.daemon = True
+    watch.start()
+    try:
+        return verb()
+    finally:
+        watch.cancel()
 
-    def attempt() -> None:
-        try:
-            answers.append(verb())
-        except Exception as error:  # noqa: BLE001 -- raised again by who waits for this thread
-            failures.append(error)
 
-    thread = threading.Thread(target=attempt, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        report("timed_out", f"the hook did nothing within {seconds:g} s", is_json=False)
-        sys.stderr.flush()
-        os._exit(0)
-    if failures:
-        raise failures[0]
-    return answers[0] if answers else ""
+def _give_up(seconds: float) -> None:
+    report("timed_out", f"the hook did nothing within {seconds:g} s", is_json=False)
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _event() -> dict[str, Any]:
