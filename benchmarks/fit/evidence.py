@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.fit.features import KeptEmbedder
+from benchmarks.fit.features import opened
 from benchmarks.fit.sets import BenchSet, load, part
 from mnemic.api import Mnemic
-from mnemic.build import build
-from mnemic.config import Config
 from mnemic.engine.embedding import question_vectors
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Watch
@@ -79,21 +75,14 @@ def evidence_of_set(chosen: BenchSet, data: Path, strange: Sequence[str], kept: 
     Vectors of texts are kept in the file `kept`.
     """
     dataset = part(load(chosen.dump, data), chosen)
-    dice = random.Random(1)  # noqa: S311
-    with TemporaryDirectory(prefix="mnemic-relevance-") as folder:
-        parts = build(Config(store=str(Path(folder) / "memory.db"), embedder="minilm"))
-        if parts.embedder is not None:
-            parts = replace(parts, embedder=KeptEmbedder(parts.embedder, kept))
-        clock = QuestionClock(parts.clock)
-        parts = replace(parts, clock=clock)
-        with closing(Mnemic(parts)) as mnemic:
-            spaces = _cuts(dataset, dice) if is_cut else spaces_of(dataset)
-            if not is_cut and len(spaces) > SPACES:
-                spaces = dice.sample(spaces, SPACES)
-            most = max(QUESTIONS // len(spaces), 1)
-            return [
-                found for space in spaces for found in _Asking(parts, clock, is_cut).of(mnemic, space, strange, most)
-            ]
+    dice = random.Random(1)  # noqa: S311 - a sample, no secret
+    with opened(kept) as (mnemic, parts, clock):
+        spaces = _cuts(dataset, dice) if is_cut else spaces_of(dataset)
+        if not is_cut and len(spaces) > SPACES:
+            spaces = dice.sample(spaces, SPACES)
+        most = max(QUESTIONS // len(spaces), 1)
+        asking = _Asking(parts, clock, is_cut)
+        return [found for space in spaces for found in asking.of(mnemic, space, strange, most)]
 
 
 def _cuts(dataset: Dataset, dice: random.Random) -> list[Space]:
@@ -128,7 +117,7 @@ class _Asking:
     def of(self, mnemic: Mnemic, space: Space, strange: Sequence[str], most: int) -> Iterator[Found]:
         """The first hits of all that is asked."""
         rows = {item: row for batch in stored(mnemic, space, 256) for item, row in batch}
-        dice = random.Random(space.user)  # noqa: S311
+        dice = random.Random(space.user)  # noqa: S311 - a sample, no secret
         own = [question for question in space.questions if _gold(question)]
         for question in dice.sample(own, min(most, len(own))):
             for row, evidence in self._first(space, question.text, question, rows):

@@ -7,7 +7,8 @@ the folder given: `<set>.npz`, the features, and `vectors.npz`, the vectors of a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -119,8 +120,9 @@ def features_of(name: str, dataset: Dataset, cache: Path) -> list[Asked]:
     return _read(file)
 
 
-def _asked(dataset: Dataset, vectors: Path) -> Iterator[Asked]:
-    place_of = {row.id: place for place, row in enumerate(dataset.corpus)}
+@contextmanager
+def opened(vectors: Path) -> Generator[tuple[Mnemic, Parts, QuestionClock]]:
+    """An empty memory with the shipped embedder, whose vectors are kept in the file `vectors`, and its clock."""
     with TemporaryDirectory(prefix="mnemic-fit-") as folder:
         parts = build(Config(store=str(Path(folder) / "memory.db"), embedder="minilm"))
         if parts.embedder is not None:
@@ -128,8 +130,14 @@ def _asked(dataset: Dataset, vectors: Path) -> Iterator[Asked]:
         clock = QuestionClock(parts.clock)
         parts = replace(parts, clock=clock)
         with Mnemic(parts) as mnemic:
-            for space in spaces_of(dataset):
-                yield from _of_space(mnemic, parts, clock, space, place_of)
+            yield mnemic, parts, clock
+
+
+def _asked(dataset: Dataset, vectors: Path) -> Iterator[Asked]:
+    place_of = {row.id: place for place, row in enumerate(dataset.corpus)}
+    with opened(vectors) as (mnemic, parts, clock):
+        for space in spaces_of(dataset):
+            yield from _of_space(mnemic, parts, clock, space, place_of)
 
 
 def _of_space(

@@ -79,22 +79,15 @@ class TestOnnxFolder(EmbedderContract):
         return lambda: OnnxFolderEmbedder(folder)
 
 
-class TestOnnxFolderWithThePackageOfTokens(EmbedderContract):
+class TestOnnxFolderWithThePackageOfTokens(TestOnnxFolder):
+    """The same without the prefix; its tokens are read by the package."""
+
     @pytest.fixture(scope="class")
     @classmethod
     def folder(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = write_tiny_folder(tmp_path_factory.mktemp("tiny"))
         tokenizer().save(str(folder / "tokenizer.json"))
         return folder
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def embedder(cls, folder: Path) -> Iterator[Embedder]:
-        yield from closing(OnnxFolderEmbedder(folder))
-
-    @pytest.fixture
-    def another(self, folder: Path) -> Callable[[], Embedder]:
-        return lambda: OnnxFolderEmbedder(folder)
 
 
 class TestOpenAI(EmbedderContract):
