@@ -115,7 +115,7 @@ def filled(
 
 def parts_in(mnemic: Mnemic) -> Parts:
     """The parts of an open Mnemic: a drill looks at the rows themselves."""
-    return mnemic._parts  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    return mnemic._parts  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- rows have no door
 
 
 def said(mnemic: Mnemic) -> list[Message]:

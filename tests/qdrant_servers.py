@@ -66,7 +66,7 @@ class QdrantServer:
         """What it answers to a call of its REST interface."""
         headers = {"Content-Type": "application/json", **({"api-key": self._key} if self._key else {})}
         request = Request(self.url + path, json.dumps(body).encode(), headers, method=method)  # noqa: S310 -- of this test
-        with urlopen(request, timeout=20) as answer:  # noqa: S310
+        with urlopen(request, timeout=20) as answer:  # noqa: S310 -- of this test
             return json.load(answer)["result"]
 
     def optimise(self, collection: str) -> None:

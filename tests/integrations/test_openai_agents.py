@@ -76,7 +76,7 @@ def test_what_no_store_can_keep_becomes_the_replacement_character(here: Mnemic):
     asyncio.run(session.add_items([{"role": "user", "content": "a\0b\ud800c"}]))
     assert asyncio.run(session.get_items()) == [{"role": "user", "content": "a\ufffdb\ufffdc"}]
     with pytest.raises(InvalidInputError, match="must be JSON"):
-        asyncio.run(session.add_items([{"role": "user", "content": object()}]))  # type: ignore[list-item]
+        asyncio.run(session.add_items([{"role": "user", "content": object()}]))  # type: ignore[list-item] -- is refused
 
 
 @pytest.mark.requirement("P-29")

@@ -73,7 +73,7 @@ class SharingServer(uvicorn.Server):
 
     def _made(self) -> asyncio.Protocol:
         make = self.config.http_protocol_class
-        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg]
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg] -- what uvicorn calls it with
 
     def _others(self, own: int) -> float:
         self._board.connections(self._number, own)

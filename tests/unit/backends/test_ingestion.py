@@ -99,7 +99,7 @@ class TestFile:
         with pytest.raises(InvalidInputError, match="gone"):
             ingest_path(tmp_path / "gone.md")
         with pytest.raises(InvalidInputError, match=r"os\.fsdecode"):
-            ingest_path(bytes(tmp_path))  # pyright: ignore[reportArgumentType]
+            ingest_path(bytes(tmp_path))  # pyright: ignore[reportArgumentType] -- is refused
         put(tmp_path, _DOT_env="TOKEN=1")
         with pytest.raises(InvalidInputError, match="secrets"):
             ingest_path(tmp_path / ".env")

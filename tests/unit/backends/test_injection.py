@@ -104,7 +104,7 @@ class TestWhatGoesIn:
 
     def test_what_the_backend_raises_reaches_the_caller(self):
         with pytest.raises(MnemicError):
-            inject_context(5, ASKED, MemoryRegistry.create("bm25"))  # pyright: ignore[reportArgumentType]
+            inject_context(5, ASKED, MemoryRegistry.create("bm25"))  # pyright: ignore[reportArgumentType] -- is refused
 
     def test_a_passage_without_a_source_says_so(self):
         assert passages(inject_context("q", ASKED, Listed(RetrievalResult("text", 1.0)))) == ["[Source: unknown] text"]
@@ -261,7 +261,7 @@ class TestMessages:
         given = [{"role": "developer", "content": [{"type": "text", "text": "Be brief."}]}]
         before = copy.deepcopy(given)
         (answer,) = inject_context("q", given, texts("text"))
-        assert [part["type"] for part in answer["content"]] == ["text", "text"]  # pyright: ignore[reportArgumentType]
+        assert [part["type"] for part in answer["content"]] == ["text", "text"]  # pyright: ignore[reportArgumentType] -- parts in a list
         assert given == before
 
     def test_read_only_mappings_do_too(self):

@@ -49,7 +49,7 @@ def small(**life: float) -> Settings:
         "reflection_episodes": 4,
         **life,
     }
-    return Settings(life=LifeSettings(**numbers))  # pyright: ignore[reportArgumentType]
+    return Settings(life=LifeSettings(**numbers))  # pyright: ignore[reportArgumentType] -- names of LifeSettings
 
 
 def numbered() -> Callable[[Prompt], Script]:

@@ -191,7 +191,8 @@ class TestGems:
         decide(mnemic, "use pgvector")
         clock.turn(days=1)
         mnemic.curate(ANNA)
-        assert mnemic.get(ANNA, old.id).valid_to is not None  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        ended: Any = mnemic.get(ANNA, old.id)
+        assert ended.valid_to is not None
         (hit,) = mnemic.recall(ANNA, "which decision about pgvector?", kinds=["gem"])
         assert hit.item.id != old.id
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -26,8 +27,9 @@ def shelf(parts: Parts, scope: Scope = ANNA, others: int = 12) -> None:
         keep(parts, scope, [f"Train {n} leaves platform {n} at noon."], title=f"Train {n}", source=f"{n}.md")
 
 
-def hits(mnemic: Mnemic, scope: Scope = ANNA, **asked: object) -> list[Hit]:
-    return list(mnemic.recall(scope, QUESTION, **{"limit": 40, **asked}).hits)  # pyright: ignore[reportArgumentType]
+def hits(mnemic: Mnemic, scope: Scope = ANNA, **asked: Any) -> list[Hit]:
+    asked.setdefault("limit", 40)
+    return list(mnemic.recall(scope, QUESTION, **asked).hits)
 
 
 def points(hit: Hit) -> float:

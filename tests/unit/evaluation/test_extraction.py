@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,12 +29,12 @@ CORPUS = [
 ]
 
 
-def gold(number: int, text: str, **fields: object) -> GoldMemory:
-    return GoldMemory(id=f"g{number}", group="mia", session="s1", text=text, **fields)  # pyright: ignore[reportArgumentType]
+def gold(number: int, text: str, **fields: Any) -> GoldMemory:
+    return GoldMemory(id=f"g{number}", group="mia", session="s1", text=text, **fields)
 
 
-def made(text: str, **fields: object) -> Produced:
-    return Produced(group="mia", session="s1", text=text, **fields)  # pyright: ignore[reportArgumentType]
+def made(text: str, **fields: Any) -> Produced:
+    return Produced(group="mia", session="s1", text=text, **fields)
 
 
 class TestRun:

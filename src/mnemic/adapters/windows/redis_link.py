@@ -165,7 +165,7 @@ class RedisLink(Generic[_Missed]):
 
 
 def _client(url: str, options: RedisOptions) -> Redis:
-    from_url: Callable[..., Redis] = Redis.from_url  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    from_url: Callable[..., Redis] = Redis.from_url  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] -- untyped there
     try:
         return from_url(
             url,

@@ -190,7 +190,7 @@ def untyped(text):  # pyright: ignore[reportUnknownParameterType, reportMissingP
     Args:
         text: What.
     """
-    return text  # pyright: ignore[reportUnknownVariableType]
+    return text  # pyright: ignore[reportUnknownVariableType] -- what is tested
 
 
 def anything(text: Any) -> Any:
@@ -211,13 +211,13 @@ def calls(text: Callable[[], str]) -> str:
     return text()
 
 
-def bare(text: list) -> str:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+def bare(text: list) -> str:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType] -- what is tested
     """Does it.
 
     Args:
         text: What.
     """
-    return str(text)  # pyright: ignore[reportUnknownArgumentType]
+    return str(text)  # pyright: ignore[reportUnknownArgumentType] -- follows from it
 
 
 def pair(text: tuple[str, int]) -> str:
