@@ -25,7 +25,6 @@ from mnemic.engine.relevance import evidence_of
 from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion
 from mnemic.evaluation.retrieval import QuestionClock, Space, spaces_of, stored
 from mnemic.model.scope import Scope
-from mnemic.ranking.relevance import Evidence
 
 HITS = 10
 SPACES = 12
@@ -48,11 +47,21 @@ class Belonging(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """The evidence of one hit; see `mnemic.ranking.relevance.Evidence`."""
+
+    cosine: float
+    score: float
+    nearest: float
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A hit, and what it is."""
 
     belonging: Belonging
-    evidence: Evidence
+    evidence: Shown
 
 
 def small_talk() -> list[str]:
@@ -134,13 +143,16 @@ class _Asking:
 
     def _first(
         self, space: Space, text: str, asked: LabelledQuestion, rows: dict[str, str]
-    ) -> Iterator[tuple[str, Evidence]]:
+    ) -> Iterator[tuple[str, Shown]]:
         visible = Scope(user=space.user).visibility.at()
         vectors, _ = question_vectors(self._parts, visible.partitions, text, Watch(None))
         with self._clock.at(asked.time):
             scored = ranked(self._parts, visible, Question(text=text, limit=100), vectors).scored
-        for place in map(int, scored.order[:HITS]):
-            behind = scored.behind(place)
-            if behind is not None and not np.isnan(scored.candidates.similarities.item(place)):
-                found = evidence_of(scored, place, behind, scored.contributions(place))
-                yield rows[str(scored.candidates.ids[place])], found
+        for behind, end in zip(scored.backdrops, [*scored.backdrops[1:], None], strict=True):
+            last = len(scored.scores) if end is None else end.start
+            places = np.array([each for each in scored.order[:HITS] if behind.start <= each < last], dtype=np.intp)
+            found = evidence_of(scored, behind, places)
+            for place, cosine, score in zip(places, found.cosines, found.scores, strict=True):
+                if not np.isnan(cosine):
+                    row = rows[str(scored.candidates.ids[place])]
+                    yield row, Shown(float(cosine), float(score), found.nearest, found.items)

@@ -17,7 +17,7 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.passages import passage_query
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.refine import chosen_reranker, refined, rows_of
-from mnemic.engine.relevance import is_relevant, relevance_of
+from mnemic.engine.relevance import relevances_of, relevant_enough
 from mnemic.engine.score import NEIGHBOURS, Scored, by_relevance, by_similarity, side_by_side, with_flags
 from mnemic.engine.sides import Ranked, Score, Side
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
@@ -163,31 +163,28 @@ def _messages_until(question: Question) -> int | None:
 
 
 def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored) -> tuple[Hit, ...]:
-    """The best candidates that the store still shows, within the limits."""
-    limit = len(scored.order) if question.limit is None else question.limit
-    now, chosen = parts.clock.now(), Selection(question)
-    hits = list[Hit]()
-    for start in range(0, len(scored.order), limit or 1):
+    """The best candidates that are relevant enough and that the store still shows, within the limits."""
+    order = relevant_enough(parts, scored, question.min_relevance)
+    limit = len(order) if question.limit is None else question.limit
+    now, chosen, hits = parts.clock.now(), Selection(question), list[Hit]()
+    for start in range(0, len(order), limit or 1):
         if len(hits) >= limit:
             break
-        places = scored.order[start : start + limit]
+        places = order[start : start + limit]
         items = rows_of(parts, visible, [str(i) for i in scored.candidates.ids[places]])
-        for place in places:
+        for place, sure in zip(places, relevances_of(parts, scored, places), strict=True):
             item = items.get(str(scored.candidates.ids[place]))
-            if item is None or len(hits) >= limit:
-                continue
-            hit = _hit(parts, item, scored, int(place))
-            if is_relevant(hit, question) and chosen.takes(item, now):
-                hits.append(hit)
+            if item is not None and len(hits) < limit and chosen.takes(item, now):
+                hits.append(_hit(item, scored, int(place), float(sure)))
     return tuple(hits)
 
 
-def _hit(parts: Parts, item: Item, scored: Scored, place: int) -> Hit:
+def _hit(item: Item, scored: Scored, place: int, sure: float) -> Hit:
     contributions = scored.contributions(place)
     score = sum(contribution.points for contribution in contributions)
     cosine = scored.candidates.similarities.item(place)
-    sure = relevance_of(parts, scored, place, contributions)
-    return Hit(item, score, None if isnan(cosine) else cosine, contributions, relevance=sure)
+    known = (None if isnan(value) else value for value in (cosine, sure))
+    return Hit(item, score, next(known), contributions, relevance=next(known))
 
 
 def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:

@@ -115,10 +115,6 @@ class Scored:
         """The sum of the points of the contributions."""
         return sum(contribution.points for contribution in self.contributions(place))
 
-    def behind(self, place: int) -> Backdrop | None:
-        """What the candidate at `place` stands out from; None where the cosine alone is the score."""
-        return next((each for each in reversed(self.backdrops) if each.start <= place), None)
-
 
 def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTHING_MORE) -> Scored:
     """Scores from all features; `asking` is what the question says beside its words."""

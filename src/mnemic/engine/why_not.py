@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from mnemic.engine.dependants import told
 from mnemic.engine.embedding import question_vectors
 from mnemic.engine.parts import Parts
@@ -11,7 +13,7 @@ from mnemic.engine.passages import admits
 from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.recall import ranked
 from mnemic.engine.refine import refined, rows_of
-from mnemic.engine.relevance import relevance_of
+from mnemic.engine.relevance import relevances_of
 from mnemic.errors import NotFoundError
 from mnemic.model.candidates import MESSAGE
 from mnemic.model.filter import EVERYTHING
@@ -95,8 +97,8 @@ def _scored(parts: Parts, visible: Visibility, item: Item, question: Question) -
     if not ranks:
         reason = f"its similarity is below the threshold of {question.min_similarity}"
         return WhyNot("threshold", reason, None, total, score, contributions)
-    sure = relevance_of(parts, scored, places[0], contributions)
-    if sure is not None and sure < question.min_relevance:
+    (sure,) = relevances_of(parts, scored, np.array(places[:1]))
+    if sure < question.min_relevance:  # false where it cannot be told
         reason = f"its relevance of {sure:.2f} is below the threshold of {question.min_relevance}"
         return WhyNot("threshold", reason, ranks[0], total, score, contributions)
     if question.limit is not None and ranks[0] > question.limit:

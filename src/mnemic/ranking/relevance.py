@@ -10,8 +10,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import exp, isnan, log
+from math import log
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 
 FARTHEST = 60.0
 """Beyond it the logistic function is 0 or 1 in a float."""
@@ -19,12 +25,13 @@ FARTHEST = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What speaks for one candidate: its `cosine` to the question, its `score` (in standard deviations, see
-    `engine.score`), the `nearest` cosine of all candidates, and how many `items` it stands out from.
+    """What speaks for `n` candidates of one search: their `cosines` to the question `(n,)`, NaN without a vector, their
+    `scores` `(n,)` (in standard deviations, see `engine.score`), the `nearest` cosine of all candidates, and how many
+    `items` they stand out from.
     """
 
-    cosine: float
-    score: float
+    cosines: Floats
+    scores: Floats
     nearest: float
     items: int
 
@@ -38,19 +45,19 @@ def calibrated() -> Mapping[str, Mapping[str, float]]:
     return json.loads(text)["coefficients"]
 
 
-def relevance(evidence: Evidence, model: str) -> float | None:
-    """The probability, 0 to 1, that this is an answer to the question and not the best of what has nothing to do with
-    it, when one is as likely as the other beforehand. None where it cannot be told: of a model that nobody has
+def relevances(evidence: Evidence, model: str) -> Doubles:
+    """The probabilities `(n,)`, 0 to 1, that these are answers to the question and not the best of what has nothing to
+    do with it, when one is as likely as the other beforehand. NaN where it cannot be told: of a model that nobody has
     calibrated, or without a vector.
     """
     weights = calibrated().get(model)
-    if weights is None or isnan(evidence.cosine) or isnan(evidence.nearest):
-        return None
-    logit = (
+    if weights is None:
+        return np.full(evidence.cosines.shape, np.nan)
+    logits = (
         weights["constant"]
-        + weights["cosine"] * evidence.cosine
-        + weights["score"] * evidence.score
+        + weights["cosine"] * evidence.cosines.astype(np.float64)
+        + weights["score"] * evidence.scores.astype(np.float64)
         + weights["nearest"] * evidence.nearest
         + weights["log_items"] * log(max(evidence.items, 1))
     )
-    return 1.0 / (1.0 + exp(-max(-FARTHEST, min(FARTHEST, logit))))
+    return 1.0 / (1.0 + np.exp(-np.clip(logits, -FARTHEST, FARTHEST)))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from mnemic.api import Mnemic
 from mnemic.config import Config, load_config
+from mnemic.engine import recall, refine
+from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
+from mnemic.model.item import Item
 from mnemic.model.recall import Recall
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Scope, Visibility
 from tests.unit.engine.kit import ANNA
 
 FACTS = [
@@ -117,3 +120,16 @@ def test_why_not_says_that_a_memory_was_not_relevant_enough(real: Mnemic):
 
 def test_a_user_whose_store_is_empty_is_told_nothing(real: Mnemic):
     assert len(real.recall(Scope(user="nobody"), ABOUT_LENA, min_relevance=0.5)) == 0
+
+
+def test_what_is_not_relevant_enough_is_not_even_read(real: Mnemic, monkeypatch: pytest.MonkeyPatch):
+    real.remember_many(ANNA, [f"Harbour report {n}: calm" for n in range(60)])
+    read: list[str] = []
+
+    def rows_of(parts: Parts, visible: Visibility, ids: Sequence[str]) -> dict[str, Item]:
+        read.extend(ids)
+        return refine.rows_of(parts, visible, ids)
+
+    monkeypatch.setattr(recall, "rows_of", rows_of)
+    assert [hit.text for hit in real.recall(ANNA, ABOUT_LENA, min_relevance=0.9)] == [ALLERGY]
+    assert len(read) == 1
