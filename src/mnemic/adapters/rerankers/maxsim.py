@@ -15,7 +15,6 @@ import numpy as np
 import mnemic_minilm
 from mnemic.adapters.embedders.minilm import (
     MAX_TOKENS,
-    THREADS,
     Session,
     open_session,
     padded,
@@ -27,6 +26,9 @@ from mnemic.errors import BackendError
 from mnemic.ports.embedder import Vectors
 from mnemic.ports.reranker import Reranker, RerankerCapabilities, Scores
 from mnemic.text.wordpiece import WordPiece
+
+THREADS = 2
+"""Of one run: it judges whole texts, many at once."""
 
 MAX_TEXTS = 200
 WEIGHT = 0.25
