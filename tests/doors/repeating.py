@@ -136,14 +136,14 @@ class Told:
 
 
 class Dropping:
-    """Between a client and a server: the first request is passed on, and its line to the client is closed at once;
-    later ones are passed on and back. `told` is set when something came back.
+    """Between a client and a server: the first request is passed on, and its line to the client is closed when `arrived`
+    is set; later ones are passed on and back. `told` is set when something came back.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, arrived: threading.Event) -> None:
         host, port = url.removeprefix("http://").split(":")
         self._upstream = (host, int(port))
-        self.told = threading.Event()
+        self.told, self._arrived = threading.Event(), arrived
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
@@ -160,6 +160,7 @@ class Dropping:
             while not asked.endswith(b"}"):  # a JSON object is its whole body
                 asked += client.recv(65_536)
             upstream.sendall(asked)
+            self._arrived.wait()  # else the second, sent at once, may overtake it
             client.close()
             while True:
                 client, _ = self._listening.accept()

@@ -128,8 +128,8 @@ class TestAtTheSameTime:
     ):
         served, _ = servers.start()
         listening = Listening(served.app)
-        dropping = Dropping(listening.url)
-        _, leave = hold(served.mnemic, monkeypatch)
+        inside, leave = hold(served.mnemic, monkeypatch)
+        dropping = Dropping(listening.url, inside)
         with connect(dropping.url) as remote, ThreadPoolExecutor(1) as pool:
             asked = pool.submit(remote.remember, ANA, "Ana drinks tea")
             is_told = dropping.told.wait(30)  # the second time it is still under way
