@@ -136,7 +136,7 @@ class Told:
 
 
 class Dropping:
-    """Between a client and a server: the first request is passed on, and its line to the client is closed when `arrived`
+    """Between a client and a server: the first request is passed on, and its line to the client closed once `arrived`
     is set; later ones are passed on and back. `told` is set when something came back.
     """
 
