@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from mnemic.engine.fields import differences, indexed_text
+from mnemic.engine.fields import differences
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Kind, Memory, State

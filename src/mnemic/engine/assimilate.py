@@ -10,8 +10,9 @@ from datetime import datetime
 
 from mnemic.engine.edit import Editor
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
-from mnemic.engine.fields import held_key, indexed_text
+from mnemic.engine.fields import held_key
 from mnemic.engine.gate import gated
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.neighbours import judged, near
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.restate import UNSUPPORTED, gives_way, restate

@@ -10,6 +10,7 @@ from datetime import datetime
 from mnemic.engine.echo import Heard
 from mnemic.engine.embedding import document_vectors, put_vectors
 from mnemic.engine.extract import add_if_said
+from mnemic.engine.indexed import message_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.pending import ask_if_pending
 from mnemic.engine.secrets import Kinds, tell_redacted, without_secrets
@@ -49,7 +50,7 @@ def _captured(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDr
     redacted: dict[int, Kinds] = {}
     heard = [_cleaned(parts, Heard.of(exchange), redacted) for exchange in exchanges]
     drafts = [draft for exchange in heard for draft in exchange.drafts]
-    vectors = document_vectors(parts, [indexed_text(draft.name, draft.text) for draft in drafts])
+    vectors = document_vectors(parts, [message_text(draft.name, draft.text) for draft in drafts])
     vector_of = None if vectors is None else {id(d): v for d, v in zip(drafts, vectors, strict=bool(vectors))}
     with parts.store.write() as work:
         parts.accesses.drain(work)
@@ -93,7 +94,7 @@ def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> T
         with parts.store.read() as work:
             return replace(_turn(turn_id, work.messages.of_turn(scope.visibility, turn_id)), left_out=1)
     draft, kinds = without_secrets(parts, heard.drafts[0])
-    vectors = document_vectors(parts, [indexed_text(draft.name, draft.text)])
+    vectors = document_vectors(parts, [message_text(draft.name, draft.text)])
     with parts.store.write() as work:
         known = work.messages.of_turn(scope.visibility, turn_id)
         turn = replace(_turn(turn_id, known), left_out=heard.cut, redacted=kinds)
@@ -119,11 +120,6 @@ def _turn(turn_id: str, messages: Sequence[Message]) -> Turn:
     if not messages:
         raise NotFoundError(f"there is no turn {turn_id!r} in this scope")
     return Turn(turn_id, messages[0].session, messages[0].turn, tuple(messages))
-
-
-def indexed_text(name: str | None, text: str) -> str:
-    """What is embedded of a message: who said it belongs to what it means."""
-    return f"{name}: {text}" if name else text
 
 
 def _message(example: Message, draft: MessageDraft, position: int, now: datetime) -> Message:

@@ -15,8 +15,9 @@ from typing import cast
 
 from mnemic.engine.edit import Editor, merged
 from mnemic.engine.embedding import document_vectors, put_vectors
-from mnemic.engine.fields import held_key, indexed_text
+from mnemic.engine.fields import held_key
 from mnemic.engine.gate import gated
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.support import MIN_SUPPORT, carried
 from mnemic.engine.sweep import Reach, sweep

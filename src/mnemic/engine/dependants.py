@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from mnemic.engine.fields import differences, indexed_text
+from mnemic.engine.fields import differences
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import ConflictError
 from mnemic.model.history import Action, HistoryEntry

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from mnemic.engine.embedding import ItemVectors, put_vectors
-from mnemic.engine.fields import indexed_text
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, Remembered

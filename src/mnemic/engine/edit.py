@@ -11,8 +11,9 @@ from typing import Any, cast
 
 from mnemic.engine.dependants import MAX_FLAGS, Hand, follow
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
-from mnemic.engine.fields import differences, held_key, indexed_text, with_fields
+from mnemic.engine.fields import differences, held_key, with_fields
 from mnemic.engine.gate import gated
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.secrets import clean_reason, fields_without_secrets, noted, tell_redacted

@@ -1,4 +1,4 @@
-"""The fields of a memory: as JSON values and back, for history, undo and export; and as the text that is searched."""
+"""The fields of a memory: as JSON values and back, for history, undo and export."""
 
 from __future__ import annotations
 
@@ -83,11 +83,6 @@ def to_json(value: object) -> object:
 def from_json(name: str, value: object) -> Any:
     """The inverse of `to_json` for the field `name`. Raises ValueError or TypeError for what it cannot be."""
     return value if value is None else _READERS.get(name, lambda same: same)(value)
-
-
-def indexed_text(memory: Memory) -> str:
-    """What is searched of a memory: its text, why it matters, and the words it came from."""
-    return "\n".join(part for part in (memory.text, memory.context, memory.snippet) if part)
 
 
 def held_key(text: str, kind: Kind, valid_from: datetime | None) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from mnemic.engine import capture, remember
 from mnemic.model.item import Chunk, Item, Message
 
 
 def indexed_text(item: Item) -> str:
-    """The text that is analysed and embedded of an item; spans of hits still count in its stored text."""
+    """The text that is analysed and embedded of an item; spans of hits still count in its stored text. Of a memory it
+    is its text, why it matters, and the words it came from.
+    """
     if isinstance(item, Message):
-        return capture.indexed_text(item.name, item.text)
+        return message_text(item.name, item.text)
     if isinstance(item, Chunk):
         return "\n".join((*chunk_titles(item), item.text))
-    return remember.indexed_text(item)
+    return "\n".join(part for part in (item.text, item.context, item.snippet) if part)
+
+
+def message_text(name: str | None, text: str) -> str:
+    """What is searched of a message: who said it belongs to what it means."""
+    return f"{name}: {text}" if name else text
 
 
 def chunk_titles(chunk: Chunk) -> tuple[str, ...]:

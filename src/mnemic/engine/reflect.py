@@ -14,7 +14,7 @@ from datetime import datetime
 from mnemic.engine.derive import Derived, add_derived, derived_memory
 from mnemic.engine.digest import Source, by_model, by_rules, covered
 from mnemic.engine.embedding import document_vectors
-from mnemic.engine.fields import indexed_text
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.kinds import REFLECT
 from mnemic.engine.lasting_facts import Facts, lasting_facts, put_derived
 from mnemic.engine.parts import Parts

@@ -16,7 +16,7 @@ from mnemic.engine.anew import Outcome, Seen, is_waiting, made_anew
 from mnemic.engine.cascade import IS_DERIVED, cascade, remake_job
 from mnemic.engine.dependants import Hand, with_flag
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
-from mnemic.engine.fields import indexed_text
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.requests import forget_answers
 from mnemic.engine.tombstones import erase_memories

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from mnemic.engine.archive import EXPIRED, archive, is_lasting
 from mnemic.engine.edit import Editor
 from mnemic.engine.embedding import document_vectors, put_vectors
-from mnemic.engine.fields import held_key, indexed_text
+from mnemic.engine.fields import held_key
 from mnemic.engine.gate import gated
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.engine.restate import gives_way, restate
 from mnemic.engine.secrets import Kinds, noted, tell_redacted, without_secrets

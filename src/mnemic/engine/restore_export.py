@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from mnemic.engine.capture import indexed_text as message_text
 from mnemic.engine.embedding import ItemVectors, document_vectors, put_vectors
 from mnemic.engine.export import FORMAT, VERSION
 from mnemic.engine.export_documents import WholeDocument
 from mnemic.engine.export_records import Cursors, Record, RecordReader
-from mnemic.engine.fields import indexed_text as memory_text
 from mnemic.engine.import_logs import ImportReport, Progress
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts
 from mnemic.engine.profile import get_profile
 from mnemic.engine.restore_documents import restore_document
@@ -149,7 +148,7 @@ class _Restoring:
         if self._report.is_dry_run:
             self._count(new)
             return
-        texts = [_text(item) for _, item in new.items]
+        texts = [indexed_text(item) for _, item in new.items]
         vectors = document_vectors(self._parts, texts) if texts else None
         ids = [item.id for _, item in new.items]
         self._write(new, history, dict(zip(ids, vectors, strict=True)) if vectors else {})
@@ -254,7 +253,7 @@ class _Restoring:
             terms = self._parts.terms(item.name, item.text)
             place = self._position(work, item, is_appended=is_appended)
             work.messages.add([(replace(item, position=place), terms)])
-        elif not work.memories.add([(item, self._parts.terms(memory_text(item)))])[0]:
+        elif not work.memories.add([(item, self._parts.terms(indexed_text(item)))])[0]:
             raise ConflictError("another memory says the same already")
 
     def _position(self, work: UnitOfWork, message: Message, *, is_appended: bool) -> int:
@@ -289,10 +288,6 @@ def _order(numbered: tuple[int, Remembered]) -> tuple[int, str, int]:
 
 def _kind(item: Remembered) -> str:
     return "message" if isinstance(item, Message) else "memory"
-
-
-def _text(item: Remembered) -> str:
-    return message_text(item.name, item.text) if isinstance(item, Message) else memory_text(item)
 
 
 def _keys(item: Remembered) -> set[tuple[object, ...]]:

@@ -15,7 +15,7 @@ from mnemic.engine.derive import Derived, add_derived, derived_memory
 from mnemic.engine.digest import Source, by_model, by_rules, raw
 from mnemic.engine.embedding import document_vectors
 from mnemic.engine.events import publish
-from mnemic.engine.fields import indexed_text
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.kinds import SUMMARISE
 from mnemic.engine.parts import Parts
 from mnemic.engine.pending import EVERYTHING, Pending, pending

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from mnemic.engine.derive import add_derived, derived_memory
 from mnemic.engine.digest import covered
 from mnemic.engine.embedding import document_vectors
-from mnemic.engine.fields import indexed_text
+from mnemic.engine.indexed import indexed_text
 from mnemic.engine.parts import Parts
 from mnemic.engine.summarise import Summarising
 from mnemic.model.filter import Condition
