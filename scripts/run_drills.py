@@ -99,25 +99,25 @@ def run(script: Path, *, is_long: bool, most_s: float) -> Ended:
     command = [sys.executable, "-u", str(script)]
     command += [LONG] if is_long and LONG in script.read_text(encoding="utf-8") else []
     began, violations = time.monotonic(), None
-    with subprocess.Popen(
+    process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
-    ) as process:
-        try:
-            for line in _lines(process, script.stem, began + most_s):
-                print(line, end="", flush=True)
-                if found := _VIOLATIONS.match(line.strip()):
-                    violations = int(found[1])
-        except TimeoutError:
-            return Ended(script.stem, None, time.monotonic() - began, violations, "ended: took too long")
-        finally:
-            _end(process)
+    )
+    try:
+        for line in _lines(process, script.stem, began + most_s):
+            print(line, end="", flush=True)
+            if found := _VIOLATIONS.match(line.strip()):
+                violations = int(found[1])
+    except TimeoutError:
+        return Ended(script.stem, None, time.monotonic() - began, violations, "ended: took too long")
+    finally:
+        _end(process)
     return Ended(script.stem, process.returncode, time.monotonic() - began, violations)
 
 
 def _lines(process: subprocess.Popen[str], name: str, deadline: float) -> Iterator[str]:
     """The lines that a process prints, until it has ended; `TimeoutError` when it is too late."""
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(process, lines), daemon=True).start()
+    threading.Thread(target=_read, args=(process.stdout, lines), daemon=True).start()
     began = time.monotonic()
     while True:
         if (left_s := deadline - time.monotonic()) <= 0:
@@ -135,11 +135,11 @@ def _lines(process: subprocess.Popen[str], name: str, deadline: float) -> Iterat
         yield line
 
 
-def _read(process: subprocess.Popen[str], lines: queue.SimpleQueue[str | None]) -> None:
-    """Put every line, then None."""
-    output: IO[str] | None = process.stdout
-    for line in output or ():
-        lines.put(line)
+def _read(output: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
+    """Put every line, then None. The output is closed here alone: nobody else knows when it was read."""
+    with output:
+        for line in output:
+            lines.put(line)
     lines.put(None)
 
 
