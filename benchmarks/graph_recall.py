@@ -24,7 +24,7 @@ from benchmarks.machine import keep, provenance, table
 from mnemic.api import Mnemic
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question
-from mnemic.engine.recall import answer
+from mnemic.engine.recall.recall import answer
 from mnemic.evaluation.dataset import Dataset, LabelledQuestion, load_dataset
 from mnemic.evaluation.metrics import Means, Ranking, Report, score_run
 from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored

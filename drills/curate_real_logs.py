@@ -37,7 +37,7 @@ from mnemic.adapters.llms.registry import open_llm
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.curate import CurateReport, Curating
+from mnemic.engine.facts.curate import CurateReport, Curating
 from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.model.conversation import CURATED

@@ -28,9 +28,9 @@ from drills.kit.memory import file_problems, parts_of
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
 from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
-from mnemic.engine.delete import delete
+from mnemic.engine.erasure.delete import delete
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs import run_jobs, work
+from mnemic.engine.jobs.jobs import run_jobs, work
 from mnemic.engine.kinds import (
     CONSOLIDATE_SUMMARY,
     CURATE,

@@ -23,7 +23,7 @@ from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.assimilate import Place, assimilate, prepare
+from mnemic.engine.facts.assimilate import Place, assimilate, prepare
 from mnemic.engine.parts import Parts
 from mnemic.model.fact import Fact
 from mnemic.model.item import Kind, Memory, State

@@ -1,7 +1,7 @@
 """The features of every candidate of every question, as recall computes them, kept in one file per set.
 
-Answers for running the engine (`engine.recall.ranked`) and for the cache; it fits and judges nothing. Two caches lie in
-the folder given: `<set>.npz`, the features, and `vectors.npz`, the vectors of all texts by a hash of the text.
+Answers for running the engine (`ranked` of `engine.recall`) and for the cache; it fits and judges nothing. Two caches
+lie in the folder given: `<set>.npz`, the features, and `vectors.npz`, the vectors of all texts by a hash of the text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.embedding import question_vectors
+from mnemic.engine.indexing.embedding import question_vectors
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Watch
-from mnemic.engine.recall import ranked
-from mnemic.engine.score import Scored
+from mnemic.engine.recall.recall import ranked
+from mnemic.engine.recall.score import Scored
 from mnemic.evaluation.dataset import Dataset
 from mnemic.evaluation.retrieval import QuestionClock, Space, spaces_of, stored
 from mnemic.model.scope import Scope

@@ -106,7 +106,7 @@ def data_file(fitted: Fitted) -> str:
     by_name = {each.name: each for each in SETS}
     table = {
         "version": 1,
-        "about": "Coefficients of the linear score by feature (see engine/score.py); those in by_hand are not fitted.",
+        "about": "Coefficients of the linear score by feature (see engine/recall); those in by_hand are not fitted.",
         "made": datetime.now(UTC).date().isoformat(),
         "fitted_by": "benchmarks/fit/run.py",
         "report": "benchmarks/results/fit.md",

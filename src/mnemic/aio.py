@@ -38,20 +38,20 @@ from mnemic.api.documents import LISTED as LISTED_PASSAGES
 from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.api.keys import AUDIT_PAGE, DEFAULT_RIGHTS, OVERLAP_S, KeyVerbs
 from mnemic.config import Config
-from mnemic.engine.consolidate import ConsolidateReport
-from mnemic.engine.curate import CurateReport
-from mnemic.engine.decay import DecayReport
-from mnemic.engine.documents import DocumentPage
-from mnemic.engine.end import EndReport
-from mnemic.engine.evict import EvictReport
-from mnemic.engine.export import OWN_LEVELS
-from mnemic.engine.extract import ExtractReport
-from mnemic.engine.import_logs import ImportReport
-from mnemic.engine.jobs import LISTED
-from mnemic.engine.reflect import ReflectReport
-from mnemic.engine.summarise import SummariseReport
-from mnemic.engine.why_not import WhyNot
-from mnemic.engine.worker import POLL_S, Told, Worker
+from mnemic.engine.conversation.end import EndReport
+from mnemic.engine.documents.documents import DocumentPage
+from mnemic.engine.exchange.export import OWN_LEVELS
+from mnemic.engine.exchange.import_logs import ImportReport
+from mnemic.engine.facts.consolidate import ConsolidateReport
+from mnemic.engine.facts.curate import CurateReport
+from mnemic.engine.facts.extract import ExtractReport
+from mnemic.engine.jobs.jobs import LISTED
+from mnemic.engine.jobs.worker import POLL_S, Told, Worker
+from mnemic.engine.recall.why_not import WhyNot
+from mnemic.engine.summaries.reflect import ReflectReport
+from mnemic.engine.summaries.summarise import SummariseReport
+from mnemic.engine.upkeep.decay import DecayReport
+from mnemic.engine.upkeep.evict import EvictReport
 from mnemic.model.access import ApiKey, AuditPage, IssuedKey, Right
 from mnemic.model.context import Context
 from mnemic.model.document import Document

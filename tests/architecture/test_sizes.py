@@ -24,7 +24,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "src/mnemic/engine/tools/toolbox.py::_attempt": "a tool of somebody else that breaks must not end the chat",
     "src/mnemic/proxy/memory.py::ChatMemory::_tried": "whatever is wrong with memory, the chat goes on",
     "src/mnemic/rest/events.py::events::run": "a thread of its own, which would print texts",
-    "src/mnemic/engine/worker.py::Worker::_round": "a worker that dies of one handler leaves all other jobs",
+    "src/mnemic/engine/jobs/worker.py::Worker::_round": "a worker that dies of one handler leaves all other jobs",
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

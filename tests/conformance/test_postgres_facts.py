@@ -13,7 +13,7 @@ from mnemic.adapters.clocks.system import SystemClock
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
-from mnemic.engine.assimilate import Place, assimilate, prepare
+from mnemic.engine.facts.assimilate import Place, assimilate, prepare
 from mnemic.engine.parts import Parts
 from mnemic.model.fact import Fact
 from mnemic.model.item import Kind, State

@@ -12,9 +12,9 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.api import Mnemic
 from mnemic.engine import sweep
-from mnemic.engine.decay import decay_partition
-from mnemic.engine.evict import evict_partition
 from mnemic.engine.parts import Parts
+from mnemic.engine.upkeep.decay import decay_partition
+from mnemic.engine.upkeep.evict import evict_partition
 from mnemic.model.item import Kind
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store

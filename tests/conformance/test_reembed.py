@@ -14,9 +14,9 @@ from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
+from mnemic.engine.indexing.vectors import fill_vectors
 from mnemic.engine.parts import Parts
 from mnemic.engine.retired import RetiredSpace
-from mnemic.engine.vectors import fill_vectors
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.model.health import Condition, Finding
 from mnemic.model.recall import Recall

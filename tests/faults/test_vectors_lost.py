@@ -12,7 +12,7 @@ from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs import list_jobs, work
+from mnemic.engine.jobs.jobs import list_jobs, work
 from mnemic.engine.kinds import EMBED
 from mnemic.engine.parts import Parts
 from mnemic.model.scope import Scope

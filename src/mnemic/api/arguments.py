@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, TypedDict, cast
 
 from mnemic.api.known import refuse_unknown
-from mnemic.engine.assembly import DOCUMENTS, ContextRequest
-from mnemic.engine.import_logs import Progress
+from mnemic.engine.context.assembly import DOCUMENTS, ContextRequest
+from mnemic.engine.exchange.import_logs import Progress
 from mnemic.engine.inputs import check_choice, check_fraction, check_id, check_line, memory_draft
 from mnemic.engine.question import Question
 from mnemic.errors import InvalidInputError

@@ -11,7 +11,7 @@ from typing import Unpack, cast
 
 from mnemic.api.acting import acting
 from mnemic.api.arguments import ContextFields, context_request_of
-from mnemic.engine.assistant import ChatRequest, ask, chat
+from mnemic.engine.assistant.assistant import ChatRequest, ask, chat
 from mnemic.engine.inputs import check_text
 from mnemic.engine.parts import Parts
 from mnemic.engine.tools.own import open_toolbox

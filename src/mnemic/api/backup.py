@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from mnemic.build import archive
-from mnemic.engine.backup import backup, check, receive
+from mnemic.engine.backup.backup import backup, check, receive
+from mnemic.engine.backup.restore import Wish, restore
 from mnemic.engine.inputs import check_choice
 from mnemic.engine.parts import Parts
-from mnemic.engine.restore import Wish, restore
 from mnemic.model.backup import BackupReport, Contents, RestoreReport
 
 Progress = Callable[[str, int, int], object]

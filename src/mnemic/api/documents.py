@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack, cast
 
 from mnemic.api.acting import Acting
 from mnemic.api.known import refuse_unknown
-from mnemic.engine.documents import (
+from mnemic.engine.documents.documents import (
     DocumentPage,
     delete_document,
     document_passages,
@@ -18,8 +18,8 @@ from mnemic.engine.documents import (
     get_document,
     list_documents,
 )
-from mnemic.engine.ingest import ingest
-from mnemic.engine.ingest_request import (
+from mnemic.engine.documents.ingest import ingest
+from mnemic.engine.documents.request import (
     MAX_SOURCE_CHARS,
     IngestRequest,
     Progress,

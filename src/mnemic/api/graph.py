@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from mnemic.engine.export import OWN_LEVELS
-from mnemic.engine.graph_extract import extract_graph
-from mnemic.engine.graph_walk import Walk, neighbours, nodes, path
+from mnemic.engine.exchange.export import OWN_LEVELS
+from mnemic.engine.graph.extract import extract_graph
+from mnemic.engine.graph.walk import Walk, neighbours, nodes, path
 from mnemic.engine.inputs import check_choice
 from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterable, Sequence
 
 from mnemic.engine.inputs import check_choice, check_id
-from mnemic.engine.jobs import LISTED, list_jobs, retry_jobs
+from mnemic.engine.jobs.jobs import LISTED, list_jobs, retry_jobs
 from mnemic.engine.parts import Parts
 from mnemic.model.job import Job, JobState
 from mnemic.model.scope import Scope

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from datetime import datetime
 
 from mnemic.engine import keys
+from mnemic.engine.context.parallel import is_waiting
 from mnemic.engine.inputs import check_id
-from mnemic.engine.parallel import is_waiting
 from mnemic.engine.parts import Parts
 from mnemic.model.access import ApiKey, AuditEntry, AuditPage, IssuedKey, Right
 from mnemic.model.clocktime import as_utc

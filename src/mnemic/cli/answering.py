@@ -21,7 +21,7 @@ from mnemic.adapters.observers.several import observers_of
 from mnemic.api import Mnemic
 from mnemic.cli.output import note
 from mnemic.config import Config
-from mnemic.engine.worker import Worker
+from mnemic.engine.jobs.worker import Worker
 from mnemic.model.health import Condition, Finding
 from mnemic.web.accepting import SharingServer
 from mnemic.web.board import Board

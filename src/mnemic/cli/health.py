@@ -16,7 +16,7 @@ from mnemic.model.memory_health import Ailment
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mnemic.engine.health import HealthReport
+    from mnemic.engine.health.health import HealthReport
 
 SCORES_SHOWN = 10
 MOST_LISTED = 1000
@@ -42,7 +42,7 @@ def look(
     same, are worth nothing, are old and unused, or lost what they were made of; each with what ends it. How well the
     installation is, `mnemic doctor` tells.
     """
-    from mnemic.engine.export import OWN_LEVELS
+    from mnemic.engine.exchange.export import OWN_LEVELS
 
     with asking.open() as mnemic, progress_bars() as tell:
         report = mnemic.health(

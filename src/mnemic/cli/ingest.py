@@ -62,7 +62,7 @@ class IngestOptions:
 
     def arguments(self) -> IngestFields:
         """The arguments of `Mnemic.ingest`. Raises `InvalidInputError` for sizes that do not fit each other."""
-        from mnemic.engine.ingest_request import chunk_config
+        from mnemic.engine.documents.request import chunk_config
         from mnemic.model.settings import Settings
 
         if self.overlap is not None and self.chunk_size is None:

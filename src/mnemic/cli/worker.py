@@ -19,8 +19,8 @@ from mnemic.model.job import JobState
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
-    from mnemic.engine.jobs import JobRun
-    from mnemic.engine.worker import Worker
+    from mnemic.engine.jobs.jobs import JobRun
+    from mnemic.engine.jobs.worker import Worker
 
 POLL_S = 5.0
 TELLING_S = 0.1

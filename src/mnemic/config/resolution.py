@@ -30,7 +30,7 @@ from mnemic.config.keys import (
 )
 from mnemic.config.readers import text
 from mnemic.config.values import MEMORY_URL, BackendSettings, Config, own_backend_file, own_store, with_login
-from mnemic.engine.ingest_request import chunk_config
+from mnemic.engine.documents.request import chunk_config
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.assistant import AssistantSettings
 from mnemic.model.item import Kind

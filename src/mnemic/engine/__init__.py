@@ -1,1 +1,1 @@
-"""Use cases, one per file."""
+"""Use cases, one per file, in packages by what they are about; beside them what several packages share."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mnemic.engine.parts import Parts
-from mnemic.engine.refine import rows_of
+from mnemic.engine.recall.refine import rows_of
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Item, Memory

@@ -2,7 +2,7 @@
 
 An event is a job from the moment it is published: it is there if and only if its cause is, since both are one
 transaction; it waits while nobody works, is handled by a worker and never by who published it, at least once, and is
-listed with the reason when it cannot be (`engine/jobs.py`). Who handles which event is written in `engine/handlers.py`
+listed with the reason when it cannot be (`engine/jobs/`). Who handles which event is written in `engine/handlers.py`
 alone, so that no part imports another.
 """
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mnemic.engine.browse import MAX_PAGE
-from mnemic.engine.dependants import Hand, clear_below, told
-from mnemic.engine.edit import Editor
+from mnemic.engine.memories.dependants import Hand, clear_below, told
+from mnemic.engine.memories.edit import Editor
+from mnemic.engine.memories.settle import Neighbours, Settler
 from mnemic.engine.parts import Parts
-from mnemic.engine.settle import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.history import Action, HistoryEntry
 from mnemic.model.item import Memory, State

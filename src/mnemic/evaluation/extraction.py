@@ -18,7 +18,7 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs import work
+from mnemic.engine.jobs.jobs import work
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from mnemic.engine.embedding import document_vectors, put_vectors
-from mnemic.engine.indexed import indexed_text
+from mnemic.engine.indexing.embedding import document_vectors, put_vectors
+from mnemic.engine.indexing.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.evaluation.dataset import CorpusRow
 from mnemic.model.clocktime import as_utc

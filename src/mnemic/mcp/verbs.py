@@ -12,7 +12,7 @@ from typing import Literal
 
 from mnemic.api import Mnemic
 from mnemic.api.graph import MOST_DEPTH
-from mnemic.engine.gate import orders
+from mnemic.engine.memories.gate import orders
 from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError
 from mnemic.model.history import HistoryEntry

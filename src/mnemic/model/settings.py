@@ -42,7 +42,7 @@ def _shipped(feature: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Coefficients of the linear score; each multiplies the feature of its name (see `engine.score`).
+    """Coefficients of the linear score; each multiplies the feature of its name (see `engine.recall.score`).
 
     One set for every kind of data, made by `benchmarks/fit/run.py`; any of them can be set otherwise. What each is
     worth, and on which sets: docs/decisions/0007-ranking.md.

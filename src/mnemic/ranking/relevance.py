@@ -26,7 +26,7 @@ FARTHEST = 60.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What speaks for `n` candidates of one search: their `cosines` to the question `(n,)`, NaN without a vector, their
-    `scores` `(n,)` (in standard deviations, see `engine.score`), the `nearest` cosine of all candidates, and how many
+    `scores` `(n,)` (in standard deviations, see `recall.score`), the `nearest` cosine of all candidates, and how many
     `items` they stand out from.
     """
 

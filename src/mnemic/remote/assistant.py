@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from mnemic.api import ChatFields, ContextFields
 from mnemic.api.research import ResearchFields
-from mnemic.engine.research import ignore_progress
+from mnemic.engine.research.research import ignore_progress
 from mnemic.errors import BadReplyError, UnsupportedError
 from mnemic.model.assistant import Answer, ChatEvent, Replied, Reply
 from mnemic.model.llm import ToolSpec

@@ -26,21 +26,21 @@ from mnemic.api.documents import Content, IngestFields
 from mnemic.api.health import HealthFields
 from mnemic.api.reembed import ReembedFields
 from mnemic.api.review import REVIEW_LIMIT
-from mnemic.engine.consolidate import ConsolidateReport
-from mnemic.engine.curate import CurateReport
-from mnemic.engine.decay import DecayReport
-from mnemic.engine.end import EndReport
-from mnemic.engine.evict import EvictReport
-from mnemic.engine.export import OWN_LEVELS
-from mnemic.engine.extract import ExtractReport
-from mnemic.engine.health import HealthReport
-from mnemic.engine.import_logs import ImportReport
-from mnemic.engine.jobs import WorkReport
-from mnemic.engine.reembed import ReembedReport
-from mnemic.engine.reflect import ReflectReport
-from mnemic.engine.summarise import SummariseReport
-from mnemic.engine.why_not import WhyNot
-from mnemic.engine.worker import POLL_S, Told, Worker
+from mnemic.engine.conversation.end import EndReport
+from mnemic.engine.exchange.export import OWN_LEVELS
+from mnemic.engine.exchange.import_logs import ImportReport
+from mnemic.engine.facts.consolidate import ConsolidateReport
+from mnemic.engine.facts.curate import CurateReport
+from mnemic.engine.facts.extract import ExtractReport
+from mnemic.engine.health.health import HealthReport
+from mnemic.engine.indexing.reembed import ReembedReport
+from mnemic.engine.jobs.jobs import WorkReport
+from mnemic.engine.jobs.worker import POLL_S, Told, Worker
+from mnemic.engine.recall.why_not import WhyNot
+from mnemic.engine.summaries.reflect import ReflectReport
+from mnemic.engine.summaries.summarise import SummariseReport
+from mnemic.engine.upkeep.decay import DecayReport
+from mnemic.engine.upkeep.evict import EvictReport
 from mnemic.errors import UnsupportedError
 from mnemic.model.backup import BackupReport, Contents, RestoreReport
 from mnemic.model.context import Context

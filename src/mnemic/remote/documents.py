@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from mnemic.api.documents import LISTED, Content, DocumentFields, IngestFields
-from mnemic.engine.documents import DocumentPage
+from mnemic.engine.documents.documents import DocumentPage
 from mnemic.errors import InvalidInputError, UnavailableError, UnsupportedError
 from mnemic.model.document import Document
 from mnemic.model.history import Receipt

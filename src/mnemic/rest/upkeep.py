@@ -12,8 +12,8 @@ from starlette.responses import Response
 from mnemic.api import Mnemic
 from mnemic.api.health import LISTED
 from mnemic.api.jobs import UNFINISHED
-from mnemic.engine.export import OWN_LEVELS
-from mnemic.engine.health import MAX_LISTED
+from mnemic.engine.exchange.export import OWN_LEVELS
+from mnemic.engine.health.health import MAX_LISTED
 from mnemic.model.access import Right
 from mnemic.model.health import Diagnosis
 from mnemic.model.job import JobState

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mnemic.engine.embedding import document_vectors, put_vectors
-from mnemic.engine.indexed import indexed_text
+from mnemic.engine.indexing.embedding import document_vectors, put_vectors
+from mnemic.engine.indexing.indexed import indexed_text
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk

@@ -8,8 +8,8 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.api import Mnemic
-from mnemic.engine.digest import covered
 from mnemic.engine.parts import Parts
+from mnemic.engine.summaries.digest import covered
 from mnemic.model.item import Kind, Memory
 from mnemic.model.job import Job, JobState
 from mnemic.model.life import LifeSettings

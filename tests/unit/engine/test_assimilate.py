@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mnemic.adapters.llms.scripted import ScriptedLlm
 from mnemic.api import Mnemic
-from mnemic.engine.assimilate import Place, assimilate, prepare
+from mnemic.engine.facts.assimilate import Place, assimilate, prepare
 from mnemic.engine.parts import Parts
 from mnemic.errors import UnavailableError
 from mnemic.model.fact import Fact

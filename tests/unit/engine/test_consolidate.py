@@ -9,7 +9,7 @@ import pytest
 
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
 from mnemic.api import Mnemic
-from mnemic.engine.consolidate import CHOSEN_IDS, ConsolidateReport, consolidate
+from mnemic.engine.facts.consolidate import CHOSEN_IDS, ConsolidateReport, consolidate
 from mnemic.engine.kinds import CONSOLIDATE
 from mnemic.errors import UnavailableError
 from mnemic.model.history import Action

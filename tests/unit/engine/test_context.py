@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.parallel import gather
+from mnemic.engine.context.parallel import gather
 from mnemic.engine.parts import Parts
 from mnemic.errors import UnavailableError
 from mnemic.model.item import Role

@@ -13,8 +13,8 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.curate import CurateReport
-from mnemic.engine.indexed import indexed_text
+from mnemic.engine.facts.curate import CurateReport
+from mnemic.engine.indexing.indexed import indexed_text
 from mnemic.errors import InvalidInputError
 from mnemic.model.conversation import CURATED
 from mnemic.model.history import Action

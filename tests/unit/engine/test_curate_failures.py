@@ -16,7 +16,7 @@ from mnemic.adapters.llms.scripted import Script, ScriptedLlm
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.curate import PARTS_AT_ONCE, CurateReport
+from mnemic.engine.facts.curate import PARTS_AT_ONCE, CurateReport
 from mnemic.errors import BadReplyError, MnemicError, UnavailableError
 from mnemic.model.conversation import CURATED
 from mnemic.model.job import JobState

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.dependants import MAX_FLAGS
+from mnemic.engine.memories.dependants import MAX_FLAGS
+from mnemic.engine.memories.remember import remember
 from mnemic.engine.parts import Parts
-from mnemic.engine.remember import remember
 from mnemic.errors import ConflictError, NotFoundError
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.history import Action

@@ -11,10 +11,10 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.api.arguments import context_request_of
-from mnemic.engine.context import context
-from mnemic.engine.parallel import gather
+from mnemic.engine.context.context import context
+from mnemic.engine.context.parallel import gather
 from mnemic.engine.parts import Parts
-from mnemic.engine.passages import passages_of
+from mnemic.engine.recall.passages import passages_of
 from mnemic.model.context import Context
 from mnemic.model.item import Chunk
 from mnemic.model.recall import Hit

@@ -11,9 +11,9 @@ import pytest
 from mnemic.adapters.indexes.graphs import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.api import Mnemic
-from mnemic.engine.indexed import indexed_text
+from mnemic.engine.indexing.indexed import indexed_text
+from mnemic.engine.indexing.vectors import fill_vectors
 from mnemic.engine.parts import Parts
-from mnemic.engine.vectors import fill_vectors
 from mnemic.errors import NotFoundError
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Level, Scope

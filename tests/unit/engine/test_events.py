@@ -13,8 +13,8 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.engine.events import KINDS, as_job, publish, read
 from mnemic.engine.handlers import HANDLERS
+from mnemic.engine.jobs.worker import Worker
 from mnemic.engine.kinds import CONSOLIDATE_SUMMARY, REFLECT, SUMMARISE
-from mnemic.engine.worker import Worker
 from mnemic.errors import UnavailableError
 from mnemic.model.conversation import UNREFLECTED
 from mnemic.model.event import ConsolidationRequest, Event, ReflectionRequest, SummarisationRequest

@@ -14,11 +14,11 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine import sweep
-from mnemic.engine.evict import evict_partition
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs import work
+from mnemic.engine.jobs.jobs import work
 from mnemic.engine.kinds import EVICT
 from mnemic.engine.parts import Parts
+from mnemic.engine.upkeep.evict import evict_partition
 from mnemic.errors import NotFoundError, UnavailableError
 from mnemic.model.history import Action
 from mnemic.model.item import Kind, Memory, State

@@ -10,7 +10,7 @@ import pytest
 
 from mnemic.adapters.llms.scripted import Script
 from mnemic.api import Mnemic
-from mnemic.engine.extract import MODEL_MESSAGES
+from mnemic.engine.facts.extract import MODEL_MESSAGES
 from mnemic.engine.kinds import EXTRACT
 from mnemic.errors import BadReplyError, InvalidInputError, NotFoundError, TimedOutError, UnavailableError
 from mnemic.model.conversation import EXTRACTED

@@ -10,7 +10,7 @@ import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.api import Mnemic
-from mnemic.engine.freshness import catch_up, search
+from mnemic.engine.indexing.freshness import catch_up, search
 from mnemic.engine.parts import Parts
 from mnemic.errors import UnavailableError
 from mnemic.model.candidates import IndexQuery

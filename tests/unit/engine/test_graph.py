@@ -15,7 +15,7 @@ from mnemic.adapters.llms.scripted import ScriptedLlm
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine import graph_walk
+from mnemic.engine.graph import walk as graph_walk
 from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError, NotFoundError, UnavailableError
 from mnemic.model.graph import EntityType, GraphPath, SourceKind

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.health import HealthReport
+from mnemic.engine.health.health import HealthReport
 from mnemic.engine.parts import Parts, new_id
 from mnemic.model.history import Action
 from mnemic.model.item import Cause, Flag, Memory, Provenance, State

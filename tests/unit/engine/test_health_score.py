@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine import health as engine_health
-from mnemic.engine.health import HealthReport
+from mnemic.engine.health import health as engine_health
+from mnemic.engine.health.health import HealthReport
 from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import State

@@ -15,7 +15,7 @@ from mnemic.adapters.detectors.rules import RuleDetector
 from mnemic.adapters.mem0_history import history_lines
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.import_logs import ImportReport
+from mnemic.engine.exchange.import_logs import ImportReport
 from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.model.item import Kind, Memory, State, Trust

@@ -18,7 +18,7 @@ from mnemic.adapters.readers.sandbox import SandboxReader
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine import ingest_store
+from mnemic.engine.documents import store as ingest_store
 from mnemic.engine.parts import Parts
 from mnemic.engine.readers import ReaderPool
 from mnemic.errors import UnavailableError

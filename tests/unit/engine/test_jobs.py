@@ -18,10 +18,10 @@ from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs import FollowUp, list_jobs, work
+from mnemic.engine.indexing.vectors import MOST_REFUSED, fill_vectors
+from mnemic.engine.jobs.jobs import FollowUp, list_jobs, work
 from mnemic.engine.kinds import EMBED
 from mnemic.engine.parts import Parts
-from mnemic.engine.vectors import MOST_REFUSED, fill_vectors
 from mnemic.errors import BackendError, BadReplyError, UnavailableError
 from mnemic.model.job import Job, JobState
 from mnemic.model.scope import Level

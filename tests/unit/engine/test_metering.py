@@ -8,7 +8,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.scripted import ScriptedLlm
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.engine.jobs import FollowUp, list_jobs, work
+from mnemic.engine.jobs.jobs import FollowUp, list_jobs, work
 from mnemic.engine.metering import Metered
 from mnemic.engine.parts import Parts
 from mnemic.errors import UnavailableError

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from mnemic.api import Mnemic
+from mnemic.engine.memories.profile_room import fitting
 from mnemic.engine.parts import Parts
-from mnemic.engine.profile_room import fitting
 from mnemic.errors import InvalidInputError
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.scope import Level, Scope

@@ -8,8 +8,8 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.config import Config, load_config
-from mnemic.engine import recall, refine
 from mnemic.engine.parts import Parts
+from mnemic.engine.recall import recall, refine
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item
 from mnemic.model.recall import Recall

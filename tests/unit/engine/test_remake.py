@@ -10,9 +10,9 @@ import pytest
 from mnemic.adapters.llms.scripted import Script
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.consolidate import consolidate
+from mnemic.engine.facts.consolidate import consolidate
 from mnemic.engine.kinds import REMAKE
-from mnemic.engine.remember import remember
+from mnemic.engine.memories.remember import remember
 from mnemic.errors import NotFoundError, UnavailableError
 from mnemic.model.draft import MemoryDraft
 from mnemic.model.history import Action

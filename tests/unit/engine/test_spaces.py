@@ -12,11 +12,11 @@ from mnemic.adapters.indexes.spaces import SpacesIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.jobs import list_jobs
+from mnemic.engine.indexing.vectors import fill_vectors
+from mnemic.engine.jobs.jobs import list_jobs
 from mnemic.engine.kinds import EMBED
 from mnemic.engine.parts import Parts
 from mnemic.engine.retired import RetiredSpace
-from mnemic.engine.vectors import fill_vectors
 from mnemic.errors import UnavailableError
 from mnemic.model.health import Condition, Finding
 from mnemic.model.scope import Partition

@@ -13,7 +13,7 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine.kinds import REFLECT, SUMMARISE
-from mnemic.engine.summarise import Summarising
+from mnemic.engine.summaries.summarise import Summarising
 from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.model.draft import MessageDraft
 from mnemic.model.item import Kind, Memory, Message, Role, Trust

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine import restore_export
+from mnemic.engine.exchange import restore_export
 from mnemic.errors import ConflictError, NotFoundError, UnavailableError
 from mnemic.model.conversation import SUMMARISED, UNREFLECTED
 from mnemic.model.item import Memory

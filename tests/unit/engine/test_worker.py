@@ -17,9 +17,9 @@ from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.config import Config
-from mnemic.engine.jobs import FollowUp, Handler, JobRun, list_jobs
+from mnemic.engine.jobs.jobs import FollowUp, Handler, JobRun, list_jobs
+from mnemic.engine.jobs.worker import Worker
 from mnemic.engine.parts import Parts
-from mnemic.engine.worker import Worker
 from mnemic.errors import ConfigError, InvalidInputError, UnavailableError
 from mnemic.model.job import Job, JobState
 from mnemic.model.life import LifeSettings

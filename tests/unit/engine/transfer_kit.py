@@ -8,7 +8,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.import_logs import ImportReport
+from mnemic.engine.exchange.import_logs import ImportReport
 from mnemic.engine.parts import Parts
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Literal
 
 from mnemic.engine.browse import get
-from mnemic.engine.delete import delete
+from mnemic.engine.erasure.delete import delete
 from mnemic.engine.inputs import check_id, memory_draft
+from mnemic.engine.memories.remember import remember as keep
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question
-from mnemic.engine.recall import recall as find
-from mnemic.engine.remember import remember as keep
+from mnemic.engine.recall.recall import recall as find
 from mnemic.engine.tools.function import tool
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE

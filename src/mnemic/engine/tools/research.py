@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mnemic.engine.parts import Parts
-from mnemic.engine.research import ResearchRequest, research
+from mnemic.engine.research.research import ResearchRequest, research
 from mnemic.engine.tools.function import tool
 from mnemic.errors import InvalidInputError
 from mnemic.model.research import ResearchLimits, ResearchReport

@@ -8,7 +8,7 @@ import pytest
 
 from mnemic.adapters.indexes import words as words_module
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.engine.score import by_relevance
+from mnemic.engine.recall.score import by_relevance
 from mnemic.model.change import Change
 from mnemic.model.settings import Weights
 from mnemic.testing.index_contract import Fed

@@ -1,0 +1,1 @@
+"""The assistant: turns of a chat with memory, and their rounds of tools."""

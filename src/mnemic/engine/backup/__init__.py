@@ -1,0 +1,1 @@
+"""Backups of a whole store, and what is done when one is put back."""

@@ -1,0 +1,1 @@
+"""Context: what is put in front of the model, within a budget."""

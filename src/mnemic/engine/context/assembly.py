@@ -1,0 +1,275 @@
+"""Spends the token budget of a context on blocks, and lays them out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mnemic.engine.parts import Parts
+from mnemic.engine.question import Question, Selection
+from mnemic.engine.recall.passages import Passage, passages_of, widened
+from mnemic.model.context import ChatMessage, Citation, Context, Placement
+from mnemic.model.item import Chunk, Memory, Message, Role
+from mnemic.model.profile import ProfileEntry
+from mnemic.model.recall import Hit, Recall
+from mnemic.model.scope import Scope
+from mnemic.text.blocks import Excerpt, Language, documents_block, facts_block, profile_block, working_block
+from mnemic.text.sanitise import neutralise_markers
+from mnemic.text.shortening import CUT_MARK, cut_at_sentence
+
+DOCUMENTS = 5
+"""Excerpts of documents in a context, unless told otherwise."""
+
+TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
+"""Stands before a memory with flags."""
+
+_HAN = re.compile(r"[㐀-鿿]")
+_PARTS_OF_PATH = re.compile(r"[/\\]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRequest:
+    """What the model is about to be asked, and how the context is to look. `question` holds caps, times and deadline.
+
+    `budget_tokens` bounds what memory adds; `history_messages` how much of the session is shown, `documents` how many
+    excerpts of documents. `language` None follows the question: Chinese for one in Chinese, else English.
+    """
+
+    question: Question
+    system: str = ""
+    guidance: str = ""
+    budget_tokens: int = 2048
+    placement: Placement = Placement.LEADING
+    history_messages: int = 20
+    documents: int = DOCUMENTS
+    role: str | None = None
+    model: str | None = None
+    language: Language | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the sources of a context gave."""
+
+    history: Sequence[Message]
+    profile: Sequence[ProfileEntry]
+    recalled: Recall
+    documents: Recall
+
+
+@dataclass(slots=True)
+class _Budget:
+    """Tokens left, and the counter that spends them."""
+
+    count: Callable[[str], int]
+    left: int
+    spent: int = field(default=0)
+
+    def spend(self, tokens: int) -> None:
+        self.left -= tokens
+        self.spent += tokens
+
+    def fits(self, text: str) -> bool:
+        return self.count(text) <= self.left
+
+
+class Assembly:
+    """Spends one budget on blocks, in the order of their importance, and lays them out.
+
+    Facts and documents each may use what nobody else needs, and in any case a fair share: a half of what is left, a
+    third where documents were found beside facts.
+    """
+
+    def __init__(self, parts: Parts, scope: Scope, request: ContextRequest) -> None:
+        self._parts, self._scope, self._request = parts, scope, request
+        self._now = parts.clock.now()
+        self._language: Language = request.language or ("zh" if _HAN.search(request.question.text) else "en")
+        self._budget = _Budget(parts.analyser.token_count, request.budget_tokens)
+
+    def build(self, found: Found, timings: dict[str, float]) -> Context:
+        """The context from what the sources gave."""
+        blocks = {"system": self._request.system, "profile": self._profile(found.profile)}
+        blocks |= {"guidance": self._request.guidance, "working": self._working()}
+        passages = passages_of(found.documents.hits)[: self._request.documents]
+        needed = sum(self._budget.count(passage.text) for passage in passages)
+        blocks["facts"], citations, hits = self._facts(found.history, found.recalled, needed)
+        blocks["documents"], cited, shown = self._documents(passages, found.history, len(citations))
+        messages = self._within_budget(found.history)
+        blocks["history"] = "\n".join(f"{message.role.value}: {message.content}" for message in messages)
+        recalled = found.recalled
+        degraded = tuple(dict.fromkeys((*recalled.degraded, *found.documents.degraded)))
+        paths = tuple(dict.fromkeys((*recalled.paths, *found.documents.paths)))
+        return Context(
+            messages=self._messages(blocks, messages),
+            blocks={name: text for name, text in blocks.items() if text},
+            citations=(*citations, *cited),
+            token_count=self._budget.spent,
+            recall=Recall(recalled.query, (*hits, *shown), degraded, recalled.timings_ms, paths),
+            degraded=degraded,
+            timings_ms=timings,
+        )
+
+    def _profile(self, entries: Sequence[ProfileEntry]) -> str:
+        kept: dict[str, str] = {}
+        for entry in entries:
+            longer = {**kept, entry.key: entry.value}
+            if self._budget.fits(profile_block(longer, self._language)):
+                kept = longer
+        block = profile_block(kept, self._language)
+        self._budget.spend(self._budget.count(block))
+        return block
+
+    def _working(self) -> str:
+        date = self._now.date()
+        block = working_block(date, self._scope.user, self._request.role, self._request.model, self._language)
+        if not self._budget.fits(block):
+            return ""
+        self._budget.spend(self._budget.count(block))
+        return block
+
+    def _facts(
+        self, history: Sequence[Message], recalled: Recall, documents: int
+    ) -> tuple[str, tuple[Citation, ...], tuple[Hit, ...]]:
+        """The facts block."""
+        room = self._room(3 if documents else 2, documents + self._tokens(history))
+        frame = room.count(facts_block(["x"], self._language, is_fallback=recalled.is_fallback)) - 1
+        room.left -= frame
+        chosen, in_history = Selection(self._request.question), {message.id for message in history}
+        lines: list[str] = []
+        hits: list[Hit] = []
+        for hit in recalled.hits:
+            line = self._line(hit, len(lines) + 1, room)
+            if hit.id in in_history or line is None or not chosen.takes(hit.item, self._now):
+                continue
+            room.spend(room.count(line) + 1)
+            lines.append(line)
+            hits.append(hit)
+        block = facts_block(lines, self._language, is_fallback=recalled.is_fallback)
+        self._budget.spend(self._budget.count(block))
+        return block, tuple(_citation(place, hit) for place, hit in enumerate(hits, start=1)), tuple(hits)
+
+    def _line(self, hit: Hit, number: int, room: _Budget) -> str | None:
+        """A passage with its mark: whole if it fits, skipped if not, cut at a sentence if larger than all there is."""
+        item = hit.item
+        said = f"{item.observed_at.date().isoformat()}, {item.author}: " if isinstance(item, Message) else ""
+        if isinstance(item, Memory) and item.flags:
+            said = TO_BE_CONFIRMED[self._language]
+        line = f"[{number}] {said}{item.text}"
+        if room.fits(line):
+            return line
+        if room.count(line) <= self._request.budget_tokens or number > 1:
+            return None
+        kept = cut_at_sentence(item.text, lambda text: room.fits(f"[{number}] {said}{text}"))
+        return f"[{number}] {said}{kept}" if kept else None
+
+    def _documents(
+        self, passages: Sequence[Passage], history: Sequence[Message], first: int
+    ) -> tuple[str, tuple[Citation, ...], tuple[Hit, ...]]:
+        """The documents block, cited by the numbers behind `first`."""
+        room = self._room(2, self._tokens(history))
+        room.left -= room.count(documents_block([Excerpt("x", "x")], self._language)) - 3
+        shown: list[tuple[Passage, Excerpt]] = []
+        for passage in passages:
+            excerpt = self._excerpt(passage, first + len(shown) + 1, room, is_first=not shown)
+            if excerpt is not None:
+                room.spend(_tokens_of(room, excerpt))
+                shown.append((passage, excerpt))
+        shown = self._widened(shown, room)
+        block = documents_block([excerpt for _, excerpt in shown], self._language)
+        self._budget.spend(self._budget.count(block))
+        cited = tuple(_excerpt_citation(passage, excerpt) for passage, excerpt in shown)
+        return block, cited, tuple(passage.hit for passage, _ in shown)
+
+    def _excerpt(self, passage: Passage, number: int, room: _Budget, *, is_first: bool) -> Excerpt | None:
+        """As a line of the facts: whole, skipped, or cut where it is larger than all there is."""
+        chunk = passage.chunk
+
+        def of(text: str) -> Excerpt:
+            return Excerpt(_name(chunk), text, chunk.page, number)
+
+        if _tokens_of(room, of(passage.text)) <= room.left:
+            return of(passage.text)
+        if _tokens_of(room, of(passage.text)) <= self._request.budget_tokens or not is_first:
+            return None
+        kept = cut_at_sentence(passage.text, lambda text: _tokens_of(room, of(text)) <= room.left)
+        return of(kept) if kept else None
+
+    def _widened(self, shown: Sequence[tuple[Passage, Excerpt]], room: _Budget) -> list[tuple[Passage, Excerpt]]:
+        """The best passage with what stands beside it in its section, where there is room for that."""
+        if not shown or shown[0][0].text != shown[0][1].text:
+            return [*shown]
+        (passage, excerpt), *others = shown
+        wider = widened(self._parts, self._scope.visibility, passage, [each for each, _ in others])
+        fuller = Excerpt(excerpt.name, wider.text, excerpt.page, excerpt.number)
+        if _tokens_of(room, fuller) - _tokens_of(room, excerpt) > room.left:
+            return [*shown]
+        return [(wider, fuller), *others]
+
+    def _room(self, sharers: int, needed: int) -> _Budget:
+        """What one of so many sharers may use: what the others do not need, and its share of the rest in any case."""
+        left = self._budget.left
+        return _Budget(self._budget.count, max(left // sharers, left - needed))
+
+    def _tokens(self, history: Sequence[Message]) -> int:
+        return sum(self._budget.count(message.text) for message in history)
+
+    def _within_budget(self, history: Sequence[Message]) -> list[ChatMessage]:
+        """The newest messages that fit, oldest first."""
+        shown: list[ChatMessage] = []
+        for message in reversed(history):
+            text = neutralise_markers(message.text)
+            if not self._budget.fits(text):
+                break
+            self._budget.spend(self._budget.count(text))
+            shown.append(ChatMessage(message.role, text))
+        return shown[::-1]
+
+    def _messages(self, blocks: dict[str, str], history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+        own = (blocks["system"] + blocks["profile"]).strip()
+        prefix = "\n\n".join(part for part in (own, blocks["guidance"]) if part)
+        moving = "\n\n".join(block for block in (blocks["working"], blocks["facts"], blocks["documents"]) if block)
+        text = self._request.question.text
+        current = [ChatMessage(Role.USER, text)] if text.strip() else []
+        if self._request.placement is Placement.LEADING:
+            leading = "\n\n".join(part for part in (prefix, moving) if part)
+            return (*_system(leading), *history, *current)
+        return (*_system(prefix), *history, *_system(moving), *current)
+
+
+def _system(text: str) -> list[ChatMessage]:
+    return [ChatMessage(Role.SYSTEM, text)] if text else []
+
+
+def _tokens_of(room: _Budget, excerpt: Excerpt) -> int:
+    """About what an excerpt takes: its line, and its text in quotes."""
+    return room.count(excerpt.source_line) + room.count(excerpt.text) + 1
+
+
+def _name(chunk: Chunk) -> str:
+    """The name of the file, without the folders on the way to it; the title where the source is no path."""
+    return _PARTS_OF_PATH.split(chunk.source.rstrip("/\\"))[-1] or chunk.title or chunk.document_id
+
+
+def _citation(number: int, hit: Hit) -> Citation:
+    item = hit.item
+    if isinstance(item, Message):
+        return Citation(number, item.id, "message", f"session {item.session}", item.observed_at)
+    kind = "document" if isinstance(item, Chunk) else item.kind.value
+    return Citation(number, item.id, kind, item.source, item.observed_at)
+
+
+def _excerpt_citation(passage: Passage, excerpt: Excerpt) -> Citation:
+    chunk = passage.chunk
+    return Citation(
+        number=excerpt.number or 0,
+        item_id=chunk.id,
+        kind="document",
+        source=chunk.source,
+        observed_at=chunk.observed_at,
+        document_id=chunk.document_id,
+        title=chunk.title,
+        page=chunk.page,
+        start=passage.start,
+        end=passage.end if excerpt.text == passage.text else passage.start + len(excerpt.text) - len(CUT_MARK),
+    )

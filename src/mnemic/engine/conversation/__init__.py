@@ -1,0 +1,1 @@
+"""Conversations: messages are captured, the last of them stay in a window, and sessions end."""

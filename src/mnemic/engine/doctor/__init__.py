@@ -1,0 +1,1 @@
+"""The doctor: what works, what lags behind, what failed, and what to do."""

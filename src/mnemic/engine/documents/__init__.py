@@ -1,0 +1,1 @@
+"""Documents: files are taken in, looked at and removed."""

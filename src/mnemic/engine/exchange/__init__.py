@@ -1,0 +1,1 @@
+"""Exports, and imports of what Mnemic or another program has written."""

@@ -1,0 +1,1 @@
+"""The graph: entities and relations, found in items and walked."""

@@ -1,0 +1,1 @@
+"""Health: what is wrong with what is remembered, and what ends it."""

@@ -1,0 +1,1 @@
+"""What is searched: texts of items, their vectors in every space, and an index that is up to date."""

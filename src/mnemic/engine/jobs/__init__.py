@@ -1,0 +1,1 @@
+"""Jobs: run, tried again, scheduled, and done by a worker."""

@@ -1,0 +1,1 @@
+"""Single memories: kept, changed, judged, archived, and carried into the profile."""

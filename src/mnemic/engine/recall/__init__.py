@@ -1,0 +1,1 @@
+"""Recall: a question is answered from all that its scope may see."""

@@ -1,0 +1,1 @@
+"""Research: a question is answered from one huge document, piece by piece."""

@@ -1,0 +1,1 @@
+"""Summaries of what has fallen out of a window, and reflections on summaries."""
