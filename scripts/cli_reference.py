@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 from mnemic.cli.app import application
-from mnemic.cli.failures import EXIT_CODES, INTERRUPTED, READER_GONE, error_kind
+from mnemic.cli.failures import EXIT_CODES, INTERRUPTED, PARTIAL, READER_GONE, error_kind
 
 KEPT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "cli.md"
 WIDTH = 100
@@ -56,6 +56,7 @@ def _codes() -> str:
         for error, code in EXIT_CODES.items()
         if code > 1
     ]
+    rows += [(PARTIAL, "`partial`", "of many things some failed, and the rest is done; the answer says which")]
     rows += [(INTERRUPTED, "", "interrupted (Ctrl-C)"), (READER_GONE, "", "the reader of the output went away")]
     lines = [f"| {code} | {kind} | {meaning} |" for code, kind, meaning in rows]
     return "\n".join(["| code | kind | meaning |", "|---|---|---|", *lines, ""])

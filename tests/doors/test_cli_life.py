@@ -58,13 +58,18 @@ class TestImport:
         assert out.count("nothing added, 1 message known already") == 2
         assert err == ""
 
-    def test_problems_are_listed_and_are_no_failure(self, home: Path):
+    def test_problems_are_listed_do_not_stop_the_rest_and_end_with_a_code_of_their_own(self, home: Path):
         (home / "log.jsonl").write_text(LOG + "{broken\n" * 30, encoding="utf-8")
-        out, err = told("import", str(home / "log.jsonl"), "--dry-run", *ANA)
+        code, out, err = run(["import", str(home / "log.jsonl"), "--dry-run", *ANA], [])
+        assert code == failures.PARTIAL
         assert "1 message would be added" in out
+        assert err.endswith("mnemic: 30 records could not be read; 1 would be added, 0 known already\n")
         assert "line 2: no JSON" in err
         assert "and 10 more problems" in err
         assert answer("memory", "list", *ANA)["memories"] == []
+        code, out, err = run(["import", str(home / "log.jsonl"), "--json", *ANA], [])
+        assert (code, json.loads(out)["added"]) == (failures.PARTIAL, {"message": 1})
+        assert json.loads(err)["error"]["kind"] == "partial"
 
     def test_what_was_left_out_is_counted(self):
         log = LOG + '{"role": "tool", "content": "out"}\n'

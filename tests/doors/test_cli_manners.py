@@ -14,10 +14,12 @@ import pytest
 import typer
 from rich.cells import cell_len
 
+from mnemic.cli import failures
 from mnemic.cli.app import application
 from mnemic.cli.menu import OTHER_WORDS, SECTIONS
 from mnemic.cli.output import number_of, wrapped
 from mnemic.cli.wording import PHRASES, in_options
+from mnemic.testing.embedding_server import EmbeddingServer, Reply
 from tests.doors.doors import run
 
 ANA = ["--user", "ana"]
@@ -103,6 +105,61 @@ class TestWording:
 
     def test_what_is_no_argument_stays(self):
         assert in_options("x='1' and as_of is late") == "x='1' and as_of is late"
+
+
+class TestPartial:
+    """Of many things some failed: a script can tell by the code, a person by one line, and what could be done is."""
+
+    @pytest.fixture
+    def papers(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "papers"
+        folder.mkdir()
+        (folder / "tea.md").write_text("# Tea\n\nBoil the water once.\n", encoding="utf-8")
+        (folder / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
+        return folder
+
+    def test_what_is_skipped_on_purpose_is_no_failure(self, papers: Path):
+        code, out, err = run(["ingest", str(papers), *ANA], [])
+        assert code == 0, err
+        assert "1 added, 1 skipped" in out
+
+    def test_a_file_that_failed_ends_with_a_code_of_its_own_and_the_others_are_stored(self, papers: Path):
+        (papers / "minutes.docx").write_bytes(b"no archive")
+        for _ in range(2):
+            code, out, err = run(["ingest", str(papers), *ANA], [])
+            assert code == failures.PARTIAL
+            assert "failed: " in out
+            assert err.endswith("mnemic: 1 file failed; 1 stored, 1 skipped\n")
+        assert "Boil the water" in run(["documents", "text", str(papers / "tea.md"), *ANA], [])[1]
+
+    def test_in_json_the_answer_is_whole_and_the_failure_says_partial(self, papers: Path):
+        (papers / "minutes.docx").write_bytes(b"no archive")
+        code, out, err = run(["ingest", str(papers), "--json", *ANA], [])
+        assert code == failures.PARTIAL
+        assert json.loads(out)["counts"] == {"added": 1, "failed": 1, "skipped": 1}
+        assert json.loads(err)["error"]["kind"] == "partial"
+
+    def test_several_paths_are_summed_up_in_one_line(self, papers: Path, tmp_path: Path):
+        (tmp_path / "rye.md").write_text("Rye grows.", encoding="utf-8")
+        code, _, err = run(["ingest", str(papers), str(tmp_path / "rye.md"), *ANA], [])
+        assert (code, "in all: 2 files stored, 1 skipped" in err) == (0, True)
+
+    def test_vectors_and_jobs_that_an_embedder_refuses_are_told_alike(self, home: Path):
+        options = ["--config", str(home / "config.toml")]
+
+        def judge(texts: list[str]) -> Reply | None:
+            return Reply(200, {"data": []}) if any("rye" in text for text in texts) else None
+
+        with EmbeddingServer(lambda texts: [[1.0, 0.0]] * len(texts), judge=judge) as server:
+            (home / "config.toml").write_text(
+                f'[embedder]\nname = "openai"\noptions = {{ base_url = "{server.url}", model = "m" }}\n', "utf-8"
+            )
+            for text in ("Ana grows rye", "Ana sails"):
+                assert run(["remember", text, *ANA, *options], [])[0] == 0
+            code, out, err = run(["work", "--json", *options], [])
+            assert (code, json.loads(out)["retried"], json.loads(err)["error"]["kind"]) == (14, 1, "partial")
+            code, _, err = run(["reembed", *options], [])
+            assert (code, "1 text refused, found by keyword" in err) == (14, True)
 
 
 class TestForms:

@@ -27,6 +27,9 @@ from mnemic.errors import (
 )
 
 UNEXPECTED = 1
+PARTIAL = 14
+"""Of a command over many things: some of them failed, and the rest is done."""
+
 INTERRUPTED = 130
 READER_GONE = 141
 

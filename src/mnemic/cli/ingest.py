@@ -13,7 +13,7 @@ import typer
 from mnemic.cli.failures import INTERRUPTED
 from mnemic.cli.input import STDIN
 from mnemic.cli.options import command
-from mnemic.cli.output import note, number_of, one_line, show_json, write
+from mnemic.cli.output import end_partly, note, number_of, one_line, show_json, write
 from mnemic.cli.progress import Told, progress_bars
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.cli.wording import in_options
@@ -84,7 +84,8 @@ class IngestOptions:
 
 def take_in(paths: Paths, asking: ScopeOptions, given: IngestOptions) -> None:
     """Take in files and folders: read, cut into passages, stored to be found. Unchanged files are left alone, changed
-    ones replaced; repeating it goes on where an interrupted one stopped. What cannot be read is listed, with why.
+    ones replaced; repeating it goes on where an interrupted one stopped. What cannot be read is listed, with why, and
+    the command then exits with 14; what is skipped on purpose is no failure.
     """
     if len(paths) > 1 and given.source is not None:
         raise InvalidInputError("--source names one path; ingest the others one by one")
@@ -103,9 +104,10 @@ def take_in(paths: Paths, asking: ScopeOptions, given: IngestOptions) -> None:
         raise typer.Exit(INTERRUPTED) from error
     if asking.as_json:
         show_json(reports[0][1] if len(reports) == 1 else [report for _, report in reports])
-        return
-    for path, report in reports:
-        _show(path, report)
+    else:
+        for path, report in reports:
+            _show(path, report)
+    _end([report for _, report in reports], asking)
 
 
 def register(app: typer.Typer) -> None:
@@ -141,6 +143,21 @@ class _Place:
         return f"in {self._path}, {self._done} of {self._total} files done" + (
             f", at {self._file}" if self._file else ""
         )
+
+
+def _end(reports: Sequence[IngestReport], asking: ScopeOptions) -> None:
+    """Of all that was named: how many files failed, and how many are in the store, as they are or as they were."""
+    counts = Counter[str]()
+    for report in reports:
+        counts.update(report.counts)
+    failed = counts[Outcome.FAILED]
+    stored = sum(counts[outcome] for outcome in (Outcome.ADDED, Outcome.REPLACED, Outcome.UNCHANGED))
+    skipped = f", {counts[Outcome.SKIPPED]:,} skipped" if counts[Outcome.SKIPPED] else ""
+    if failed:
+        end_partly(f"{number_of(failed, 'files')} failed; {stored:,} stored{skipped}", as_json=asking.as_json)
+    if len(reports) > 1 and not asking.as_json:
+        would = "would be " if reports[0].is_dry_run else ""
+        note(f"in all: {number_of(stored, 'files')} {would}stored{skipped}")
 
 
 def _show(path: str, report: IngestReport) -> None:

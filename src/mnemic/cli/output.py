@@ -10,10 +10,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NoReturn
 
 import typer
 
-from mnemic.cli.failures import READER_GONE
+from mnemic.cli.failures import PARTIAL, READER_GONE, report
 from mnemic.model.graph import Edge
 from mnemic.model.item import Chunk, Item, Message
 from mnemic.model.scope import Level
@@ -105,6 +106,12 @@ def note(text: str) -> None:
     """A remark for the person, on the standard error, so that the answer itself stays clean."""
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+
+
+def end_partly(failed: str, *, as_json: bool) -> NoReturn:
+    """Ends a command whose answer was given, and of whose many things some failed: one line that says how many."""
+    report("partial", failed, is_json=as_json)
+    raise typer.Exit(PARTIAL)
 
 
 def is_terminal() -> bool:

@@ -8,7 +8,7 @@ import typer
 
 from mnemic.cli.failures import INTERRUPTED
 from mnemic.cli.options import command
-from mnemic.cli.output import note, show_json, write
+from mnemic.cli.output import end_partly, note, number_of, show_json, write
 from mnemic.cli.progress import Told, progress_bars
 from mnemic.cli.scope_options import ScopeOptions
 
@@ -32,6 +32,7 @@ def embed_anew(
 ) -> None:
     """Give everything in the whole store its vectors of the configured embedder, after that was changed. The store may
     be used meanwhile; repeating it goes on where an interrupted one stopped. The vectors of before stay, to go back to.
+    Exits with 14 where the embedder refused texts.
     """
     place = _Place()
     try:
@@ -43,8 +44,11 @@ def embed_anew(
         raise typer.Exit(INTERRUPTED) from error
     if asking.as_json:
         show_json(report)
-        return
-    _show(report)
+    else:
+        _show(report)
+    if report.refused:
+        refused = number_of(len(report.refused), "texts")
+        end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=asking.as_json)
 
 
 def register(app: typer.Typer) -> None:
@@ -75,8 +79,6 @@ def _show(report: ReembedReport) -> None:
         write(_told(report.estimate))
     else:
         write(f"{report.filled:,} vectors made in {report.seconds:.1f} s")
-    if report.refused:
-        note(f"{len(report.refused):,} texts were refused and are found by keyword; --json lists their ids")
     if report.removed:
         would = "would be removed" if report.is_dry_run else "removed"
         write(f"{_counted(report.removed)} of other embedders {would}")

@@ -16,7 +16,7 @@ import typer
 from mnemic.cli.failures import INTERRUPTED
 from mnemic.cli.input import STDIN, file_content
 from mnemic.cli.options import command
-from mnemic.cli.output import note, number_of, one_line, show_json, write
+from mnemic.cli.output import end_partly, note, number_of, one_line, show_json, write
 from mnemic.cli.progress import Told, progress_bars
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
@@ -48,7 +48,8 @@ def take_in(
     include_tools: Annotated[bool, typer.Option("--include-tools", help="Keep the results of tool calls too.")] = False,
 ) -> None:
     """Take in exports of Mnemic, and chats and memories of other programs. Repeating it changes nothing, and goes on
-    where an interrupted one stopped. What cannot be read is listed and does not stop the rest.
+    where an interrupted one stopped. What cannot be read is listed and does not stop the rest; the command then exits
+    with 14. What is left out on purpose is no failure.
     """
     for file in files:
         if file != STDIN and not Path(file).is_file():
@@ -160,7 +161,18 @@ def _show(reports: list[tuple[str, ImportReport]], asking: ScopeOptions) -> None
     if asking.as_json:
         answers = [{"file": name, **to_wire(report)} for name, report in reports]
         show_json(answers[0] if len(answers) == 1 else answers)
-        return
+    else:
+        _show_reports(reports)
+    problems = sum(len(report.problems) for _, report in reports)
+    if problems:
+        added = sum(report.added.total() for _, report in reports)
+        known = sum(report.known.total() for _, report in reports)
+        would = "would be " if any(report.is_dry_run for _, report in reports) else ""
+        told = f"{number_of(problems, 'records')} could not be read; {added:,} {would}added, {known:,} known already"
+        end_partly(told, as_json=asking.as_json)
+
+
+def _show_reports(reports: list[tuple[str, ImportReport]]) -> None:
     for name, report in reports:
         would = "would be " if report.is_dry_run else ""
         write(

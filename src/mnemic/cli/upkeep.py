@@ -9,7 +9,7 @@ import typer
 
 from mnemic.cli.failures import UNEXPECTED
 from mnemic.cli.options import command
-from mnemic.cli.output import Row, moment, note, number_of, one_line, show_json, show_rows, write
+from mnemic.cli.output import Row, end_partly, moment, note, number_of, one_line, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import BackendError
 from mnemic.model.health import Condition, Diagnosis, Finding
@@ -40,15 +40,17 @@ def examine(
 def labour(
     asking: ScopeOptions, is_one: Annotated[bool, typer.Option("--one", help="Do one job, not all of them.")] = False
 ) -> None:
-    """Run the jobs of the whole store that are due, such as vectors that must still be made."""
+    """Run the jobs of the whole store that are due, such as vectors that must still be made. Exits with 14 when some
+    failed, whether they will be tried again or gave up.
+    """
     with asking.open() as mnemic:
         report = mnemic.work(until_idle=not is_one)
     if asking.as_json:
         show_json(report)
-        return
-    write(f"{report.done} done, {report.retried} will be tried again, {report.dead} gave up")
-    if report.retried or report.dead:
-        note("`mnemic jobs list` tells why")
+    else:
+        write(f"{report.done} done, {report.retried} will be tried again, {report.dead} gave up")
+    if failed := report.retried + report.dead:
+        end_partly(f"{number_of(failed, 'runs')} of jobs failed; `mnemic jobs list` tells why", as_json=asking.as_json)
 
 
 def enumerate_jobs(
