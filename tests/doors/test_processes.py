@@ -45,7 +45,7 @@ class Server:
     def __init__(self, store: Path, *options: str) -> None:
         command = [*SERVE, "--store", str(store), "--processes", str(PROCESSES), *options]
         self.told: list[str] = []
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=lambda: self.told.extend(self.process.stderr or ()), daemon=True)
         self._reader.start()
         self.url = until(self._address)

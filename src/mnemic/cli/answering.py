@@ -123,6 +123,7 @@ def answer(
         else:
             fails = partial(_fails, worker)
             server = SharingServer(settings, part.board, part.number, ready=lambda: tell(tells), worker_fails=fails)
+            stack.enter_context(_retiring(server, worker))
         server.capture_signals = lambda: _ending(server, worker)
         server.run(sockets=[listening])
 
@@ -146,6 +147,23 @@ def _ending(server: uvicorn.Server, worker: Worker | None) -> Generator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _retiring(server: SharingServer, worker: Worker | None) -> Generator[None]:
+    """SIGHUP ends one of several processes too, but its connections first; the supervisor starts it anew."""
+
+    def retire(number: int, frame: object) -> None:
+        del number, frame
+        server.retire()
+        if worker is not None:
+            worker.stop()
+
+    before = signal.signal(signal.SIGHUP, retire)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def made_doors(mnemic: Mnemic, gate: Gate, *, is_telling: bool = True) -> list[Door]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import EADDRNOTAVAIL
 from functools import partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from ipaddress import ip_address
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
@@ -76,7 +78,8 @@ def serve(
     """Serve REST and the other doors over HTTP, and run the jobs of the store beside it, until a signal ends it.
 
     Listens to this machine alone unless told otherwise, which needs a key in the store (`mnemic keys create`). What is
-    being answered is finished first.
+    being answered is finished first. Several processes are started anew one by one at SIGHUP, by what the configuration
+    says then, and nobody is refused meanwhile.
     """
     missing = [name for name in NEEDED if not is_here(name)]
     if missing:
@@ -112,7 +115,7 @@ def serve(
             if plan.processes == 1:
                 answer(mnemic, plan, listening, partial(tell, listening))
                 return
-        raise typer.Exit(_supervised(plan, listening))
+        raise typer.Exit(_supervised(plan, listening, partial(_reread, plan, store, config, version("mnemic"))))
 
 
 def register(app: typer.Typer) -> None:
@@ -157,24 +160,44 @@ def _check(mnemic: Mnemic, plan: Plan, place: Place) -> None:
             f"{place.host} can be reached from other machines, and the store holds no key: run "
             "`mnemic keys create` first, or leave out --host"
         )
+    _check_index(plan)
     if plan.processes > 1 and not mnemic.admission.is_shared:
         raise ConfigError(
             f"{plan.processes} processes cannot use this store together, since it lives in one of them alone: name a "
             "file or a PostgreSQL by --store, or serve with --processes 1"
         )
-    index = str(plan.config.qdrant_url) if plan.config.index == "qdrant" else ""
-    if plan.processes > 1 and index and not index.startswith(("http://", "https://")):
-        raise ConfigError(f"{plan.processes} processes need a Qdrant that is a server: name its http address")
     if plan.processes > 1 and os.name != "posix":
         raise ConfigError("several processes behind one port need Linux, macOS or another POSIX system")
 
 
-def _supervised(plan: Plan, listening: socket.socket) -> int:
+def _check_index(plan: Plan) -> None:
+    index = str(plan.config.qdrant_url) if plan.config.index == "qdrant" else ""
+    if plan.processes > 1 and index and not index.startswith(("http://", "https://")):
+        raise ConfigError(f"{plan.processes} processes need a Qdrant that is a server: name its http address")
+
+
+def _reread(plan: Plan, store: str | None, file: Path | None, running: str) -> Plan:
+    """The plan with what the configuration says now. Raises `ConfigError` for what takes a new start: another store,
+    or another version, whose processes would not understand this one and may change the store under the others.
+    """
+    from mnemic.config import load_config
+
+    config = load_config(store, file=file)
+    if config.store != plan.config.store:
+        raise ConfigError("another store is named; stop the server and start it")
+    if version("mnemic") != running:
+        raise ConfigError(f"Mnemic {version('mnemic')} is installed and {running} runs; stop the server and start it")
+    renewed = replace(plan, config=config)
+    _check_index(renewed)
+    return renewed
+
+
+def _supervised(plan: Plan, listening: socket.socket, reread: Callable[[], Plan]) -> int:
     """Let several processes answer. The store is closed here, and brought to its version already."""
     from mnemic.cli.supervisor import Supervisor
 
     with TemporaryDirectory(prefix="mnemic-serve-", ignore_cleanup_errors=True) as folder:
-        return Supervisor(plan, listening, folder, partial(tell, listening)).run()
+        return Supervisor(plan, listening, folder, partial(tell, listening), reread).run()
 
 
 def tell(listening: socket.socket, tells: Tells) -> None:

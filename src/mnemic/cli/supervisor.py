@@ -1,4 +1,5 @@
-"""Several processes behind one port: starts them, starts those anew that ended unasked, and ends all of them together.
+"""Several processes behind one port: starts them, starts those anew that ended unasked, and ends all of them together;
+at SIGHUP it starts them anew one by one.
 
 It answers nothing itself and holds no store, so that little can go wrong with it. Each process holds one end of a pipe
 from it, and ends where it is gone.
@@ -25,6 +26,8 @@ from pathlib import Path
 
 from mnemic.cli.answering import GRACE_S, Plan, Tells
 from mnemic.cli.child import LAST_S, LENGTH_BYTES
+from mnemic.errors import MnemicError
+from mnemic.web.accepting import RETIRES_WITHIN_S
 from mnemic.web.board import Board, Doing
 from mnemic.web.metrics import FOLDER_VARIABLE
 
@@ -46,7 +49,9 @@ _log = logging.getLogger("mnemic.web")
 
 @dataclass(slots=True)
 class _Slot:
-    """The place of one process: the process, or when it is started anew; when it died; how often it stood still."""
+    """The place of one process: the process, or when it is started anew; when it died; how often it stood still;
+    whether it answers; by which settings it was started, and until when it may retire.
+    """
 
     number: int
     process: subprocess.Popen[bytes] | None = None
@@ -54,19 +59,32 @@ class _Slot:
     begins_at: float = 0.0
     deaths: deque[float] = field(default_factory=deque[float])
     still: int = 0
+    answers: bool = False
+    settings: int = 0
+    retires_until: float | None = None
 
 
 class Supervisor:
     """Runs the processes of a plan on a socket that is bound. `folder` is an empty one, where they count together;
-    `tell` is called when the first of them answers.
+    `tell` is called when the first of them answers. `reread` is asked at SIGHUP by which plan to start them anew.
     """
 
-    def __init__(self, plan: Plan, listening: socket.socket, folder: str, tell: Callable[[Tells], None]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        listening: socket.socket,
+        folder: str,
+        tell: Callable[[Tells], None],
+        reread: Callable[[], Plan] | None = None,
+    ) -> None:
         self._listening, self._folder, self._tell = listening, Path(folder), tell
         self._held = os.open(folder, os.O_RDONLY)
         fcntl.flock(self._held, fcntl.LOCK_SH)  # whatever cleans temporary folders leaves one that is locked alone
-        told = pickle.dumps(plan)
-        self._told = len(told).to_bytes(LENGTH_BYTES) + told
+        self._told = self._told_before = _as_told(plan)
+        self._reread = reread or (lambda: plan)
+        self._settings = 0
+        self._renews = False
+        self._hang_ups = 0
         self._board = Board.make(plan.processes)
         self._slots = [_Slot(number) for number in range(plan.processes)]
         self._selector = selectors.DefaultSelector()
@@ -84,6 +102,7 @@ class Supervisor:
                     self._begin_due()
                     self._wait(self._idle_s())
                     self._look()
+                    self._renew()
             finally:
                 was_killed = self._end()
                 self._selector.close()
@@ -93,7 +112,7 @@ class Supervisor:
 
     @contextmanager
     def _woken(self) -> Generator[None]:
-        """Signals are counted, and end every wait."""
+        """Signals are counted, and end every wait. Where SIGHUP is that of a terminal, or ignored, it stays so."""
         near, far = socket.socketpair()
         near.setblocking(False)
         far.setblocking(False)
@@ -102,7 +121,12 @@ class Supervisor:
         def count(_number: int, _frame: object) -> None:
             self._signals += 1
 
+        def hang_up(_number: int, _frame: object) -> None:
+            self._hang_ups += 1
+
         before = {number: signal.signal(number, count) for number in (signal.SIGINT, signal.SIGTERM)}
+        if not os.isatty(0) and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+            before[signal.SIGHUP] = signal.signal(signal.SIGHUP, hang_up)
         waker = signal.set_wakeup_fd(far.fileno(), warn_on_full_buffer=False)
         try:
             with near, far:
@@ -137,7 +161,7 @@ class Supervisor:
         variables = {**os.environ, FOLDER_VARIABLE: str(self._folder)}
         variables.pop("NOTIFY_SOCKET", None)  # the supervisor speaks for all
         self._board.show(slot.number, Doing.STARTING)
-        slot.still = 0
+        slot.still, slot.answers, slot.settings, slot.retires_until = 0, False, self._settings, None
         slot.process = subprocess.Popen(  # noqa: S603 -- this program itself
             command, stdin=subprocess.PIPE, env=variables, pass_fds=inherited, process_group=0
         )
@@ -156,6 +180,7 @@ class Supervisor:
                 if slot.process is not None:
                     slot.process.wait(SOON_S)
             return
+        slot.answers = slot.retires_until is None
         if slot.deaths:
             _log.warning("process %d answers again", slot.number)
         if not self._has_answered:
@@ -175,9 +200,49 @@ class Supervisor:
             seen = states[slot.number]
             is_still = seen.doing is Doing.ANSWERING and seen.beat_s > STILL_S
             slot.still = slot.still + 1 if is_still else 0
-            if slot.still > MOST_STILL_LOOKS:
-                _log.error("process %d stands still and is killed", slot.number)
+            is_late = slot.retires_until is not None and slot.retires_until < time.monotonic()
+            if slot.still > MOST_STILL_LOOKS or is_late:
+                _log.error("process %d %s and is killed", slot.number, "does not retire" if is_late else "stands still")
                 slot.process.kill()
+
+    def _renew(self) -> None:
+        """Start processes anew, one by one: the next is told to retire when every one of them answers."""
+        if self._hang_ups and self._has_answered:
+            self._hang_ups = 0
+            self._begin_renewal()
+        if not self._renews or not all(slot.answers for slot in self._slots):
+            return
+        old = next((slot for slot in self._slots if slot.settings != self._settings), None)
+        if old is None:
+            self._renews = False
+            _log.warning("all processes are started anew")
+        elif old.process is not None:
+            old.answers = False
+            old.retires_until = time.monotonic() + RETIRES_WITHIN_S + GRACE_S + LAST_S
+            old.process.send_signal(signal.SIGHUP)
+
+    def _begin_renewal(self) -> None:
+        """Read the settings again; those that wait to be started anew are started now."""
+        try:
+            told = _as_told(self._reread())
+        except MnemicError as error:
+            _log.error("SIGHUP: the processes stay as they are: %s", error)
+            return
+        self._told_before, self._told = self._told, told
+        self._settings += 1
+        self._renews = True
+        for slot in self._slots:
+            slot.deaths.clear()
+            slot.begins_at = 0.0
+        _log.warning("SIGHUP: the processes are started anew, one by one")
+
+    def _give_up(self, slot: _Slot, code: int) -> None:
+        """The first process that was to begin by new settings cannot: all go on by those before."""
+        self._renews, self._told = False, self._told_before
+        for each in self._slots:
+            each.settings = self._settings
+        slot.begins_at = 0.0
+        _log.error("process %d ended by the new settings (%s); those before stay", slot.number, _how(code))
 
     def _died(self, slot: _Slot, code: int) -> None:
         process, slot.process = slot.process, None
@@ -191,6 +256,13 @@ class Supervisor:
             self._failure = code if code > 0 else KILLED
             _log.error("process %d ended before it answered: %s", slot.number, _how(code))
             return
+        if slot.retires_until is not None:
+            slot.retires_until, slot.begins_at = None, 0.0
+            return
+        if self._renews and slot.settings == self._settings and not slot.answers and not self._are_tried():
+            self._give_up(slot, code)
+            return
+        slot.answers = False
         now = time.monotonic()
         slot.deaths.append(now)
         while slot.deaths[0] < now - WINDOW_S:
@@ -207,6 +279,10 @@ class Supervisor:
         else:
             over = f"it is started again in {pause_s:.1f} s"
         _log.error("process %d ended: %s; %s", slot.number, _how(code), over)
+
+    def _are_tried(self) -> bool:
+        """A process answers by the newest settings."""
+        return any(slot.answers and slot.settings == self._settings for slot in self._slots)
 
     def _forget(self, slot: _Slot) -> None:
         """Hear a process no longer."""
@@ -236,6 +312,12 @@ class Supervisor:
                 slot.process.wait()
                 _let_go(slot.process)
         return bool(left)
+
+
+def _as_told(plan: Plan) -> bytes:
+    """As a process is told it: the length, and the plan."""
+    told = pickle.dumps(plan)
+    return len(told).to_bytes(LENGTH_BYTES) + told
 
 
 def _lifeline(process: subprocess.Popen[bytes]) -> int:

@@ -12,14 +12,20 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
 from mnemic.web.board import Board, Doing
+from mnemic.web.connections import Connection
 
 LEAVES_S = 0.005
 """How long a connection is left to the others."""
 
+RETIRES_WITHIN_S = 5.0
+"""How long a connection may stay open while its process retires, so that what is asked on it next is answered still."""
+
+RETIRE_LOOK_S = 0.05
 NO_ROOM_S = 1.0
 BEAT_S = 1.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -48,6 +54,19 @@ class SharingServer(uvicorn.Server):
         self._ready, self._worker_fails = ready, worker_fails
         self._accepting: _Accepting | None = None
         self._beating: asyncio.TimerHandle | None = None
+        self._retires = False
+
+    def retire(self) -> None:
+        """End, as a signal makes it, but let connections end first: whoever keeps one is told with an answer, and
+        finds no request of theirs unanswered.
+        """
+        self._retires = not self.should_exit
+        self.should_exit = True
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal ends it without that."""
+        self._retires = False
+        super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, when all else is ready."""
@@ -67,9 +86,21 @@ class SharingServer(uvicorn.Server):
         if self._accepting is not None:
             await self._accepting.stop()
         self._board.show(self._number, Doing.NOTHING)
+        await self._retired()
         await super().shutdown(sockets)
         if self._beating is not None:
             self._beating.cancel()
+
+    async def _retired(self) -> None:
+        connections = self.server_state.connections
+        if self._retires:
+            for connection in connections:
+                if isinstance(connection, Connection):
+                    connection.retire()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + RETIRES_WITHIN_S
+        while self._retires and connections and loop.time() < until:  # noqa: ASYNC110 -- a signal cannot set an event
+            await asyncio.sleep(RETIRE_LOOK_S)
 
     def _made(self) -> asyncio.Protocol:
         make = self.config.http_protocol_class

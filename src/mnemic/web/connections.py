@@ -139,6 +139,13 @@ class Connection(HttpToolsProtocol):
         else:
             super().shutdown()
 
+    def retire(self) -> None:
+        """The server ends soon and another goes on: the next answer says that it is the last of this connection."""
+        self._is_last = True
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        if cycle is not None and not cycle.response_started:
+            cycle.keep_alive = False
+
     def make_room(self) -> None:
         """Let a newcomer have the place. What the system still holds of the last answer goes its way."""
         if self.transport.get_write_buffer_size():
