@@ -20,6 +20,7 @@ from mnemic.testing.store_copying import rows_of
 from tests.upgrade.old_rows import KNOWN, ROWS
 
 NEWEST = migrations()[-1][0]
+LAST_PAGES = 18
 SINCE = {1: 2, 2: 4, 4: 5, 5: 6, 6: 7}
 """The version of a schema that has what came with a version of the file."""
 VERSIONS = range(2, NEWEST + 1)
@@ -114,6 +115,7 @@ def test_a_schema_of_each_version_opens_keeps_every_row_and_answers(ordinary_url
     assert (number_of(ordinary_url, schema), kept(ordinary_url, schema, version)) == (NEWEST, before)
     state = rows_of(store)
     assert KNOWN in repr(state)
+    assert ("last_page=3" in repr(state)) == (SINCE[4] <= version < LAST_PAGES)
     with store.write() as work:
         (partition,) = work.partitions.all()
         assert work.erasure.wipe(partition)["memories"] == 1

@@ -59,8 +59,8 @@ ROWS: tuple[tuple[str, int, Mapping[str, object]], ...] = (
         "documents",
         4,
         {"pid": 1, "id": "d1", "source": "oak.md", "title": "Oak", "media_type": "text/markdown", "status": "ready"}
-        | {"reason": "", "sha256": "ab" * 32, "created_at": AT, "updated_at": AT, "pages": "[]", "headings": "[]"}
-        | {"characters": len(READ), "chunks": 1, "metadata": "{}"},
+        | {"reason": "", "sha256": "ab" * 32, "created_at": AT, "updated_at": AT, "pages": "[0, 4, 9, 60]"}
+        | {"headings": "[]", "characters": len(READ), "chunks": 1, "metadata": "{}"},
     ),
     ("document_texts", 4, {"pid": 1, "document_id": "d1", "text": READ}),
     (
@@ -68,7 +68,7 @@ ROWS: tuple[tuple[str, int, Mapping[str, object]], ...] = (
         4,
         ITEM
         | {"pid": 1, "id": "read", "document_id": "d1", "span_start": 0, "span_end": len(READ), "headings": "[]"}
-        | {"text": READ, "created_at": AT, "observed_at": AT},
+        | {"text": READ, "created_at": AT, "observed_at": AT, "page_number": 1},
     ),
     (
         "api_keys",

@@ -23,6 +23,7 @@ from tests.upgrade.old_rows import ANNA, KNOWN, READ, ROWS, SAID
 
 VERSIONS = [number for number, _ in migrations()]
 NEWEST = VERSIONS[-1]
+LAST_PAGES = 15
 CHILD = """
 import sys
 from mnemic.adapters.stores.sqlite import store
@@ -84,6 +85,8 @@ def assert_answers(memory: Mnemic, version: int) -> None:
     """What was kept is found, and more can be kept."""
     found = {hit.text for hit in memory.recall(ANNA, "who keeps a lighthouse of oak?", limit=10)}
     assert found == {SAID, KNOWN} | ({READ} if version >= 4 else set())
+    if 4 <= version < LAST_PAGES:  # noqa: PLR2004 -- documents came with it
+        assert [each.last_page for each in memory.documents.passages(ANNA, "d1")] == [3]
     assert memory.profile.all(ANNA).static == {"name": "Anna"} or memory.profile.format(ANNA)
     assert [entry.id for entry in memory.history(ANNA, "known")] == ["h1"]
     memory.capture(ANNA, user="And a later word")

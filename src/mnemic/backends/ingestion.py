@@ -89,5 +89,6 @@ def _chunks(document: ReadDocument, file: FoundFile, config: ChunkConfig) -> lis
 
 
 def _metadata(document: ReadDocument, file: FoundFile, chunk: Chunk) -> dict[str, object]:
-    page = document.page_at(chunk.start)
-    return {"file_type": file_type(file.name), **({} if page is None else {"page": page})}
+    page, last_page = document.page_at(chunk.start), document.page_at(max(chunk.start, chunk.end - 1))
+    pages = {} if page is None else {"page": page, "last_page": last_page}
+    return {"file_type": file_type(file.name), **pages}

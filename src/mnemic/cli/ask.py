@@ -13,6 +13,7 @@ from mnemic.cli.recall import show_recall
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.model.context import Citation
 from mnemic.model.unicode import check_unicode
+from mnemic.text.pages import pages_told
 
 Question = Annotated[str, typer.Argument(help="The question.")]
 
@@ -49,6 +50,6 @@ def register(app: typer.Typer) -> None:
 
 
 def _source(citation: Citation) -> str:
-    page = "" if citation.page is None else f", page {citation.page}"
+    pages = pages_told(citation.page, citation.last_page)
     name = one_line(citation.title or citation.source or citation.kind)
-    return f"[{citation.number}] {name}{page}, {moment(citation.observed_at)} ({citation.item_id})"
+    return f"[{citation.number}] {name}{pages and f', {pages}'}, {moment(citation.observed_at)} ({citation.item_id})"

@@ -14,6 +14,7 @@ from mnemic.cli.recall import level_limit
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.model.context import Context, Placement
 from mnemic.model.unicode import check_unicode
+from mnemic.text.pages import pages_told
 
 if TYPE_CHECKING:
     from mnemic.api import ContextFields
@@ -132,8 +133,8 @@ def _explain(context: Context) -> None:
     note(f"{context.token_count} tokens from memory, in the blocks {', '.join(context.blocks)}")
     for citation in context.citations:
         source = f" of {one_line(citation.source)}" if citation.source else ""
-        page = "" if citation.page is None else f", page {citation.page}"
-        about = f"{citation.item_id} · {citation.kind}{source}{page} · {moment(citation.observed_at)}"
+        pages = pages_told(citation.page, citation.last_page)
+        about = f"{citation.item_id} · {citation.kind}{source}{pages and f', {pages}'} · {moment(citation.observed_at)}"
         note(f"[{citation.number}] {about}")
     parts = {**context.timings_ms, **{f"recall.{name}": ms for name, ms in context.recall.timings_ms.items()}}
     note("took " + ", ".join(f"{name} {ms:.1f} ms" for name, ms in parts.items()))

@@ -15,9 +15,11 @@ from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import NotFoundError
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.scope import Level, Scope
+from mnemic.text.pages import pages_told
 
 if TYPE_CHECKING:
     from mnemic.api import DocumentFields, Mnemic
+    from mnemic.model.item import Chunk
 
 Reference = Annotated[
     str, typer.Argument(help="The id of a document, its source, or the path of its file.", metavar="ID")
@@ -105,7 +107,7 @@ def passages(
     first: Annotated[int, typer.Option(help="The index of the first passage.", min=0)] = 0,
     count: Annotated[int, typer.Option("--count", "-n", help="At most so many.", min=1)] = 50,
 ) -> None:
-    """List the passages of a document, with the page and the headings they stand under."""
+    """List the passages of a document, with the pages and the headings they stand under."""
     with asking.open() as mnemic:
         found = mnemic.documents.passages(
             asking.scope, _document(mnemic, asking.scope, reference).id, first=first, count=count
@@ -114,11 +116,11 @@ def passages(
         show_json(found)
         return
     rows = [
-        Row((str(chunk.index), str(chunk.page or "-")), one_line(chunk.text), (chunk.id, one_line(chunk.heading)))
+        Row((str(chunk.index), _pages(chunk)), one_line(chunk.text), (chunk.id, one_line(chunk.heading)))
         for chunk in found
     ]
     if rows:
-        show_rows(("passage", "page"), rows)
+        show_rows(("passage", "pages"), rows)
     else:
         note("this document has no such passages")
 
@@ -162,6 +164,10 @@ def _document(mnemic: Mnemic, scope: Scope, reference: str) -> Document:
         with suppress(NotFoundError):
             return mnemic.documents.get(scope, path)
         raise
+
+
+def _pages(chunk: Chunk) -> str:
+    return pages_told(chunk.page, chunk.last_page).rpartition(" ")[2] or "-"
 
 
 def _row(document: Document) -> Row:

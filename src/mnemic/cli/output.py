@@ -18,6 +18,7 @@ from mnemic.cli.failures import PARTIAL, READER_GONE, report
 from mnemic.model.graph import Edge
 from mnemic.model.item import Chunk, Item, Message
 from mnemic.model.scope import Level
+from mnemic.text.pages import pages_told
 from mnemic.wire import kind_of, to_wire
 
 MIN_ROOM = 20
@@ -162,9 +163,9 @@ def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _place(chunk: Chunk) -> str:
-    """The document, and the page where that is known."""
-    page = "" if chunk.page is None else f", page {chunk.page}"
-    return f"{one_line(chunk.source or chunk.title)}{page}"
+    """The document, and the pages where they are known."""
+    pages = pages_told(chunk.page, chunk.last_page)
+    return f"{one_line(chunk.source or chunk.title)}{pages and f', {pages}'}"
 
 
 def _whose(item: Item) -> str:

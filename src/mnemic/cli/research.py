@@ -14,6 +14,7 @@ from mnemic.cli.progress import progress_bars
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import BackendError
 from mnemic.model.unicode import check_unicode
+from mnemic.text.pages import pages_told
 
 if TYPE_CHECKING:
     from mnemic.api.research import ResearchFields
@@ -111,8 +112,9 @@ def _show(report: ResearchReport) -> None:
 def _sources(citation: ResearchCitation) -> list[str]:
     found: list[str] = []
     for quote in citation.quotes[:QUOTES]:
-        page = "" if quote.page is None else f"page {quote.page}, "
+        told = pages_told(quote.page, quote.last_page)
+        pages = f"{told}, " if told else ""
         words = one_line(quote.text)
         shown = words if len(words) <= QUOTE_CHARS else words[:QUOTE_CHARS] + "…"
-        found.append(f'[{citation.number}] {page}characters {quote.start} to {quote.end}: "{shown}"')
+        found.append(f'[{citation.number}] {pages}characters {quote.start} to {quote.end}: "{shown}"')
     return found

@@ -34,8 +34,9 @@ class ChatMessage:
 class Citation:
     """What the mark `[number]` in the facts and documents stands for; `get(item_id)` finds it.
 
-    Of an excerpt of a document also: which document, its title, the page (from 1) where that is known, and which
-    characters of the document's text are shown, from `start` until before `end`; `item_id` is the chunk that was found.
+    Of an excerpt of a document also: which document, its title, the first and last page (from 1) it stands on where
+    they are known, and which characters of the document's text are shown, from `start` until before `end`; `item_id` is
+    the chunk that was found.
     """
 
     number: int
@@ -46,6 +47,7 @@ class Citation:
     document_id: str | None = None
     title: str = ""
     page: int | None = None
+    last_page: int | None = None
     start: int | None = None
     end: int | None = None
 

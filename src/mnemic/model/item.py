@@ -209,8 +209,9 @@ class Memory:
 class Chunk:
     """A passage of a document: `text` is the document's text from character `start` until before `end`.
 
-    `index` counts from 0; `page` from 1, None where the format has no pages. `headings`: the titles it stands under,
-    outermost first. `title` and `source` are the document's. `observed_at` is when the document was read.
+    `index` counts from 0. `page` and `last_page`: on which it begins and ends, from 1; None where the format has no
+    pages. `headings`: the titles it stands under, outermost first. `title` and `source` are the document's.
+    `observed_at` is when the document was read.
     """
 
     id: str
@@ -226,6 +227,7 @@ class Chunk:
     created_at: datetime
     observed_at: datetime
     page: int | None = None
+    last_page: int | None = None
     headings: tuple[str, ...] = ()
     private_agent: str | None = None
     state: State = State.ACTIVE

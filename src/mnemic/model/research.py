@@ -58,14 +58,15 @@ class ResearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResearchQuote:
-    """What stands in the document, word for word: characters `start` until before `end` of its text, on `page` (from 1)
-    where that is known.
+    """What stands in the document, word for word: characters `start` until before `end` of its text, from `page` to
+    `last_page` (from 1) where these are known.
     """
 
     text: str
     start: int
     end: int
     page: int | None = None
+    last_page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

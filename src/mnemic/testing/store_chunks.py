@@ -66,6 +66,7 @@ class ChunksContract:
             "Tea is hot. ",
             "nul \x00 'nul' ü😀\n",
             page=3,
+            last_page=5,
             headings=("All about tea", 'nul \x00 "ü"'),
             state=State.QUARANTINED,
             trust=Trust.IMPORTED,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from mnemic.text.pages import pages_told
 from mnemic.text.sanitise import one_line, sanitise
 
 Language = Literal["en", "zh"]
@@ -57,21 +58,22 @@ _QUOTES = str.maketrans(dict.fromkeys('"＂“”„‟〝〞❝❞', "'"))
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A passage of a document: the name of its source, its text, its page (from 1) where that is known, and the
-    `number` that answers cite it by, where it has one.
+    """A passage of a document: the name of its source, its text, the pages (from 1) on which it begins and ends
+    where they are known, and the `number` that answers cite it by, where it has one.
     """
 
     name: str
     text: str
     page: int | None = None
+    last_page: int | None = None
     number: int | None = None
 
     @property
     def source_line(self) -> str:
-        """`Source: contract.pdf, page 7 [3]`, on one line whatever the name holds."""
-        page = "" if self.page is None else f", page {self.page}"
+        """`Source: contract.pdf, pages 4-6 [3]`, on one line whatever the name holds."""
+        pages = pages_told(self.page, self.last_page)
         number = "" if self.number is None else f" [{self.number}]"
-        return f"Source: {_inline(self.name).translate(_QUOTES)}{page}{number}"
+        return f"Source: {_inline(self.name).translate(_QUOTES)}{pages and f', {pages}'}{number}"
 
 
 def facts_block(lines: Iterable[str], language: Language = "en", *, is_fallback: bool = False) -> str:
@@ -90,9 +92,9 @@ def facts_block(lines: Iterable[str], language: Language = "en", *, is_fallback:
 def documents_block(excerpts: Iterable[Excerpt], language: Language = "en") -> str:
     """Preface, begin marker, for each excerpt its source line and its text in double quotes, end marker; "" for none.
 
-    The source line is `Source: <name>`, followed by `, page <page>` where the page is known and by `[<number>]` where
-    there is one. Double quotes inside become single ones, and further lines of a text are indented, so that it can
-    neither end itself nor start another.
+    The source line is `Source: <name>`, followed by `, page <page>` or `, pages <first>-<last>` where they are known
+    and by `[<number>]` where there is one. Double quotes inside become single ones, and further lines of a text are
+    indented, so that it can neither end itself nor start another.
     """
     lines: list[str] = []
     for excerpt in excerpts:

@@ -7,7 +7,6 @@ document. Stores nothing and reads no files.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,6 +17,7 @@ from mnemic.text import outline
 from mnemic.text.analyser import Analyser
 from mnemic.text.chunking import ChunkConfig, Span, chunk_text
 from mnemic.text.outline import Block, BlockKind
+from mnemic.text.pages import last_page_of, page_of
 from mnemic.text.sentences import sentences
 
 CHARS_A_TOKEN = 40
@@ -36,8 +36,9 @@ _analyser = Analyser()
 class ChunkDraft:
     """A passage of a document before it is stored: `text` is `document[start:end]`, never blank at its ends.
 
-    `headings`: the titles that all of it stands under, outermost first. `page` counts from 1, and is that of its first
-    character; None where no pages are known. `token_count` is the analyser's; `index` counts from 0.
+    `headings`: the titles that all of it stands under, outermost first. `page` and `last_page` count from 1, and are
+    those of its first and last character; None where no pages are known. `token_count` is the analyser's; `index`
+    counts from 0.
     """
 
     text: str
@@ -47,6 +48,7 @@ class ChunkDraft:
     index: int
     headings: tuple[str, ...] = ()
     page: int | None = None
+    last_page: int | None = None
 
     @property
     def title(self) -> str:
@@ -99,7 +101,8 @@ def draft_chunks(
             token_count=_analyser.token_count(text[start:end]),
             index=index,
             headings=headings,
-            page=max(1, bisect_right(page_starts, start)) if page_starts else None,
+            page=page_of(page_starts, start),
+            last_page=last_page_of(page_starts, start, end),
         )
         for index, ((start, end), headings) in enumerate(spans)
     ]

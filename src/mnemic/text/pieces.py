@@ -52,11 +52,6 @@ def cut(text: str, room: int, headings: Sequence[Heading] = (), pages: Sequence[
     return found
 
 
-def page_of(pages: Sequence[int], offset: int) -> int | None:
-    """The number of the page, from 1, that holds a character; None where no pages are known."""
-    return max(1, bisect_right(pages, offset)) if pages else None
-
-
 def _fitting(text: str, start: int, room: int) -> int:
     """The last offset up to which the text from `start` weighs no more than the room."""
     most = min(len(text), start + int(room * _CHARACTERS_A_TOKEN))

@@ -103,6 +103,7 @@ class Note:
     quotes: tuple[int, ...]
     text: str = ""
     page: int | None = None
+    last_page: int | None = None
 
     @property
     def weight(self) -> int:
@@ -208,7 +209,13 @@ def again(prompt: Prompt) -> Prompt:
 
 def _listed(asking: Asking, notes: Sequence[Note]) -> str:
     excerpts = [
-        Excerpt(asking.title[:MAX_TITLE], f"{note.says}\n({note.text})" if note.text else note.says, note.page, number)
+        Excerpt(
+            asking.title[:MAX_TITLE],
+            f"{note.says}\n({note.text})" if note.text else note.says,
+            note.page,
+            note.last_page,
+            number=number,
+        )
         for number, note in enumerate(notes, start=1)
     ]
     return documents_block(excerpts, asking.language)

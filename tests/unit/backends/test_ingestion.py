@@ -61,7 +61,7 @@ class TestFile:
         path.write_bytes(files.pdf(["The first page", "The second page", "The third page"]))
         (chunk,) = ingest_path(path)
         assert chunk.content == "The first page\n\nThe second page\n\nThe third page"
-        assert chunk.metadata == {"file_type": "pdf", "page": 1}
+        assert chunk.metadata == {"file_type": "pdf", "page": 1, "last_page": 3}
         config = ChunkConfig(chunk_size=3, chunk_overlap=0, min_chunk_size=3)
         assert [chunk.metadata["page"] for chunk in ingest_path(path, config)] == [1, 2, 3]
 

@@ -57,6 +57,7 @@ def keep(
             created_at=now,
             observed_at=now,
             page=pages[index] if pages else None,
+            last_page=pages[index] if pages else None,
             headings=headings[index] if headings else (),
             private_agent=agent,
         )

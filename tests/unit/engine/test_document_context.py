@@ -95,11 +95,11 @@ def test_chunks_that_overlap_become_one_excerpt_in_which_nothing_stands_twice(pa
     whole = "One two three. Four five six. Seven eight nine. Ten."
     (first,) = keep(parts, ANNA, [whole[:30]], source="a.md")
     second = replace(first, id="b", index=1, start=15, end=48, text=whole[15:48])
-    third = replace(first, id="c", index=2, start=30, end=52, text=whole[30:52])
+    third = replace(first, id="c", index=2, start=30, end=52, text=whole[30:52], last_page=5)
     hits = [Hit(chunk, 1.0, None, ()) for chunk in (third, first, second)]
     (passage,) = passages_of(hits)
     assert passage.text == whole
-    assert (passage.start, passage.end, passage.chunk.id) == (0, 52, "c")
+    assert (passage.start, passage.end, passage.chunk.id, passage.last_page) == (0, 52, "c", 5)
     apart = replace(first, id="d", index=7, start=400, end=410, text="x" * 10)
     elsewhere = replace(second, id="e", document_id="other")
     other_page = replace(second, id="f", page=3)

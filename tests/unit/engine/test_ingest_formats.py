@@ -14,6 +14,7 @@ from mnemic.api import Mnemic
 from mnemic.engine.parts import Parts
 from mnemic.engine.readers import ReaderPool
 from mnemic.model.item import Chunk
+from mnemic.text.chunking import ChunkConfig
 from tests.conformance.document_files import docx, paragraph, pdf, pptx
 from tests.unit.engine.ingest_kit import chunks, documents, outcomes, put
 from tests.unit.engine.kit import ANNA
@@ -44,6 +45,16 @@ def test_a_question_about_a_pdf_is_answered_with_the_page(mnemic: Mnemic, tmp_pa
     hit = mnemic.recall(ANNA, "how does the ash grow?").hits[0].item
     assert isinstance(hit, Chunk)
     assert text[hit.start : hit.end] == hit.text
+
+
+@pytest.mark.requirement("J-47", "P-12")
+def test_a_passage_over_several_pages_is_cited_with_its_first_and_its_last(mnemic: Mnemic, tmp_path: Path):
+    put(tmp_path, {"trees.pdf": pdf([f"The {tree} grows slowly here." for tree in TREES], title="Trees")})
+    mnemic.ingest(ANNA, tmp_path / "trees.pdf", config=ChunkConfig(15, 0, 1))
+    assert [(chunk.page, chunk.last_page) for chunk in chunks(mnemic, "trees.pdf")] == [(1, 3), (4, 5)]
+    (citation, *_) = mnemic.context(ANNA, "how does the oak grow?").citations
+    assert (citation.page, citation.last_page) == (1, 3)
+    assert f"Source: trees.pdf, pages 1-3 [{citation.number}]" in mnemic.context(ANNA, "oak").blocks["documents"]
 
 
 def test_no_passage_begins_or_ends_with_what_every_page_repeats(mnemic: Mnemic, tmp_path: Path):

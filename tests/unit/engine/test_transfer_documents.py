@@ -48,7 +48,7 @@ def lines(mnemic: Mnemic, store: Store) -> list[str]:
         headings=(Heading(0, 1, "Rent"), Heading(13, 2, "Notice ü😀")),
         metadata={"chunking": "structure 512", "about": {"author": "Dora"}},
     )
-    keep(store, contract, "Rent is due.\n", "Notice is three months.", page=2, headings=("Rent", "Notice ü😀"))
+    keep(store, contract, "Rent is due.\n", "Notice is three months.", page=2, last_page=3, headings=("Rent", "Notice ü😀"))
     keep(store, a_document("diary.md", HERS, private_agent="jarvis"), "A secret wish.", state=State.QUARANTINED)
     keep(store, a_document("house rules.md", ANNA.partition(Level.AGENT)), "Be polite.")
     keep(store, a_document("session.txt", ANNA.partition(Level.SESSION)), "For now only.")
@@ -99,6 +99,21 @@ def test_documents_come_back_with_text_passages_and_history(lines: list[str], st
     assert report.problems == []
     assert report.added["document"] == 6
     assert "gone for good" not in "\n".join(lines)
+
+
+def test_where_passages_end_follows_from_the_document_in_exports_of_before(lines: list[str], store: Store):
+    old = record(lines, "contract.pdf")
+    for span, page in zip(old["chunks"], (1, 2), strict=True):
+        del span["last_page"]
+        span["page"] = page
+    old["pages"] = [0, 13, 20]
+    there = MemoryStore()
+    with opened(there) as other:
+        assert restored(other, [json.dumps(old) if '"contract.pdf"' in line else line for line in lines]).problems == []
+        with there.read() as work:
+            (document,) = work.documents.list(Visible, DocumentQuery(sources=("contract.pdf",)))
+            passages = work.documents.passages(Visible, document.id, 0, 9)
+    assert [(chunk.page, chunk.last_page) for chunk in passages] == [(1, 1), (2, 3)]
 
 
 def test_passages_that_came_back_have_their_vectors(lines: list[str]):
@@ -208,6 +223,9 @@ def test_a_record_that_mnemic_would_not_have_written_is_a_problem_and_the_rest_c
         {"index": 1},
         {"index": True},
         {"page": 0},
+        {"last_page": 1},
+        {"last_page": "2"},
+        {"page": None},
         {"state": "erased"},
         {"trust": "me"},
         {"id": ""},

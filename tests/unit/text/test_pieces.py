@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from mnemic.model.document_text import Heading
 from mnemic.text.narrative import tokens
-from mnemic.text.pieces import LEAST_ROOM, OVERLAP_CHARACTERS, cut, page_of
+from mnemic.text.pages import last_page_of, page_of, pages_told
+from mnemic.text.pieces import LEAST_ROOM, OVERLAP_CHARACTERS, cut
 
 WORDS = st.text(alphabet="ab .\n?é海", min_size=0, max_size=3000)
 
@@ -49,3 +50,15 @@ def test_a_text_without_any_border_is_cut_all_the_same():
 def test_pages_are_numbered_from_one():
     assert [page_of((0, 10, 20), offset) for offset in (0, 9, 10, 25)] == [1, 1, 2, 3]
     assert page_of((), 5) is None
+
+
+def test_a_stretch_ends_on_the_page_of_its_last_character():
+    ends = (1, 10, 11, 20, 21, 99)
+    assert [last_page_of((0, 10, 20), 0, end) for end in ends] == [1, 1, 2, 2, 3, 3]
+    assert last_page_of((0, 10, 10, 20), 12, 12) == 3  # nothing stands where it begins; an empty page counts
+    assert last_page_of((), 0, 9) is None
+
+
+def test_pages_are_told_as_one_or_as_a_range():
+    assert [pages_told(7, 7), pages_told(7, None), pages_told(4, 6)] == ["page 7", "page 7", "pages 4-6"]
+    assert pages_told(None, None) == ""

@@ -257,6 +257,7 @@ def chunk_columns(chunk: Chunk, terms: Terms, pid: int, changed: int) -> Mapping
         "document_id": chunk.document_id,
         "chunk_index": chunk.index,
         "page_number": chunk.page,
+        "last_page_number": chunk.last_page,
         "span_start": chunk.start,
         "span_end": chunk.end,
         "token_count": chunk.token_count,
@@ -291,6 +292,7 @@ def to_chunk(row: Row) -> Chunk:
         private_agent=row[16] or None,
         state=State(row[17]),
         trust=Trust(row[18]),
+        last_page=row[19],
     )
 
 

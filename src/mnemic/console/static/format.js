@@ -30,6 +30,12 @@ export function count(amount, one, many = `${one}s`) {
   return `${number(amount, 0)} ${amount === 1 ? one : many}`;
 }
 
+/** "page 7", "pages 4-6", "" for what has no pages. */
+export function pages({ page, last_page: last }) {
+  if (!page) return "";
+  return last > page ? `pages ${page}-${last}` : `page ${page}`;
+}
+
 /** A name of the wire as words: `is_pinned` is "pinned", `keyword_window` "keyword window". */
 export function words(name) {
   return name.replace(/^is_/, "").replaceAll("_", " ");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mnemic.engine.parts import Parts
 from mnemic.engine.question import Question, Selection
@@ -186,7 +186,7 @@ class Assembly:
         chunk = passage.chunk
 
         def of(text: str) -> Excerpt:
-            return Excerpt(_name(chunk), text, chunk.page, number)
+            return Excerpt(_name(chunk), text, chunk.page, passage.last_page, number=number)
 
         if _tokens_of(room, of(passage.text)) <= room.left:
             return of(passage.text)
@@ -201,7 +201,7 @@ class Assembly:
             return [*shown]
         (passage, excerpt), *others = shown
         wider = widened(self._parts, self._scope.visibility, passage, [each for each, _ in others])
-        fuller = Excerpt(excerpt.name, wider.text, excerpt.page, excerpt.number)
+        fuller = replace(excerpt, text=wider.text, last_page=wider.last_page)
         if _tokens_of(room, fuller) - _tokens_of(room, excerpt) > room.left:
             return [*shown]
         return [(wider, fuller), *others]
@@ -269,7 +269,8 @@ def _excerpt_citation(passage: Passage, excerpt: Excerpt) -> Citation:
         observed_at=chunk.observed_at,
         document_id=chunk.document_id,
         title=chunk.title,
-        page=chunk.page,
+        page=excerpt.page,
+        last_page=excerpt.last_page,
         start=passage.start,
         end=passage.end if excerpt.text == passage.text else passage.start + len(excerpt.text) - len(CUT_MARK),
     )

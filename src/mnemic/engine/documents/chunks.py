@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,6 +20,7 @@ from mnemic.text.analyser import Analyser
 from mnemic.text.boilerplate import boilerplate, trimmed
 from mnemic.text.chunk_drafts import ChunkDraft, draft_chunks
 from mnemic.text.chunking import Span
+from mnemic.text.pages import last_page_of, page_of
 
 CODE = "text/x-code"
 MAX_ABOUT = 32
@@ -88,7 +88,7 @@ def _drafts(request: IngestRequest, document: Document, text: str) -> list[Chunk
         drafts = [draft for each in drafts if (draft := _without(text, each, repeated, document.pages)) is not None]
     if not drafts:
         start = len(text) - len(text.lstrip())
-        drafts = [_cut(text, ChunkDraft("", 0, 0, 0, 0, page=None), start, start + len(text.strip()), document.pages)]
+        drafts = [_cut(text, ChunkDraft("", 0, 0, 0, 0), start, start + len(text.strip()), document.pages)]
     return [replace(draft, index=index) for index, draft in enumerate(drafts)]
 
 
@@ -101,8 +101,15 @@ def _without(text: str, draft: ChunkDraft, repeated: Sequence[Span], pages: Sequ
 
 def _cut(text: str, draft: ChunkDraft, start: int, end: int, pages: Sequence[int]) -> ChunkDraft:
     """The same passage between other borders."""
-    page = max(1, bisect_right(pages, start)) if pages else None
-    return replace(draft, text=text[start:end], start=start, end=end, token_count=_tokens(text[start:end]), page=page)
+    return replace(
+        draft,
+        text=text[start:end],
+        start=start,
+        end=end,
+        token_count=_tokens(text[start:end]),
+        page=page_of(pages, start),
+        last_page=last_page_of(pages, start, end),
+    )
 
 
 def _chunk(document: Document, draft: ChunkDraft, at: datetime) -> Chunk:
@@ -120,6 +127,7 @@ def _chunk(document: Document, draft: ChunkDraft, at: datetime) -> Chunk:
         created_at=at,
         observed_at=at,
         page=draft.page,
+        last_page=draft.last_page,
         headings=draft.headings,
         private_agent=document.private_agent,
     )

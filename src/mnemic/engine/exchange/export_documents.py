@@ -22,6 +22,7 @@ from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Chunk, State, Trust
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
+from mnemic.text.pages import last_page_of
 
 MAX_WHOLE = 2**31 - 1
 _PAGE = 500
@@ -34,6 +35,7 @@ _SPAN = (
     "end",
     "token_count",
     "page",
+    "last_page",
     "headings",
     "created_at",
     "observed_at",
@@ -176,6 +178,7 @@ def _chunk(span: Any, document: Document, text: str) -> Chunk:
     values = cast("Mapping[str, Any]", span)
     index, start, end, count = (_whole(values[name], name) for name in ("index", "start", "end", "token_count"))
     page = None if values["page"] is None else _whole(values["page"], "page")
+    last_page = _last_page(values, document, page)
     state = State(values["state"])
     chunk_id = check_id(values["id"], "the id of a chunk")
     if not chunk_id.strip() or state is State.ERASED or page == 0 or not 0 <= start <= end <= len(text):
@@ -194,11 +197,24 @@ def _chunk(span: Any, document: Document, text: str) -> Chunk:
         created_at=_time(values, "created_at"),
         observed_at=_time(values, "observed_at"),
         page=page,
+        last_page=last_page,
         headings=tuple(_text(heading, "headings") for heading in _list(values["headings"], "headings")),
         private_agent=document.private_agent,
         state=state,
         trust=Trust(values["trust"]),
     )
+
+
+def _last_page(span: Mapping[str, Any], document: Document, page: int | None) -> int | None:
+    """Where a passage ends; exports of earlier versions do not say it, and then it follows from the document."""
+    if "last_page" not in span:
+        return page and max(page, last_page_of(document.pages, span["start"], span["end"]) or page)
+    if span["last_page"] is None:
+        return None
+    last_page = _whole(span["last_page"], "last_page")
+    if page is None or last_page < page:
+        raise InvalidInputError(f"a passage cannot begin on page {page} and end on page {last_page}")
+    return last_page
 
 
 def _heading(value: Any) -> Heading:

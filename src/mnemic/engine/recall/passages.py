@@ -86,7 +86,7 @@ class Passage:
     """A stretch of a document, characters `start` until before `end`, as found (`hit` is the best of its chunks).
 
     `text` is the text of that stretch; nothing of it stands in it twice, however much its chunks overlap. White space
-    between two chunks is blank lines or a blank.
+    between two chunks is blank lines or a blank. It begins on the page of its chunk and ends on `last_page`.
     """
 
     hit: Hit
@@ -96,6 +96,7 @@ class Passage:
     end: int
     ids: tuple[str, ...]
     indexes: tuple[int, int]
+    last_page: int | None = None
 
 
 def passages_of(hits: Sequence[Hit]) -> list[Passage]:
@@ -125,7 +126,9 @@ def widened(parts: Parts, visible: Visibility, passage: Passage, others: Sequenc
 
 
 def _passage(hit: Hit, chunk: Chunk) -> Passage:
-    return Passage(hit, chunk, chunk.text, chunk.start, chunk.end, (chunk.id,), (chunk.index, chunk.index))
+    return Passage(
+        hit, chunk, chunk.text, chunk.start, chunk.end, (chunk.id,), (chunk.index, chunk.index), chunk.last_page
+    )
 
 
 def _with(found: list[Passage], passage: Passage) -> list[Passage]:
@@ -159,4 +162,5 @@ def _joined(best: Passage, other: Passage) -> Passage:
         end=max(first.end, last.end),
         ids=tuple(dict.fromkeys(best.ids + other.ids)),
         indexes=(min(first.indexes[0], last.indexes[0]), max(first.indexes[1], last.indexes[1])),
+        last_page=max((best, other), key=lambda each: each.end).last_page,
     )

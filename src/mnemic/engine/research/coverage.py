@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from mnemic.model.research import Coverage, Stretch
 from mnemic.text.blocks import Language
-from mnemic.text.pieces import Piece, page_of
+from mnemic.text.pages import page_of
+from mnemic.text.pieces import Piece
 
 MOST_STRETCHES = 100
 TOLD_STRETCHES = 5

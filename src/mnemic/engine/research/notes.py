@@ -17,7 +17,8 @@ from mnemic.errors import BackendError
 from mnemic.model.document import Document
 from mnemic.model.llm import Completion
 from mnemic.model.research import ResearchQuote
-from mnemic.text.pieces import Piece, page_of
+from mnemic.text.pages import last_page_of, page_of
+from mnemic.text.pieces import Piece
 from mnemic.text.quotes import find_quotes
 from mnemic.text.research import (
     Asking,
@@ -190,12 +191,12 @@ class Reading:
                 continue
             first = len(self.quotes)
             for start, end in each.places:
-                page = page_of(self.document.pages, start)
-                self.quotes.append(ResearchQuote(self.text[start:end], start, end, page))
+                pages = page_of(self.document.pages, start), last_page_of(self.document.pages, start, end)
+                self.quotes.append(ResearchQuote(self.text[start:end], start, end, *pages))
             added = self.quotes[first:]
             words = " … ".join(quote.text for quote in added)
             numbers = tuple(range(first, len(self.quotes)))
-            notes.append(self._light(Note(each.says, numbers, words, added[0].page)))
+            notes.append(self._light(Note(each.says, numbers, words, added[0].page, added[-1].last_page)))
         self.notes[piece.index] = notes
         self._weight += _weigh(notes)
 

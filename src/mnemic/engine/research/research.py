@@ -295,4 +295,4 @@ def _citation(number: int, note: Note, document: Document, quotes: Sequence[Rese
 
 
 def _quote(chunk: Chunk) -> ResearchQuote:
-    return ResearchQuote(chunk.text, chunk.start, chunk.end, chunk.page)
+    return ResearchQuote(chunk.text, chunk.start, chunk.end, chunk.page, chunk.last_page)

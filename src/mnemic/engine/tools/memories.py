@@ -131,5 +131,5 @@ def _line(hit: Hit) -> str:
 
 def _excerpt(item: Item) -> Excerpt:
     if isinstance(item, Chunk):
-        return Excerpt(item.title or item.source, item.text, item.page)
+        return Excerpt(item.title or item.source, item.text, item.page, item.last_page)
     return Excerpt("memory" if isinstance(item, Message) else item.source or "memory", item.text)

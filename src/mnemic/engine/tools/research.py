@@ -58,4 +58,4 @@ def _excerpts(report: ResearchReport) -> Iterator[Excerpt]:
     if not report.is_extractive:
         for citation in report.citations:
             for quote in citation.quotes[:QUOTES]:
-                yield Excerpt(name, quote.text, quote.page, citation.number)
+                yield Excerpt(name, quote.text, quote.page, quote.last_page, number=citation.number)

@@ -2,7 +2,7 @@
 
 import { get, remove, send, route } from "../api.js";
 import { address, el, link, said } from "../dom.js";
-import { count, moment, number } from "../format.js";
+import { count, moment, number, pages } from "../format.js";
 import {
   LEVELS,
   button,
@@ -196,7 +196,7 @@ function drawPassages(passages, id, first) {
               {},
               el("p", { class: "about" }, [
                 each.headings?.length ? said(each.headings.join(" › "), { most: 200 }) : null,
-                each.page ? ` page ${each.page}` : null,
+                each.page ? ` ${pages(each)}` : null,
               ]),
               el("blockquote", { class: "text" }, said(each.text, { most: 4000 })),
             ),

@@ -2,7 +2,7 @@
 
 import { get, patch, post, remove, route } from "../api.js";
 import { el, link, said, whole } from "../dom.js";
-import { fromField, moment, number, toField, words } from "../format.js";
+import { fromField, moment, number, pages, toField, words } from "../format.js";
 import { KINDS, button, confirm, dialog, facts, field, fill, form, heading, notice, tags } from "../parts.js";
 import { listed } from "./memories.js";
 
@@ -102,7 +102,7 @@ function details(item) {
     ["Session", item.session && said(item.session)],
     ["Turn", item.turn],
     ["Source", item.source && said(item.source)],
-    ["Page", item.page],
+    [item.last_page > item.page ? "Pages" : "Page", pages(item).split(" ")[1]],
     ["Document", item.document_id && link(`documents/${item.document_id}`, {}, said(item.title || item.source))],
     [
       "Metadata",

@@ -61,21 +61,22 @@ RETURNING id;
 -- name: taken_chunk
 SELECT id FROM chunks WHERE pid = %(pid)s AND id = ANY(%(ids)s::text[]) LIMIT 1;
 -- name: insert_chunk
-INSERT INTO chunks (pid, org, id, changed, document_id, chunk_index, page_number, span_start, span_end, token_count,
-    headings, text, trust, state, created_at, observed_at, analyser, terms)
-SELECT pid, org, id, changed, document_id, chunk_index, page_number, span_start, span_end, token_count, headings, text,
-    trust, state, created_at, observed_at, analyser, terms
+INSERT INTO chunks (pid, org, id, changed, document_id, chunk_index, page_number, last_page_number, span_start, span_end,
+    token_count, headings, text, trust, state, created_at, observed_at, analyser, terms)
+SELECT pid, org, id, changed, document_id, chunk_index, page_number, last_page_number, span_start, span_end, token_count,
+    headings, text, trust, state, created_at, observed_at, analyser, terms
 FROM unnest(
     %(pid)s::bigint[], %(org)s::text[], %(id)s::text[], %(changed)s::bigint[], %(document_id)s::text[],
-    %(chunk_index)s::bigint[], %(page_number)s::bigint[], %(span_start)s::bigint[], %(span_end)s::bigint[],
+    %(chunk_index)s::bigint[], %(page_number)s::bigint[], %(last_page_number)s::bigint[], %(span_start)s::bigint[], %(span_end)s::bigint[],
     %(token_count)s::bigint[], %(headings)s::text[], %(text)s::text[], %(trust)s::text[], %(state)s::text[],
     %(created_at)s::bigint[], %(observed_at)s::bigint[], %(analyser)s::text[], %(terms)s::text[]
-) WITH ORDINALITY AS row (pid, org, id, changed, document_id, chunk_index, page_number, span_start, span_end,
-    token_count, headings, text, trust, state, created_at, observed_at, analyser, terms, number)
+) WITH ORDINALITY AS row (pid, org, id, changed, document_id, chunk_index, page_number, last_page_number,
+    span_start, span_end, token_count, headings, text, trust, state, created_at, observed_at, analyser, terms, number)
 ORDER BY number;
 -- name: select_chunks
 SELECT p.org, p.level, p.owner, c.id, c.document_id, c.chunk_index, c.span_start, c.span_end, c.text, c.token_count,
-    d.title, d.source, c.created_at, c.observed_at, c.page_number, c.headings, d.private_agent, c.state, c.trust
+    d.title, d.source, c.created_at, c.observed_at, c.page_number, c.headings, d.private_agent, c.state, c.trust,
+    c.last_page_number
 FROM chunks AS c JOIN documents AS d ON d.pid = c.pid AND d.id = c.document_id JOIN partitions AS p ON p.pid = c.pid
 -- name: and_chunk_ids
 AND c.pid = d.pid AND c.id = ANY(%(ids)s::text[]) AND c.state != 'erased'

@@ -59,13 +59,14 @@ RETURNING id;
 -- name: taken_chunk
 SELECT id FROM chunks WHERE pid = :pid AND id IN (SELECT value FROM json_each(:ids)) LIMIT 1;
 -- name: insert_chunk
-INSERT INTO chunks (pid, id, changed, document_id, chunk_index, page_number, span_start, span_end, token_count,
+INSERT INTO chunks (pid, id, changed, document_id, chunk_index, page_number, last_page_number, span_start, span_end, token_count,
     headings, text, trust, state, created_at, observed_at, analyser, terms)
-VALUES (:pid, :id, :changed, :document_id, :chunk_index, :page_number, :span_start, :span_end, :token_count,
+VALUES (:pid, :id, :changed, :document_id, :chunk_index, :page_number, :last_page_number, :span_start, :span_end, :token_count,
     :headings, :text, :trust, :state, :created_at, :observed_at, :analyser, :terms);
 -- name: select_chunks
 SELECT p.org, p.level, p.owner, c.id, c.document_id, c.chunk_index, c.span_start, c.span_end, c.text, c.token_count,
-    d.title, d.source, c.created_at, c.observed_at, c.page_number, c.headings, d.private_agent, c.state, c.trust
+    d.title, d.source, c.created_at, c.observed_at, c.page_number, c.headings, d.private_agent, c.state, c.trust,
+    c.last_page_number
 FROM chunks AS c JOIN documents AS d ON d.pid = c.pid AND d.id = c.document_id JOIN partitions AS p ON p.pid = c.pid
 -- name: and_chunk_ids
 AND c.pid = d.pid AND c.id IN (SELECT value FROM json_each(:ids)) AND c.state != 'erased'

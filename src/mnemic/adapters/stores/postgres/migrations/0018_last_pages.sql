@@ -1,0 +1,9 @@
+-- The page on which a passage ends, beside the one on which it begins. Of passages that are there it follows from where the
+-- pages of their document begin.
+
+ALTER TABLE chunks ADD COLUMN last_page_number bigint;
+UPDATE chunks SET last_page_number = greatest(page_number, (
+    SELECT count(*) FROM documents AS d, json_array_elements_text(d.pages::json) AS page
+    WHERE d.pid = chunks.pid AND d.id = chunks.document_id AND page::bigint < chunks.span_end
+))
+WHERE page_number IS NOT NULL AND state != 'erased';
