@@ -28,6 +28,7 @@ from mnemic.ports.archive import Archive
 from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index, ServedIndex
+from mnemic.ports.keyring import Keyring
 from mnemic.ports.llm import Llm
 from mnemic.ports.observer import Observer
 from mnemic.ports.reader import ClosableReader
@@ -74,6 +75,7 @@ def build(config: Config) -> Parts:
         settings=config.settings,
         tools=partial(_tools, config),
         database_lines=_database_lines,
+        keyring=open_keyring(config),
     )
 
 
@@ -83,11 +85,24 @@ def _database_lines(content: bytes) -> str:
     return history_lines(content)
 
 
-def archive() -> Archive:
-    """What makes and opens backup files."""
+def archive(keyring: Keyring | None = None) -> Archive:
+    """What makes and opens backup files; `keyring` has the keys of sealed ones."""
     from mnemic.adapters.archives.zipped import ZipArchive
 
-    return ZipArchive()
+    return ZipArchive(keyring)
+
+
+def open_keyring(config: Config) -> Keyring | None:
+    """The keys of sealed backups, None where none are made."""
+    if config.backup_keyring is None:
+        return None
+    try:
+        from mnemic.adapters.archives.keyring import FileKeyring
+    except ImportError as error:
+        raise ConfigError(
+            f"sealed backups need a package that is not here ({error}): run `pip install 'mnemic[sealed]'`"
+        ) from error
+    return FileKeyring(config.backup_keyring, config.backup_master_key, lock_wait_s=config.lock_wait_s)
 
 
 def _tools(config: Config) -> tuple[Tool, ...]:

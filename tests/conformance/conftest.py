@@ -162,3 +162,29 @@ def make_postgres(schemas: Schemas) -> MakePostgres:
         return schemas.open(schema, **options)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def whole_database(postgres_url: str, ordinary_url: str) -> Iterator[str]:
+    """A database for all tests here: to make one for each would take longer than they do."""
+    name = f"backups_{os.getpid()}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} OWNER ordinary TEMPLATE template0".encode())
+        with psycopg.connect(postgres_url.replace("/postgres?", f"/{name}?"), autocommit=True) as inside:
+            inside.execute("CREATE EXTENSION vector WITH SCHEMA public")
+        yield ordinary_url.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture
+def server(whole_database: str) -> Iterator[str]:
+    """The address of a database without a store."""
+    yield whole_database
+    with psycopg.connect(whole_database, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS mnemic CASCADE")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the store is."""
+    return str(tmp_path / "memory.db") if request.param == "sqlite" else request.getfixturevalue("server")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 import threading
 import zipfile
@@ -11,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from mnemic import Mnemic, Scope, check_backup
@@ -30,32 +28,6 @@ from tests.unit.engine.kit import Clock
 
 ELSEWHERE = Scope(org="elsewhere", user="ana")
 Open = Callable[[], Mnemic]
-
-
-@pytest.fixture(scope="module")
-def whole_database(postgres_url: str, ordinary_url: str) -> Iterator[str]:
-    """A database for all tests here: to make one for each would take longer than they do."""
-    name = f"backups_{os.getpid()}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} OWNER ordinary TEMPLATE template0".encode())
-        with psycopg.connect(postgres_url.replace("/postgres?", f"/{name}?"), autocommit=True) as inside:
-            inside.execute("CREATE EXTENSION vector WITH SCHEMA public")
-        yield ordinary_url.replace("/postgres?", f"/{name}?")
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-
-
-@pytest.fixture
-def server(whole_database: str) -> Iterator[str]:
-    """The address of a database without a store."""
-    yield whole_database
-    with psycopg.connect(whole_database, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA IF EXISTS mnemic CASCADE")
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where the store is."""
-    return str(tmp_path / "memory.db") if request.param == "sqlite" else request.getfixturevalue("server")
 
 
 @pytest.fixture

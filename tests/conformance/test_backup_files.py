@@ -63,7 +63,7 @@ class TestAFileThatCannotBeUsed:
             packed.writestr("manifest.json", "[" * 100_000)
         self.refused(backup, InvalidInputError, "manifest cannot be read")
 
-    @pytest.mark.parametrize("change", [{"version": 2}, {"schema": 10_000}])
+    @pytest.mark.parametrize("change", [{"version": 3}, {"schema": 10_000}])
     def test_because_it_is_of_a_newer_mnemic(self, backup: Path, change: dict[str, int]):
         repacked(backup, change)
         self.refused(backup, ConfigError, r"newer .*pip install --upgrade mnemic")

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from mnemic.build import archive
-from mnemic.engine.backup.backup import backup, check, receive
+from mnemic.build import archive, open_keyring
+from mnemic.config import Config
+from mnemic.engine.backup.backup import Order, backup, check, receive
 from mnemic.engine.backup.restore import Wish, restore
 from mnemic.engine.inputs import check_choice
 from mnemic.engine.parts import Parts
@@ -19,11 +20,13 @@ Progress = Callable[[str, int, int], object]
 
 class BackupFields(TypedDict, total=False):
     """What may be said of a backup. `contents`: "whole" unless told, or "receipts". `is_replacing`: a backup that is
-    there already gives way to it, when it is complete.
+    there already gives way to it, when it is complete. `is_sealed`: each org's rows are encrypted with a key of its
+    own, which erasing the org destroys; None, and not told: where a keyring is configured.
     """
 
     contents: Contents | str
     is_replacing: bool
+    is_sealed: bool | None
     progress: Progress | None
 
 
@@ -49,16 +52,15 @@ class BackupVerbs:
 
         With keys (their hashes), audit log, jobs, history and receipts, in a form that both SQLite and PostgreSQL take
         back. Raises ConflictError when there is a file that is not to be replaced, InvalidInputError when no file can
-        be there, UnavailableError when the disk or the store fails, UnsupportedError for a store in memory.
+        be there, UnavailableError when the disk or the store fails, UnsupportedError for a store in memory, ConfigError
+        when it is to be sealed and there is no keyring, or none that can be used.
         """
-        return backup(
-            self._parts,
-            archive(),
-            path,
-            contents=check_choice(Contents, fields.get("contents", Contents.WHOLE), "contents"),
-            is_replacing=fields.get("is_replacing", False),
-            told=fields.get("progress") or _unheard,
+        order = Order(
+            check_choice(Contents, fields.get("contents", Contents.WHOLE), "contents"),
+            fields.get("is_replacing", False),
+            fields.get("is_sealed"),
         )
+        return backup(self._parts, archive(self._parts.keyring), path, order, fields.get("progress") or _unheard)
 
     def restore(self, path: str | Path, **fields: Unpack[RestoreFields]) -> RestoreReport:
         """Put the backup at `path` in the place of what the whole store holds, in one transaction; other processes that
@@ -67,18 +69,30 @@ class BackupVerbs:
         Erasures that this store knows of, and the backup does not, are made again before. Keys and the audit log stay
         as they are where the store has any. A dry run checks the backup, and changes nothing. Raises ConflictError when
         the store holds something that is not to be replaced, InvalidInputError when the file is damaged or no backup,
-        ConfigError when it is of a newer Mnemic, BackendError when the disk or the store fails: all is then as it was.
+        ConfigError when it is of a newer Mnemic or sealed with another keyring, BackendError when the disk or the store
+        fails: all is then as it was. Orgs of a sealed backup that were erased are `lost`, and the others restored.
         """
         wish = Wish(fields.get("receipts"), fields.get("is_replacing", False), fields.get("is_dry_run", False))
-        return restore(self._parts, archive(), path, wish, fields.get("progress") or _unheard)
+        return restore(self._parts, archive(self._parts.keyring), path, wish, fields.get("progress") or _unheard)
 
 
-def check_backup(path: str | Path, *, room: str | Path | None = None, progress: Progress | None = None) -> BackupReport:
+def check_backup(
+    path: str | Path,
+    *,
+    room: str | Path | None = None,
+    progress: Progress | None = None,
+    config: Config | None = None,
+) -> BackupReport:
     """Read a backup from end to end, unpack it in the folder `room` (that of temporary files unless told), open its
     rows and count them; no store is asked. Raises InvalidInputError when it is damaged or no backup, ConfigError when
     it is of a newer Mnemic, UnavailableError when there is no room.
+
+    A sealed one is opened with the keyring of `config`, and nothing of it written down; without, its parts are compared
+    with their checksums alone.
     """
-    return check(archive(), path, room=None if room is None else Path(room), told=progress or _unheard)
+    keyring = None if config is None else open_keyring(config)
+    told = progress or _unheard
+    return check(archive(keyring), path, room=None if room is None else Path(room), told=told)
 
 
 def receive_backup(path: str | Path, pieces: Iterable[bytes], **fields: Unpack[BackupFields]) -> BackupReport:

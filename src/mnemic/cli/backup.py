@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,7 @@ from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from mnemic.model.backup import BackupReport, RestoreReport
+    from mnemic.model.backup import BackupReport, LostOrg, RestoreReport
 
 File = Annotated[str, typer.Argument(help="The backup.", metavar="FILE")]
 
@@ -31,19 +31,35 @@ def save(
     is_checking: Annotated[
         bool, typer.Option("--verify", help="Write nothing: read a backup from end to end, and count its rows.")
     ] = False,
+    is_sealed: Annotated[
+        bool | None,
+        typer.Option(
+            "--sealed/--plain",
+            help="Encrypt the rows of each org with a key of its own, which erasing the org destroys; "
+            "else where backup.keyring is set.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write the whole store, of all orgs, to one checked file that only you can read, while the store is used. It
     restores into SQLite and PostgreSQL alike.
     """
-    if is_checking and (is_forced or has_receipts_alone):
-        raise InvalidInputError("--verify writes nothing, so it goes with neither --force nor --receipts-only")
+    if is_checking and (is_forced or has_receipts_alone or is_sealed is not None):
+        raise InvalidInputError(
+            "--verify writes nothing, so it goes with none of --force, --receipts-only, --sealed and --plain"
+        )
     with _interruptible("checking", "the file is whole, or not there") as tell:
         if is_checking:
             from mnemic.api.backup import check_backup
+            from mnemic.config import load_config
 
-            report = check_backup(path, progress=tell)
+            report = check_backup(path, progress=tell, config=load_config(asking.store, file=asking.config))
         else:
-            report = _saved(asking, path, tell, is_forced=is_forced, has_receipts_alone=has_receipts_alone)
+            contents = "receipts" if has_receipts_alone else "whole"
+            with asking.open() as mnemic:
+                report = mnemic.backup(
+                    path, contents=contents, is_replacing=is_forced, is_sealed=is_sealed, progress=tell
+                )
     if asking.as_json:
         show_json(report)
         return
@@ -82,6 +98,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands."""
     examples = """
         mnemic backup monday.zip
+        mnemic backup --sealed monday.zip
         mnemic backup --receipts-only receipts.zip --force
         mnemic backup --verify monday.zip
     """
@@ -92,12 +109,6 @@ def register(app: typer.Typer) -> None:
         mnemic restore monday.zip --store postgresql://user@db.example/mnemic
     """
     command(app, "restore", examples=examples)(bring_back)
-
-
-def _saved(asking: ScopeOptions, path: str, tell: Told, *, is_forced: bool, has_receipts_alone: bool) -> BackupReport:
-    contents = "receipts" if has_receipts_alone else "whole"
-    with asking.open() as mnemic:
-        return mnemic.backup(path, contents=contents, is_replacing=is_forced, progress=tell)
 
 
 @contextmanager
@@ -124,6 +135,11 @@ def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
     write(f"{one_line(report.path)}: {done}, {report.size:,} bytes")
     write(f"  made {moment(manifest.made_at)} by Mnemic {one_line(manifest.made_by)} of {one_line(manifest.store)}")
     write(f"  {manifest.contents.value}: {_counted(manifest.counts)}; {number_of(manifest.receipts, 'receipts')}")
+    if manifest.sealed is not None:
+        write(f"  sealed: {number_of(len(manifest.sealed.parts), 'orgs')}, each under a key of its own")
+    _show_lost(report.lost)
+    for each in report.notes:
+        note(one_line(each))
 
 
 def _show_restore(report: RestoreReport) -> None:
@@ -135,8 +151,16 @@ def _show_restore(report: RestoreReport) -> None:
         write(f"  {number_of(report.replayed, 'erasures')} made since, and made again: {_counted(report.erased)}")
     if report.kept:
         write(f"  kept as they are: {', '.join(name.replace('_', ' ') for name in report.kept)}")
+    _show_lost(report.lost)
     for each in report.notes:
         note(one_line(each))
+
+
+def _show_lost(lost: Sequence[LostOrg]) -> None:
+    for each in lost:
+        name = f"key {one_line(each.key)}" if each.org is None else f"{one_line(each.org)}, key {one_line(each.key)}"
+        why = "never in this keyring" if each.destroyed_at is None else f"destroyed {moment(each.destroyed_at)}"
+        note(f"an org cannot be opened: {name}, {why}")
 
 
 def _counted(counts: Mapping[str, int]) -> str:

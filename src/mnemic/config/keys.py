@@ -79,6 +79,7 @@ def _text(path: str, reader: Reader, about: str, setting: str) -> Key:
 
 HALF_LIVES = "memory.decay.half-lives"
 LEVEL_LIMIT = "context.level-limits."
+KEYRING = "backup.keyring"
 SECRETS_PASSING = "secrets.passing"
 INDEX, QDRANT = "memory.index.backend", "memory.index.qdrant."
 WINDOW, WINDOW_URL, WINDOW_OPTIONS = (f"memory.window.{name}" for name in ("backend", "url", "options"))
@@ -271,6 +272,8 @@ KEYS: tuple[Key, ...] = (
     Key(SECRETS_PASSING, any_names, "kinds of secrets that are stored all the same, such as jwt", ""),
     Key("secrets.detector", text, "what finds them: rules, or the name that another package brings", "rules"),
     _number("audit.keep-days", positive, "days until an entry of the audit log is forgotten", "life.audit_days"),
+    Key(KEYRING, text, "the file with the keys of sealed backups; where it is set, backups are sealed"),
+    Key("backup.master-key", text, "what that file is encrypted with, of 16 characters or more", is_secret=True),
     Key("server.processes", counting, "processes that answer for `mnemic serve`", 1),
     Key("observability.traces", traces, "where traces go: off, or the address of an OTLP/HTTP collector", "off"),
     _number("limits.max-text-chars", counting, "longest text of a memory or message", "max_text_chars"),

@@ -16,6 +16,7 @@ from mnemic.config.keys import (
     CONTEXT_FROM_MEMORY,
     HALF_LIVES,
     INDEX,
+    KEYRING,
     KEYS,
     LEVEL_LIMIT,
     LEVELS,
@@ -116,6 +117,9 @@ def resolve(
     _chunks_fit(values)
     values["store"] = _store(values, variables, path)
     values[DB_PATH] = _db_path(values[DB_PATH], variables, path)
+    keyring = values[KEYRING]
+    if keyring.value is not None:
+        values[KEYRING] = replace(keyring, value=_place(str(keyring.value), keyring.rank, path))
     values[f"{QDRANT}url"] = _qdrant(values[f"{QDRANT}url"], path)
     return Effective(_config(values), tuple(values.values()), path)
 
@@ -258,6 +262,8 @@ def _config(values: Mapping[str, Value]) -> Config:
         processes=of("server.processes"),
         settings=replace(_settings(values), secrets_passing=frozenset(_listed(of(SECRETS_PASSING)))),
         injects_context=of(CONTEXT_FROM_MEMORY),
+        backup_keyring=of(KEYRING),
+        backup_master_key=of("backup.master-key"),
         backend=_backend(values),
     )
 

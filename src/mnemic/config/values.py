@@ -108,6 +108,8 @@ class Config:
     memory primitive beside Mnemic, which it does not use itself. `observer` says where counts and
     durations are kept: in this process, or as metrics of Prometheus. `traces` is "off", or the address of a collector
     of OpenTelemetry, to which spans without any text are sent. `processes`: how many answer for `mnemic serve`.
+    `backup_keyring`: the file with the keys of sealed backups, None where none are made; `backup_master_key`, of 16
+    characters or more, encrypts that file.
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
@@ -139,6 +141,8 @@ class Config:
     traces: str = "off"
     settings: Settings = field(default_factory=Settings)
     injects_context: bool = True
+    backup_keyring: str | Path | None = None
+    backup_master_key: str | None = field(default=None, repr=False)
     backend: BackendSettings = field(default_factory=BackendSettings)
 
     @property

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mnemic.engine.requests import Claim, current
 from mnemic.model.health import Finding
-from mnemic.ports.copying import CopyingStore, Told
+from mnemic.ports.copying import CopyingStore, Rows, Told
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
 
@@ -80,6 +80,10 @@ class ClaimingCopyingStore(ClaimingStore):
     def write_copy(self, path: Path, told: Told) -> None:
         """As of the store."""
         self._copying.write_copy(path, told)
+
+    def rows(self) -> AbstractContextManager[Rows]:
+        """As of the store."""
+        return self._copying.rows()
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
         """As of the store."""

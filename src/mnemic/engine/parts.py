@@ -26,6 +26,7 @@ from mnemic.ports.detector import Detector
 from mnemic.ports.embedder import Embedder
 from mnemic.ports.files import Files
 from mnemic.ports.index import Index, ServedIndex
+from mnemic.ports.keyring import Keyring
 from mnemic.ports.llm import Llm
 from mnemic.ports.observer import Observer
 from mnemic.ports.reranker import Reranker
@@ -103,6 +104,7 @@ class Parts:
     `writings`: to which embedder, by the id of its space, only texts of some writings are given.
     `served_index`: the service that holds the rows of `index`, None where there is none.
     `tools`: looks for the tools beside Mnemic's own. `database_lines`: a database that is imported, as lines of JSON.
+    `keyring`: the keys of sealed backups, None where none are made.
     """
 
     store: Store
@@ -124,6 +126,7 @@ class Parts:
     settings: Settings = field(default_factory=Settings)
     tools: Callable[[], Sequence[Tool]] = tuple
     database_lines: Callable[[bytes], str] | None = None
+    keyring: Keyring | None = None
     queries: QueryCache = field(default_factory=QueryCache)
     accesses: AccessLog = field(default_factory=AccessLog)
     catching_up: PartitionLocks = field(default_factory=PartitionLocks)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from mnemic.model.backup import Manifest
+from mnemic.model.backup import LostOrg, Manifest
+from mnemic.ports.copying import Rows
+from mnemic.ports.keyring import DataKey
 from mnemic.ports.store import Store
 
 Told = Callable[[str, int, int], object]
@@ -33,6 +36,12 @@ class Draft(Protocol):
         """
         ...
 
+    def seal_by_org(self, rows: Rows, keys: Mapping[str | None, DataKey], manifest: Manifest, told: Told) -> Manifest:
+        """As `seal`, of rows that lie elsewhere: those of each org are encrypted with its key, and those of no org with
+        that of None. Nothing that was not encrypted is written to any disk.
+        """
+        ...
+
     def receive(self, pieces: Iterable[bytes], told: Told) -> Manifest:
         """Take the bytes of a whole backup that was made elsewhere, in place of rows, check that they are one, and put
         the file in its place as `seal` does. Raises `InvalidInputError` when they are none, or not whole.
@@ -49,6 +58,11 @@ class Opened(Protocol):
         ...
 
     @property
+    def lost(self) -> tuple[LostOrg, ...]:
+        """The orgs of a sealed backup whose rows are not there, since their keys are not."""
+        ...
+
+    @property
     def rows(self) -> Path:
         """A copy of the rows, to be changed at will."""
         ...
@@ -56,6 +70,15 @@ class Opened(Protocol):
     def open_rows(self) -> Store:
         """The rows as a store of the present version; to be closed before `rows` are taken."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A backup that is sound. `is_opened`: its rows were read too, but for those of the orgs that are `lost`."""
+
+    manifest: Manifest
+    lost: tuple[LostOrg, ...] = ()
+    is_opened: bool = True
 
 
 class Archive(Protocol):
@@ -71,8 +94,14 @@ class Archive(Protocol):
 
     def opened(self, path: str | Path, room: Path | None, told: Told) -> AbstractContextManager[Opened]:
         """Unpack and check a backup; `room` is the folder to do it in, None: that of temporary files. Raises
-        `InvalidInputError` when the file is missing, damaged or no backup, `ConfigError` when it is of a newer Mnemic,
-        `UnavailableError` when it cannot be read or there is no room.
+        `InvalidInputError` when the file is missing, damaged or no backup, `ConfigError` when it is of a newer Mnemic
+        or sealed with keys that are not there, `UnavailableError` when it cannot be read or there is no room.
+        """
+        ...
+
+    def check(self, path: str | Path, room: Path | None, told: Told) -> Checked:
+        """Read a backup from end to end. A plain one is unpacked as `opened` does; of a sealed one nothing is written
+        down, and without a keyring only the checksums of its parts are compared. Errors are those of `opened`.
         """
         ...
 

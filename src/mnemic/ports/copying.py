@@ -6,7 +6,8 @@ and one of an older version is brought up to date as that store is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -20,6 +21,34 @@ more.
 
 Told = Callable[[int, int], object]
 """Called with how much is done and how much there is, in units of the store's own; what it raises ends the work."""
+
+
+class Rows(Protocol):
+    """Every row of a store as all of them were at one moment, in the form of the embedded store, org by org."""
+
+    @property
+    def work(self) -> UnitOfWork:
+        """The same moment as use cases see it."""
+        ...
+
+    @property
+    def tables(self) -> Mapping[str, Sequence[str]]:
+        """The columns of every table that copies hold."""
+        ...
+
+    def orgs(self) -> Sequence[str]:
+        """The orgs that have rows of any kind."""
+        ...
+
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
+        """The rows of a table, fetched as they are used: those of one org, or (None) all of a table of
+        `SHARED_TABLES`. Raises `UnsupportedError` for a table of which it is not known whose its rows are.
+        """
+        ...
 
 
 @runtime_checkable
@@ -42,6 +71,10 @@ class CopyingStore(Protocol):
         """
         ...
 
+    def rows(self) -> AbstractContextManager[Rows]:
+        """Read every row, as all of them are at one moment; readers and writers go on meanwhile."""
+        ...
+
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
         """Put the rows of the copy at `path`, of the present version, in the place of all that there are, in one
         transaction: a process that dies leaves the old ones, and others that have the store open go on with the new.
@@ -58,3 +91,6 @@ KEPT_TABLES = (KEYS, AUDIT)
 
 PASSING_TABLES = ("requests",)
 """Tables that no copy holds, and that are empty when one was taken: answers that were given of the rows before."""
+
+SHARED_TABLES = ("erasing", "schedules", "spaces")
+"""Tables that belong to no org, and hold no text of any; every other one says by `org` or `pid` whose its rows are."""

@@ -308,8 +308,8 @@ class RemoteMnemic(RemoteAssistant, RemoteGraphPart, AbstractContextManager["Rem
 
     def backup(self, path: str | Path, **fields: Unpack[BackupFields]) -> BackupReport:
         """As `Mnemic.backup`, of the server's store to a file on this machine; it needs an operator's key."""
-        contents = str(fields.get("contents", Contents.WHOLE))
-        return receive_backup(path, self._connection.content("backup", {"contents": contents}), **fields)
+        asked = {"contents": str(fields.get("contents", Contents.WHOLE)), "is_sealed": fields.get("is_sealed")}
+        return receive_backup(path, self._connection.content("backup", asked), **fields)
 
     def restore(self, path: str | Path, **fields: Unpack[RestoreFields]) -> RestoreReport:
         """A store is restored where it is. Raises UnsupportedError."""

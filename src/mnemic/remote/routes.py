@@ -80,7 +80,7 @@ ROUTES: Mapping[str, Route] = {
     "jobs.retry": Route("POST", "/jobs/retry"),
     "work": Route("POST", "/work"),
     "reembed": Route("POST", "/reembed", query=("is_dry_run", "is_pruning")),
-    "backup": Route("POST", "/backup", query=("contents",), takes_long=True),
+    "backup": Route("POST", "/backup", query=("contents", "is_sealed"), takes_long=True),
     "health": Route("POST", "/health", query=("only", "fix", "levels", "limit", "is_dry_run"), takes_long=True),
     "doctor": Route("GET", "/doctor"),
     "keys.create": Route("POST", "/keys"),

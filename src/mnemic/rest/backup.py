@@ -30,6 +30,9 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
         contents: Annotated[Contents, Query(description="every row, or the receipts of erasures alone")] = (
             Contents.WHOLE
         ),
+        is_sealed: Annotated[
+            bool | None, Query(description="each org under a key of its own; else where the server has a keyring")
+        ] = None,
     ) -> Response:
         """Every row of the whole store, of all orgs, as one checked file; the store is used meanwhile. It is made
         before the answer begins, in the server's folder for temporary files.
@@ -37,7 +40,7 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
         del asked
         folder = Path(tempfile.mkdtemp(prefix="mnemic-backup-"))
         try:
-            report = mnemic.backup(folder / "backup.zip", contents=contents)
+            report = mnemic.backup(folder / "backup.zip", contents=contents, is_sealed=is_sealed)
             file = Path(report.path).open("rb")  # noqa: SIM115 -- `_pieces` closes it
         finally:
             shutil.rmtree(folder, ignore_errors=True)  # the file lives on until it is closed

@@ -1,4 +1,6 @@
-"""Backups as zip files: `manifest.json` to read, `rows.db` with the rows as a file of the embedded store."""
+"""Backups as zip files: `manifest.json` to read, `rows.db` with the rows as a file of the embedded store, or, of one
+that is sealed, an encrypted part for each org in its place.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -17,24 +19,30 @@ from pathlib import Path
 from typing import IO
 
 from mnemic.adapters.archives import manifest as manifests
+from mnemic.adapters.archives.parts import check_sums
 from mnemic.adapters.archives.scratch import scratch_folder
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.stores.sqlite.copying import check_copy
 from mnemic.adapters.stores.sqlite.statements import migrations
 from mnemic.errors import BackendError, ConfigError, ConflictError, InvalidInputError, UnavailableError
-from mnemic.model.backup import Manifest
+from mnemic.model.backup import LostOrg, Manifest, Sealing
 from mnemic.model.health import Condition
-from mnemic.ports.archive import Archive, Told
+from mnemic.ports.archive import Archive, Checked, Told
+from mnemic.ports.copying import Rows
+from mnemic.ports.keyring import DataKey, Keyring
 
 ROWS, MANIFEST = "rows.db", "manifest.json"
-_MANIFEST_BYTES = 10_000_000
+_MANIFEST_BYTES = 50_000_000
 _PIECE = 1 << 20
 _QUICK = 1  # deflate's quickest level: vectors hardly shrink at any, and texts do at each
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
 class ZipArchive:
-    """The `Archive` port."""
+    """The `Archive` port; `keyring` has the keys of sealed backups."""
+
+    def __init__(self, keyring: Keyring | None = None) -> None:
+        self._keyring = keyring
 
     @contextmanager
     def draft(self, path: str | Path, *, is_replacing: bool) -> Generator[_Draft]:
@@ -46,16 +54,23 @@ class ZipArchive:
         if os.path.lexists(target):
             _check_replaceable(target, is_replacing=is_replacing)
         with _room_for(f"{target} cannot be written"), scratch_folder(target.parent, "mnemic-backup") as folder:
-            yield _Draft(target, folder, is_replacing=is_replacing)
+            yield _Draft(target, folder, self._keyring, is_replacing=is_replacing)
 
     @contextmanager
     def opened(self, path: str | Path, room: Path | None, told: Told) -> Generator[_Opened]:
-        source = Path(path)
-        if not source.is_file():
-            raise InvalidInputError(f"there is no file {source}")
+        source = _existing(path)
         parent = Path(tempfile.gettempdir()) if room is None else room
         with _room_for(f"{source} cannot be unpacked in {parent}"), scratch_folder(parent, "mnemic-restore") as folder:
-            yield _unpacked(source, folder, told)
+            yield _unpacked(source, folder, self._keyring, told)
+
+    def check(self, path: str | Path, room: Path | None, told: Told) -> Checked:
+        source = _existing(path)
+        with _room_for(f"{source} cannot be read"), _refusing(source), zipfile.ZipFile(source) as packed:
+            manifest = _manifest(packed)
+            if manifest.sealed is not None:
+                return _check_sealed(packed, manifest, manifest.sealed, self._keyring, told)
+        with self.opened(path, room, told) as opened:
+            return Checked(opened.manifest)
 
     def size(self, path: str | Path) -> int:
         return Path(path).stat().st_size
@@ -74,8 +89,9 @@ class _Rows:
 class _Draft(_Rows):
     """The `Draft` port."""
 
-    def __init__(self, target: Path, folder: Path, *, is_replacing: bool) -> None:
+    def __init__(self, target: Path, folder: Path, keyring: Keyring | None, *, is_replacing: bool) -> None:
         super().__init__(folder)
+        self._keyring = keyring
         self._target, self._packed, self._is_replacing = target, folder / "packed.zip", is_replacing
 
     def seal(self, manifest: Manifest, told: Told) -> Manifest:
@@ -92,7 +108,23 @@ class _Draft(_Rows):
                 packed.writestr(MANIFEST, manifests.to_text(told_of))
             file.flush()
             os.fsync(file.fileno())
-        _check_packed(self._packed, told_of, told)
+        _check_packed(self._packed, told_of, self._keyring, told)
+        _publish(self._packed, self._target, is_replacing=self._is_replacing)
+        return told_of
+
+    def seal_by_org(self, rows: Rows, keys: Mapping[str | None, DataKey], manifest: Manifest, told: Told) -> Manifest:
+        from mnemic.adapters.archives.sealed import write_parts
+
+        if self._keyring is None:
+            raise ConfigError("there is no keyring: set backup.keyring")
+        told_of = replace(manifest, made_by=version("mnemic"), schema=migrations()[-1][0])
+        with _created(self._packed) as file:
+            with zipfile.ZipFile(file, "w") as packed:
+                told_of = write_parts(packed, rows, self._keyring.id, keys, told_of, told)
+                packed.writestr(MANIFEST, manifests.to_text(told_of), zipfile.ZIP_DEFLATED)
+            file.flush()
+            os.fsync(file.fileno())
+        _check_packed(self._packed, told_of, self._keyring, told)
         _publish(self._packed, self._target, is_replacing=self._is_replacing)
         return told_of
 
@@ -108,7 +140,7 @@ class _Draft(_Rows):
         try:
             with zipfile.ZipFile(self._packed) as packed:
                 manifest = _manifest(packed)
-            _check_packed(self._packed, manifest, told)
+            _check_packed(self._packed, manifest, None, told)
         except (InvalidInputError, KeyError, *_UNREADABLE) as error:
             raise InvalidInputError("what came is damaged or no backup; ask for it again") from error
         _publish(self._packed, self._target, is_replacing=self._is_replacing)
@@ -121,10 +153,18 @@ class _Opened(_Rows):
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         super().__init__(folder)
         self.manifest = manifest
+        self.lost: tuple[LostOrg, ...] = ()
 
 
-def _unpacked(source: Path, folder: Path, told: Told) -> _Opened:
-    try:
+def _existing(path: str | Path) -> Path:
+    source = Path(path)
+    if not source.is_file():
+        raise InvalidInputError(f"there is no file {source}")
+    return source
+
+
+def _unpacked(source: Path, folder: Path, keyring: Keyring | None, told: Told) -> _Opened:
+    with _refusing(source):
         with zipfile.ZipFile(source) as packed:
             manifest = _manifest(packed)
             free = shutil.disk_usage(folder).free
@@ -133,23 +173,54 @@ def _unpacked(source: Path, folder: Path, told: Told) -> _Opened:
                     f"{source} needs {manifest.size:,} bytes in {folder.parent}, and there are {free:,} free"
                 )
             opened = _Opened(folder, manifest)
-            with packed.open(ROWS) as member, _created(opened.rows) as rows:
-                digest = _copied(member, rows, manifest.size, "checking", told)
-        _check_rows(opened, digest)
+            with _created(opened.rows) as rows:
+                if manifest.sealed is None:
+                    with packed.open(ROWS) as member:
+                        digest = _copied(member, rows, manifest.size, "checking", told)
+                    if digest != manifest.sha256:
+                        raise InvalidInputError("its rows are not those that it says they are")
+            if manifest.sealed is not None:
+                opened.lost = _open_sealed(packed, manifest, keyring, opened.rows, told)
+        _check_rows(opened)
+    return opened
+
+
+@contextmanager
+def _refusing(source: Path) -> Generator[None]:
+    """What is wrong with a backup, with its name."""
+    try:
+        yield
     except ConfigError as error:
         raise ConfigError(f"{source} cannot be read here: {error}") from error
     except (InvalidInputError, KeyError, *_UNREADABLE) as error:
         reason = str(error) if isinstance(error, InvalidInputError) else "it is no whole zip file"
         raise InvalidInputError(f"{source} is damaged or no backup: {reason}; use another one") from error
-    return opened
 
 
-def _check_rows(opened: _Opened, digest: str) -> None:
-    """The rows are those that were packed, open as a store, which brings them up to date, are sound and hold what the
-    manifest says.
-    """
-    if digest != opened.manifest.sha256:
-        raise InvalidInputError("its rows are not those that it says they are")
+def _open_sealed(
+    packed: zipfile.ZipFile, manifest: Manifest, keyring: Keyring | None, path: Path, told: Told
+) -> tuple[LostOrg, ...]:
+    if keyring is None:
+        raise ConfigError("it is sealed: set backup.keyring to the keyring that it was made with")
+    from mnemic.adapters.archives.sealed import open_parts
+
+    return open_parts(packed, manifest, keyring, path, told)
+
+
+def _check_sealed(
+    packed: zipfile.ZipFile, manifest: Manifest, sealed: Sealing, keyring: Keyring | None, told: Told
+) -> Checked:
+    """With its keys every part is opened; without them their checksums are compared."""
+    if keyring is None:
+        check_sums(packed, sealed, told)
+        return Checked(manifest, is_opened=False)
+    from mnemic.adapters.archives.sealed import check_parts
+
+    return Checked(manifest, check_parts(packed, manifest, keyring, told))
+
+
+def _check_rows(opened: _Opened) -> None:
+    """The rows open as a store, which brings them up to date, are sound and hold what the manifest says."""
     try:
         check_copy(opened.rows)
         store = opened.open_rows()
@@ -164,7 +235,7 @@ def _check_rows(opened: _Opened, digest: str) -> None:
         raise
     except BackendError as error:
         raise InvalidInputError(f"its rows are damaged ({error})") from error
-    if {**counts} != {**opened.manifest.counts}:
+    if not opened.lost and {**counts} != {**opened.manifest.counts}:
         raise InvalidInputError("its rows are not as many as it says")
 
 
@@ -173,19 +244,28 @@ def _manifest(packed: zipfile.ZipFile) -> Manifest:
         return manifests.from_text(file.read(_MANIFEST_BYTES), migrations()[-1][0])
 
 
-def _check_packed(path: Path, manifest: Manifest, told: Told) -> None:
+def _check_packed(path: Path, manifest: Manifest, keyring: Keyring | None, told: Told) -> None:
     """Read again what was written. Raises `UnavailableError` when it is not the same."""
-    digest = hashlib.sha256()
-    done = 0
     with zipfile.ZipFile(path) as packed:
-        with packed.open(ROWS) as member:
-            while piece := member.read(_PIECE):
-                digest.update(piece)
-                done += len(piece)
-                told("checking", done, manifest.size)
-        is_same = digest.hexdigest() == manifest.sha256 and _manifest(packed) == manifest
+        if manifest.sealed is None:
+            is_same = _digest(packed, manifest.size, told) == manifest.sha256
+        else:
+            lost = _check_sealed(packed, manifest, manifest.sealed, keyring, told).lost
+            is_same = all(each.destroyed_at for each in lost)  # erased while this was written
+        is_same = is_same and _manifest(packed) == manifest
     if not is_same:
         raise UnavailableError(f"what was written to {path.parent.parent} reads otherwise; the disk may be failing")
+
+
+def _digest(packed: zipfile.ZipFile, size: int, told: Told) -> str:
+    digest = hashlib.sha256()
+    done = 0
+    with packed.open(ROWS) as member:
+        while piece := member.read(_PIECE):
+            digest.update(piece)
+            done += len(piece)
+            told("checking", done, size)
+    return digest.hexdigest()
 
 
 def _copied(source: IO[bytes], target: IO[bytes], size: int, doing: str, told: Told) -> str:

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mnemic.engine.backup.backup import copying
+from mnemic.engine.backup.data_keys import catch_up, named
 from mnemic.engine.backup.replay import Owed, owed_by, replay
 from mnemic.engine.erasure.delete import COPIES_LEFT
 from mnemic.engine.indexing.freshness import INDEX_LEFT, forget, sides
 from mnemic.engine.indexing.vectors import adopt_spaces
 from mnemic.engine.parts import Parts
-from mnemic.errors import BackendError, ConflictError, InvalidInputError, UnavailableError
-from mnemic.model.backup import Contents, RestoreReport
+from mnemic.errors import BackendError, ConfigError, ConflictError, InvalidInputError, UnavailableError
+from mnemic.model.backup import Contents, LostOrg, RestoreReport
 from mnemic.model.scope import Partition, Scope
 from mnemic.ports.archive import Archive, Opened, Told
 from mnemic.ports.copying import AUDIT, KEYS, CopyingStore
@@ -47,6 +48,7 @@ class _Held:
     counts: Mapping[str, int]
     partitions: Sequence[Partition]
     owed: Owed
+    orgs: Collection[str]
     kept: tuple[str, ...]
 
 
@@ -59,17 +61,21 @@ def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: 
 
     Erasures that the store knows of, or the backup of `wish.receipts`, and the backup does not, are made again. Raises
     `ConflictError` when the store holds something that is not to be replaced, `InvalidInputError` and `ConfigError` for
-    a backup that cannot be used, `BackendError` when the store or the disk fails; then all is as it was.
+    a backup, or a keyring, that cannot be used, `BackendError` when the store or the disk fails; then all is as it was.
     """
     start = time.perf_counter()
     store = copying(parts.store)
     with parts.store.read() as work:
         held = _held(work)
     _check_free(held, wish)
+    if parts.keyring is not None and not wish.is_dry_run:
+        catch_up(parts, parts.keyring)
     with ExitStack() as stack:
         opened = stack.enter_context(archive.opened(path, store.room, told))
         if opened.manifest.contents is not Contents.WHOLE:
             raise InvalidInputError(f"{path} holds receipts alone; restore a whole backup, and name this one beside it")
+        lost = named(opened.lost, parts.keyring, held.orgs)
+        _check_lost(lost, held, wish)
         copy = _Copy(parts, opened)
         copy.follow(held.owed)
         if wish.receipts is not None:
@@ -88,6 +94,7 @@ def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: 
             notes=notes,
             is_dry_run=wish.is_dry_run,
             seconds=time.perf_counter() - start,
+            lost=lost,
         )
 
 
@@ -187,7 +194,7 @@ def _held(work: UnitOfWork) -> _Held:
     has_keys = work.keys.has_any()
     has_audit = has_keys or any(work.audit.list(org, None, 1) for org in orgs)
     kept = (*((KEYS,) if has_keys else ()), *((AUDIT,) if has_audit else ()))
-    return _Held(work.partitions.count(partitions), partitions, owed, kept)
+    return _Held(work.partitions.count(partitions), partitions, owed, orgs, kept)
 
 
 def _check_free(held: _Held, wish: Wish) -> None:
@@ -195,6 +202,16 @@ def _check_free(held: _Held, wish: Wish) -> None:
         counted = ", ".join(f"{count:,} {table}" for table, count in held.counts.items() if count)
         raise ConflictError(
             f"the store holds {counted or 'something'} already; say that it is to be replaced, or restore elsewhere"
+        )
+
+
+def _check_lost(lost: Sequence[LostOrg], held: _Held, wish: Wish) -> None:
+    """A keyring that never had a key is the wrong copy of it: what it cannot open need not be erased."""
+    missing = [each.key for each in lost if each.destroyed_at is None]
+    if missing and held.partitions and not wish.is_dry_run:
+        raise ConfigError(
+            f"the keyring never had the keys of {len(missing)} orgs ({', '.join(missing[:3])}): use the latest copy of "
+            "it; what it opens can be restored into a store that holds nothing"
         )
 
 

@@ -2,13 +2,16 @@
 
 What belongs to the owner alone is removed without a trace, tombstones too. What lies elsewhere, such as an agent's
 memory that was learnt from a user's words, is erased to a tombstone without text, with everything derived from it in
-turn. The receipt holds counts and keyed hashes, no names: `replay` finds the same again in a backup.
+turn. The receipt holds counts and keyed hashes, no names: `replay` finds the same again in a backup. With an org goes
+the key of its part of sealed backups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from datetime import datetime
 
 from mnemic.engine.erasure.delete import COPIES_LEFT
 from mnemic.engine.erasure.plan import SEPARATOR, Place, Plan, carried_out, counted, derived, keyed_hash
@@ -26,22 +29,31 @@ def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False)
 
     A session: its messages, its session-level memories and what was made of them. A user: everything of theirs, in all
     sessions. An agent: its level, and what is private to it. An org: everything but its keys and its audit log, which
-    hold no text. Raises `InvalidInputError` when the scope lacks that part. Of a dry run the receipt is the plan: what
-    the same call would remove now.
+    hold no text, and the data keys of its sealed backups; where the keyring fails, nothing is erased. Raises
+    `InvalidInputError` when the scope lacks that part. Of a dry run the receipt is the plan: what the same call would
+    remove now.
     """
     owner = scope.partition(level)
     now = parts.clock.now()
+    keyring = parts.keyring if level is Level.ORG else None
     if is_dry_run:
+        keys = () if keyring is None else keyring.of([scope.org])[scope.org]
         with parts.store.read() as work:
             plan = _planned(work, scope, level)
-            return Receipt(now, counted(work, plan), org=scope.org, is_plan=True)
-    with parts.store.write() as work:
+            counts = _with_keys(counted(work, plan), sum(bool(key.secret) for key in keys))
+            return Receipt(now, counts, org=scope.org, is_plan=True)
+    # The keys go last before the commit, and nobody is given new ones until after it: whoever seals rows of before with
+    # a new key finds the receipt when he looks again.
+    with (
+        nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy,
+        parts.store.write() as work,
+    ):
         plan = _planned(work, scope, level)
         key = work.erasure.key()
         counts = carried_out(work, plan, now)
         receipt = Receipt(
             at=now,
-            counts=counts,
+            counts=_with_keys(counts, destroy(scope.org, now, None)),
             id=new_id(now),
             org=scope.org,
             scope_hash=keyed_hash(key, owner),
@@ -79,6 +91,14 @@ def _planned(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
         plan.memories, plan.documents = _private(work, scope.org, owner.owner, plan.partitions)
     plan.memories += derived(work, scope.org, plan)
     return plan
+
+
+def _no_keys(_org: str, _at: datetime, _until: datetime | None) -> int:
+    return 0
+
+
+def _with_keys(counts: dict[str, int], keys: int) -> dict[str, int]:
+    return {**counts, "data_keys": keys} if keys else counts
 
 
 def _private(

@@ -7,12 +7,14 @@ own is told below: the org in every row, derived columns, vectors, lists and tru
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from psycopg import Connection, ServerCursor, sql
@@ -22,16 +24,19 @@ from mnemic.adapters.stores.postgres.rows import to_literal, to_vector
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.postgres.texts import to_json
 from mnemic.adapters.stores.rows import dumps
-from mnemic.adapters.stores.sqlite.copying import CopyFile, new_age
+from mnemic.adapters.stores.sqlite.copying import CopyFile, make_empty, new_age, rows_statement
 from mnemic.adapters.stores.sqlite.rows import to_blob
+from mnemic.adapters.stores.sqlite.statements import migrations
 from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.errors import UnsupportedError
-from mnemic.ports.copying import PASSING_TABLES, Told
+from mnemic.ports.copying import PASSING_TABLES, Rows, Told
+from mnemic.ports.store import UnitOfWork
 
 _ROWS_AT_ONCE = 1000
 _OWN = {"org", "filterable"}
 """Columns that follow from others, where the copy does not have them."""
 
+_See = Callable[[Connection[Row]], None]
 _NUMBER = "seq"  # the order of writing; each store counts by itself
 _PARTITIONS = "partitions"
 
@@ -49,9 +54,9 @@ class _Schema:
 
     tables: Mapping[str, Sequence[_Column]]
 
-    def shared(self, copy: CopyFile, table: str) -> list[_Column]:
+    def shared(self, copied: Mapping[str, Sequence[str]], table: str) -> list[_Column]:
         """The columns that both sides have. Raises `UnsupportedError` where one has what the other cannot keep."""
-        here, there = {column.name for column in self.tables[table]}, {*copy.tables.get(table, ())}
+        here, there = {column.name for column in self.tables[table]}, {*copied.get(table, ())}
         odd = sorted((here ^ there) - _OWN - {_NUMBER})
         if odd:
             raise UnsupportedError(f"the stores differ in {table}: {', '.join(odd)}", capability="backup")
@@ -66,10 +71,40 @@ def write_rows(connection: Connection[Row], path: Path, told: Told) -> None:
     done, total = 0, sum(totals.values())
     with closing(CopyFile(path)) as copy:
         for table, rows in totals.items():
-            columns = schema.shared(copy, table)
+            columns = schema.shared(copy.tables, table)
             copy.fill(table, [column.name for column in columns], _read(connection, schema, table, columns))
             done += rows
             told(done, total)
+
+
+class PostgresRows:
+    """The `Rows` port over a transaction of one snapshot; `see_every_org` lets its next statements do so."""
+
+    def __init__(self, connection: Connection[Row], work: UnitOfWork, see_every_org: _See) -> None:
+        self._connection, self.work, self._see_every_org = connection, work, see_every_org
+        self._schema = _schema(connection)
+        copied = _copied_tables()
+        self._columns = {
+            table: self._schema.shared(copied, table) for table in self._schema.tables if table not in PASSING_TABLES
+        }
+        self._with_org = [table for table in self._columns if "org" in copied[table]]
+        self.tables = {table: [column.name for column in columns] for table, columns in self._columns.items()}
+
+    def orgs(self) -> list[str]:
+        self._see_every_org(self._connection)
+        asked = [_filled("orgs", table=sql.Identifier(table)) for table in self._with_org]
+        return sorted({str(row[0]) for statement in asked for row in self._connection.execute(statement)})
+
+    def count(self) -> int:
+        self._see_every_org(self._connection)
+        return sum(_count(self._connection, table) for table in self.tables)
+
+    def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
+        columns = self._columns[table]
+        statement = rows_statement(table, self.tables[table])
+        asked = _filled(statement, columns=_listed(columns), table=sql.Identifier(table))
+        self._see_every_org(self._connection)
+        return _fetched(self._connection, f"rows_{table}", asked, columns, {"org": org})
 
 
 def lock_all(connection: Connection[Row]) -> None:
@@ -135,7 +170,7 @@ class _Taking:
                 self._pids[pid], self._orgs[pid] = int(row[0]) if row else 0, org
 
     def _fill(self, name: str) -> None:
-        shared = [column for column in self._schema.shared(self._copy, name) if not column.is_numbered]
+        shared = [column for column in self._schema.shared(self._copy.tables, name) if not column.is_numbered]
         here = {column.name: column for column in self._schema.tables[name]}
         added = [here[extra] for extra in sorted(_OWN) if extra in here and extra not in self._copy.tables[name]]
         columns = [*shared, *added]
@@ -196,11 +231,31 @@ def _read(
         columns=_listed(columns),
         order=sql.Identifier(_NUMBER),
     )
-    with ServerCursor(connection, f"copy_{table}") as cursor:
+    return _fetched(connection, f"copy_{table}", statement, columns)
+
+
+def _fetched(
+    connection: Connection[Row],
+    name: str,
+    statement: sql.Composed,
+    columns: Sequence[_Column],
+    asked: Mapping[str, object] | None = None,
+) -> Iterator[Sequence[object]]:
+    with ServerCursor(connection, name) as cursor:
         cursor.itersize = _ROWS_AT_ONCE
-        cursor.execute(statement)
+        cursor.execute(statement, asked)
         for row in cursor:
             yield [_to_copy(column.type, value) for column, value in zip(columns, row, strict=True)]
+
+
+@cache
+def _copied_tables() -> Mapping[str, Sequence[str]]:
+    """The columns of every table of the embedded store."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        make_empty(path, migrations()[-1][0])
+        with closing(CopyFile(path)) as copy:
+            return copy.tables
 
 
 def _schema(connection: Connection[Row]) -> _Schema:
@@ -225,3 +280,6 @@ def _filled(statement: str, **parts: sql.Composable) -> sql.Composed:
 
 def _listed(columns: Iterable[_Column]) -> sql.Composed:
     return sql.SQL(", ").join(sql.Identifier(column.name) for column in columns)
+
+
+_: type[Rows] = PostgresRows

@@ -18,7 +18,7 @@ from psycopg.pq import TransactionStatus
 from mnemic.adapters.stores.postgres.access import PostgresAudit, PostgresKeys
 from mnemic.adapters.stores.postgres.connections import Connections, Row, Target, query
 from mnemic.adapters.stores.postgres.conversations import PostgresConversations
-from mnemic.adapters.stores.postgres.copying import lock_all, replace_rows, write_rows
+from mnemic.adapters.stores.postgres.copying import PostgresRows, lock_all, replace_rows, write_rows
 from mnemic.adapters.stores.postgres.dependants import PostgresDependants
 from mnemic.adapters.stores.postgres.documents import PostgresDocuments
 from mnemic.adapters.stores.postgres.entity_vectors import PostgresEntityVectors
@@ -40,7 +40,7 @@ from mnemic.adapters.stores.postgres.upkeep import PostgresUpkeep
 from mnemic.adapters.stores.postgres.vectors import PostgresVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.health import Condition, Finding
-from mnemic.ports.copying import CopyingStore, Told
+from mnemic.ports.copying import CopyingStore, Rows, Told
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
 
@@ -145,6 +145,12 @@ class PostgresStore:
         with self._transaction("begin_read") as connection:
             self._see_every_org(connection)
             write_rows(connection, path, told)
+
+    @contextmanager
+    def rows(self) -> Generator[Rows]:
+        with self._transaction("begin_read") as connection:
+            work = PostgresUnitOfWork(Session(connection, self.place, is_writing=False))
+            yield PostgresRows(connection, work, self._see_every_org)
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
         with self._transaction("begin_write") as connection:

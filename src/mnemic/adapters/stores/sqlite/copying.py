@@ -9,9 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 from mnemic.adapters.stores.sqlite.session import translated_errors
-from mnemic.adapters.stores.sqlite.statements import statements
-from mnemic.errors import InvalidInputError
-from mnemic.ports.copying import PASSING_TABLES, VERSIONS_OF_AN_AGE, Told
+from mnemic.adapters.stores.sqlite.statements import APPLICATION_ID, migrations, statements
+from mnemic.errors import InvalidInputError, UnsupportedError
+from mnemic.ports.copying import PASSING_TABLES, SHARED_TABLES, VERSIONS_OF_AN_AGE, Rows, Told
+from mnemic.ports.store import UnitOfWork
 
 _PAGES_AT_ONCE = 1024
 _LONGEST_LEAP = 1000  # ages; a file of an index that outlived its store is so hardly ever of the age that begins
@@ -99,17 +100,80 @@ class CopyFile:
 
     def fill(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Put rows in the place of those that a table has."""
-        values = ", ".join("?" for _ in columns)
-        sql = statements("copying")["add"].format(table=_quoted(table), columns=_listed(columns), values=values)
         with translated_errors("writing a copy"):
             self._connection.execute(statements("connection")["begin_write"])
             self._connection.execute(statements("copying")["empty"].format(table=_quoted(table)))
-            self._connection.executemany(sql, rows)
+            self._add(table, columns, rows)
             self._connection.execute(statements("connection")["commit"])
+
+    def take(self, pieces: Iterable[tuple[str, Sequence[str], Sequence[Sequence[object]]]]) -> None:
+        """Put rows, some of a table at a time, in the place of all that there are."""
+        with translated_errors("writing a copy"):
+            self._connection.execute(statements("connection")["begin_write"])
+            for table in self.tables:
+                self._connection.execute(statements("copying")["empty"].format(table=_quoted(table)))
+            for table, columns, rows in pieces:
+                if not {*columns} <= {*self.tables.get(table, ())}:
+                    raise InvalidInputError(f"there is no table {table} with such columns")
+                self._add(table, columns, rows)
+            self._connection.execute(statements("connection")["commit"])
+
+    def _add(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        values = ", ".join("?" for _ in columns)
+        sql = statements("copying")["add"].format(table=_quoted(table), columns=_listed(columns), values=values)
+        self._connection.executemany(sql, rows)
 
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+
+
+class SqliteRows:
+    """The `Rows` port over a transaction that reads."""
+
+    def __init__(self, connection: sqlite3.Connection, work: UnitOfWork) -> None:
+        self._connection, self.work = connection, work
+        tables = _tables(connection, "main")
+        self.tables = {name: columns for name, columns in tables.items() if name not in PASSING_TABLES}
+
+    def orgs(self) -> list[str]:
+        sql = statements("copying")["orgs"]
+        named = [table for table, columns in self.tables.items() if "org" in columns]
+        return sorted({str(row[0]) for name in named for row in self._connection.execute(sql.format(table=name))})
+
+    def count(self) -> int:
+        counting = (self._connection.execute(_named("count", "main", table)).fetchone() for table in self.tables)
+        return sum(int(row[0]) for row in counting)
+
+    def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
+        columns = self.tables[table]
+        sql = statements("copying")[rows_statement(table, columns)]
+        yield from self._connection.execute(sql.format(columns=_listed(columns), table=_quoted(table)), {"org": org})
+
+
+def rows_statement(table: str, columns: Collection[str]) -> str:
+    """The name of the statement that reads the rows of one org, in both kinds of stores. Raises `UnsupportedError` for
+    a table of which it is not known whose its rows are.
+    """
+    if table in SHARED_TABLES:
+        return "all_rows"
+    found = [name for name in ("pid", "org") if name in columns and (name, table) != ("pid", "partitions")]
+    if not found:
+        raise UnsupportedError(f"it is not known to which org the rows of {table} belong", capability="sealed backup")
+    return f"rows_by_{found[0]}"
+
+
+def make_empty(path: str | Path, version: int) -> None:
+    """Make a store without rows, as the migration `version` left one, at `path`."""
+    sql = statements("connection")
+    with translated_errors(f"making {path}"), closing(sqlite3.connect(path)) as connection:
+        connection.executescript(statements("copying")["quick"])
+        for number, script in migrations():
+            if number <= version:
+                connection.executescript(script)
+        connection.execute(sql["mark"].format(version=version))
+        connection.execute(sql["sign"].format(application_id=APPLICATION_ID))
+        connection.commit()
 
 
 def _tables(connection: sqlite3.Connection, schema: str) -> dict[str, tuple[str, ...]]:
@@ -136,3 +200,6 @@ def _listed(names: Iterable[str]) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+_: type[Rows] = SqliteRows

@@ -7,6 +7,8 @@ from importlib.resources import files
 
 from mnemic.adapters.sql_files import named_statements
 
+APPLICATION_ID = 0x4D4E454D  # "MNEM", so that `file` and we can tell a Mnemic store from another SQLite file
+
 
 def statements(topic: str) -> dict[str, str]:
     """The statements of `queries/<topic>.sql` by name, without a closing semicolon."""

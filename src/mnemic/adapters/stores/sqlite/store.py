@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mnemic.adapters.stores.sqlite.access import SqliteAudit, SqliteKeys
 from mnemic.adapters.stores.sqlite.conversations import SqliteConversations
-from mnemic.adapters.stores.sqlite.copying import attach, replace_rows, write_pages
+from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
 from mnemic.adapters.stores.sqlite.dependants import SqliteDependants
 from mnemic.adapters.stores.sqlite.documents import SqliteDocuments
 from mnemic.adapters.stores.sqlite.entity_vectors import SqliteEntityVectors
@@ -28,16 +28,15 @@ from mnemic.adapters.stores.sqlite.profiles import SqliteProfiles
 from mnemic.adapters.stores.sqlite.requests import SqliteRequests
 from mnemic.adapters.stores.sqlite.research import SqliteResearchSteps
 from mnemic.adapters.stores.sqlite.session import Session, translated_errors
-from mnemic.adapters.stores.sqlite.statements import migrations, statements
+from mnemic.adapters.stores.sqlite.statements import APPLICATION_ID, migrations, statements
 from mnemic.adapters.stores.sqlite.upkeep import SqliteUpkeep
 from mnemic.adapters.stores.sqlite.vectors import SqliteVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
-from mnemic.ports.copying import CopyingStore, Told
+from mnemic.ports.copying import CopyingStore, Rows, Told
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000
-APPLICATION_ID = 0x4D4E454D  # "MNEM", so that `file` and we can tell a Mnemic store from another SQLite file
 _SWITCH_PAUSE_S = 0.01
 
 
@@ -166,6 +165,18 @@ class SqliteStore:
             with translated_errors(f"copying {self.path}"):
                 connection.execute(statements("connection")["begin_read"])
                 write_pages(connection, path, told)
+        finally:
+            with suppress(sqlite3.Error):
+                connection.rollback()
+            self._give_back(connection)
+
+    @contextmanager
+    def rows(self) -> Generator[Rows]:
+        connection = self._borrow()
+        try:
+            with translated_errors(f"reading all of {self.path}"):
+                connection.execute(statements("connection")["begin_read"])
+                yield SqliteRows(connection, SqliteUnitOfWork(Session(connection, is_writing=False)))
         finally:
             with suppress(sqlite3.Error):
                 connection.rollback()

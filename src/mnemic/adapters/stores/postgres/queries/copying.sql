@@ -35,3 +35,11 @@ SELECT greatest(
 );
 -- name: new_floor
 UPDATE erasing SET floor = %(version)s;
+-- name: all_rows
+SELECT {columns} FROM {table};
+-- name: rows_by_org
+SELECT {columns} FROM {table} WHERE org = %(org)s;
+-- name: rows_by_pid
+SELECT {columns} FROM {table} WHERE pid IN (SELECT pid FROM partitions WHERE org = %(org)s);
+-- name: orgs
+SELECT DISTINCT org FROM {table};

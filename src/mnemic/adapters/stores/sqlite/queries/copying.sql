@@ -40,3 +40,11 @@ UPDATE erasing SET floor = :version;
 SELECT {columns} FROM main.{table} ORDER BY {order};
 -- name: add
 INSERT INTO main.{table} ({columns}) VALUES ({values});
+-- name: all_rows
+SELECT {columns} FROM {table};
+-- name: rows_by_org
+SELECT {columns} FROM {table} WHERE org = :org;
+-- name: rows_by_pid
+SELECT {columns} FROM {table} WHERE pid IN (SELECT pid FROM partitions WHERE org = :org);
+-- name: orgs
+SELECT DISTINCT org FROM {table};

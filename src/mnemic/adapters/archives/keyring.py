@@ -1,0 +1,255 @@
+"""The keyring as a file: JSON that only its owner may read, replaced as a whole under a lock.
+
+With a master key everything secret in it is encrypted under that, so that the file alone opens nothing. Names of orgs
+are keyed hashes. A key that was destroyed leaves its id and two moments, so that a restore can tell what happened.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from mnemic.adapters.archives.sealing import KEY_BYTES
+from mnemic.adapters.indexes.lease import lease_at_once
+from mnemic.errors import ConfigError, UnavailableError
+from mnemic.ports.keyring import DataKey, Destroy, Keyring
+
+FORMAT, VERSION = "mnemic-keyring", 1
+SHORTEST_MASTER = 16
+_NONCE_BYTES = 12
+_SCRYPT = {"n": 1 << 15, "r": 8, "p": 1, "maxmem": 1 << 26}
+_PAUSE_S = 0.02
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a keyring holds: by id the keys, each with the keyed hash of its org."""
+
+    id: str
+    salt: bytes
+    naming: bytes
+    keys: dict[str, tuple[str, DataKey]] = field(default_factory=dict[str, tuple[str, DataKey]])
+
+    def name(self, org: str | None) -> str:
+        """The keyed hash of an org, or of what belongs to none."""
+        said = b"shared" if org is None else b"org\x1f" + org.encode("utf-8", "surrogatepass")
+        return hmac.new(self.naming, said, hashlib.sha256).hexdigest()
+
+    def of(self, org: str | None) -> list[DataKey]:
+        """The keys that an org has, or had."""
+        name = self.name(org)
+        return [key for named, key in self.keys.values() if named == name]
+
+
+class FileKeyring:
+    """The `Keyring` port over a file at `path`, made with the first key; waits `lock_wait_s` for another process."""
+
+    def __init__(self, path: str | Path, master: str | None = None, *, lock_wait_s: float = 10.0) -> None:
+        if master is not None and len(master) < SHORTEST_MASTER:
+            raise ConfigError(f"backup.master-key must have {SHORTEST_MASTER} characters or more")
+        self._path, self._master, self._lock_wait_s = Path(path), master, lock_wait_s
+        self._wrapping: dict[bytes, AESGCM] = {}
+
+    @property
+    def id(self) -> str:
+        with self._errors():
+            held = self._read()
+        return "" if held is None else held.id
+
+    def issue(self, orgs: Collection[str | None], at: datetime) -> Mapping[str | None, DataKey]:
+        with self._errors(), self._locked():
+            held = self._read() or _Held(secrets.token_hex(8), secrets.token_bytes(16), secrets.token_bytes(KEY_BYTES))
+            alive = {named: key for named, key in held.keys.values() if key.secret}
+            found = {org: alive.get(held.name(org)) for org in orgs}
+            fresh = {
+                org: DataKey(secrets.token_hex(8), at, secrets.token_bytes(KEY_BYTES))
+                for org, key in found.items()
+                if key is None
+            }
+            if fresh:
+                held.keys |= {key.id: (held.name(org), key) for org, key in fresh.items()}
+                self._write(held)
+            return {org: key for org, key in found.items() if key is not None} | fresh
+
+    def find(self, ids: Collection[str]) -> Mapping[str, DataKey]:
+        with self._errors():
+            held = self._read()
+        return {} if held is None else {each: held.keys[each][1] for each in ids if each in held.keys}
+
+    def of(self, orgs: Collection[str]) -> Mapping[str, Sequence[DataKey]]:
+        with self._errors():
+            held = self._read()
+        return {org: [] if held is None else held.of(org) for org in orgs}
+
+    @contextmanager
+    def destroying(self) -> Generator[Destroy]:
+        with self._locked():
+
+            def destroy(org: str, at: datetime, until: datetime | None) -> int:
+                with self._errors():
+                    held = self._read()
+                    keys = [] if held is None else held.of(org)
+                    gone = [key for key in keys if key.secret and (until is None or key.made_at <= until)]
+                    if held is not None and gone:
+                        name = held.name(org)
+                        held.keys |= {key.id: (name, replace(key, secret=b"", destroyed_at=at)) for key in gone}
+                        self._write(held)
+                    return len(gone)
+
+            yield destroy
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        deadline = time.monotonic() + self._lock_wait_s
+        with ExitStack() as stack:
+            with self._errors():
+                while not stack.enter_context(lease_at_once(self._beside("lock"))):
+                    stack.close()
+                    if time.monotonic() > deadline:
+                        raise UnavailableError(f"the keyring {self._path} is locked by another process; try again")
+                    time.sleep(_PAUSE_S)
+                self._clear()
+            yield
+
+    def _read(self) -> _Held | None:
+        try:
+            text = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            told: Any = json.loads(text)
+            _check_format(told, self._path)
+            salt = bytes.fromhex(told["salt"])
+            wrapping = self._wrapping_key(salt, is_needed=bool(told["is_wrapped"]))
+            held = _Held(str(told["id"]), salt, _unwrapped(wrapping, told["naming"], "naming"))
+            for each in told["keys"]:
+                held.keys[each["id"]] = (each["org"], _key(wrapping, each))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ConfigError(
+                f"{self._path} is damaged or no keyring of Mnemic: bring back a copy of it; without one no sealed "
+                "backup opens, and when it is moved away, new ones get new keys"
+            ) from error
+        except InvalidTag as error:
+            raise ConfigError(
+                f"the keyring {self._path} was made with another master key than MNEMIC_BACKUP_MASTER_KEY says"
+            ) from error
+        return held
+
+    def _wrapping_key(self, salt: bytes, *, is_needed: bool) -> AESGCM | None:
+        if not is_needed:
+            return None
+        if self._master is None:
+            raise ConfigError(f"the keyring {self._path} needs its master key: set MNEMIC_BACKUP_MASTER_KEY")
+        if salt not in self._wrapping:
+            self._wrapping[salt] = AESGCM(hashlib.scrypt(self._master.encode(), salt=salt, dklen=KEY_BYTES, **_SCRYPT))
+        return self._wrapping[salt]
+
+    def _write(self, held: _Held) -> None:
+        """Replace the file; what it was is overwritten before this returns, also when a process died meanwhile."""
+        wrapping = self._wrapping_key(held.salt, is_needed=self._master is not None)
+        told = {
+            "format": FORMAT,
+            "version": VERSION,
+            "id": held.id,
+            "is_wrapped": wrapping is not None,
+            "salt": held.salt.hex(),
+            "naming": _wrapped(wrapping, held.naming, "naming"),
+            "keys": [_told(wrapping, org, key) for org, key in held.keys.values()],
+        }
+        new, old = self._beside("new"), self._beside("old")
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write((json.dumps(told, indent=1) + "\n").encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if self._path.exists():
+            os.link(self._path, old)
+        new.replace(self._path)
+        self._settle()
+        self._clear()
+
+    def _clear(self) -> None:
+        """Overwrite and remove what a write leaves, or left when its process died: keys may be in it."""
+        for left in (self._beside("new"), self._beside("old")):
+            if not left.exists():
+                continue
+            if not (self._path.exists() and left.samefile(self._path)):
+                with left.open("r+b") as file:
+                    file.write(bytes(left.stat().st_size))
+                    file.flush()
+                    os.fsync(file.fileno())
+            left.unlink()
+            self._settle()
+
+    def _settle(self) -> None:
+        """Make what names were given in the folder durable."""
+        if hasattr(os, "O_DIRECTORY"):
+            folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _beside(self, suffix: str) -> Path:
+        return self._path.with_name(f"{self._path.name}.{suffix}")
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UnavailableError(
+                f"the keyring {self._path} cannot be read or written: {error.strerror or error}"
+            ) from error
+
+
+def _check_format(told: Mapping[str, Any], path: Path) -> None:
+    if told["format"] != FORMAT:
+        raise ValueError(told["format"])
+    if int(told["version"]) > VERSION:
+        raise ConfigError(f"the keyring {path} was made by a newer Mnemic: run `pip install --upgrade mnemic`")
+
+
+def _told(wrapping: AESGCM | None, org: str, key: DataKey) -> dict[str, object]:
+    told: dict[str, object] = {"id": key.id, "org": org, "made_at": key.made_at.isoformat()}
+    if key.destroyed_at is not None:
+        return {**told, "destroyed_at": key.destroyed_at.isoformat()}
+    return {**told, "secret": _wrapped(wrapping, key.secret, key.id)}
+
+
+def _key(wrapping: AESGCM | None, told: Mapping[str, str]) -> DataKey:
+    made_at = datetime.fromisoformat(told["made_at"])
+    if "destroyed_at" in told:
+        return DataKey(told["id"], made_at, b"", datetime.fromisoformat(told["destroyed_at"]))
+    return DataKey(told["id"], made_at, _unwrapped(wrapping, told["secret"], told["id"]))
+
+
+def _wrapped(wrapping: AESGCM | None, secret: bytes, bound: str) -> str:
+    nonce = secrets.token_bytes(_NONCE_BYTES)
+    kept = secret if wrapping is None else nonce + wrapping.encrypt(nonce, secret, bound.encode())
+    return base64.b64encode(kept).decode()
+
+
+def _unwrapped(wrapping: AESGCM | None, text: str, bound: str) -> bytes:
+    kept = base64.b64decode(text, validate=True)
+    if wrapping is not None:
+        kept = wrapping.decrypt(kept[:_NONCE_BYTES], kept[_NONCE_BYTES:], bound.encode())
+    if len(kept) != KEY_BYTES:
+        raise ValueError(len(kept))
+    return kept
+
+
+_: type[Keyring] = FileKeyring

@@ -1,0 +1,192 @@
+"""The parts of a sealed backup: the rows of each org under a key of its own, and what belongs to none.
+
+A part is rows as lines of JSON: `{"table": …, "columns": […]}`, then one list for each row. The part of what belongs to
+no org begins with the manifest, so that a part that is left out, or another one, or a changed manifest, is seen.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, cast
+from zipfile import ZipFile, ZipInfo
+
+from mnemic.adapters.archives import manifest as manifests
+from mnemic.adapters.archives.parts import check_part, member
+from mnemic.adapters.archives.sealing import PartCipher
+from mnemic.adapters.stores.sqlite.copying import CopyFile, make_empty
+from mnemic.errors import ConfigError, InvalidInputError
+from mnemic.model.backup import LostOrg, Manifest, SealedPart, Sealing
+from mnemic.ports.archive import Told
+from mnemic.ports.copying import SHARED_TABLES, Rows
+from mnemic.ports.keyring import DataKey, Keyring
+
+_ROWS_AT_ONCE = 500
+Block = tuple[str, Sequence[str], Sequence[Sequence[object]]]
+"""Some rows of a table: its name, their columns, and they."""
+
+
+def write_parts(
+    packed: ZipFile, rows: Rows, keyring: str, keys: Mapping[str | None, DataKey], manifest: Manifest, told: Told
+) -> Manifest:
+    """Write every org's rows as parts, and last what belongs to none; the manifest with their checksums."""
+    work = _Writing(packed, rows, secrets.token_hex(16), told, total=rows.count())
+    own = [name for name in rows.tables if name not in SHARED_TABLES]
+    orgs = sorted((org for org in keys if org is not None), key=lambda org: keys[org].id)
+    parts = tuple(work.part(keys[org], work.lines(own, org)) for org in orgs)
+    shared = keys[None]
+    sealed = replace(manifest, size=work.size, sealed=Sealing(work.backup, keyring, shared.id, parts))
+    first = manifests.to_text(sealed).replace("\n", " ").encode() + b"\n"
+    work.part(shared, chain([first], work.lines(SHARED_TABLES, None)))
+    return sealed
+
+
+def open_parts(packed: ZipFile, manifest: Manifest, keyring: Keyring, path: Path, told: Told) -> tuple[LostOrg, ...]:
+    """Write all rows whose keys are there into a store at `path`; the orgs whose keys are not. Raises `ConfigError`
+    when nothing can be opened with this keyring, `InvalidInputError` when anything is not as it was written.
+    """
+    reading = _Reading(packed, manifest, keyring, told)
+    make_empty(path, manifest.schema)
+    with closing(CopyFile(path)) as copy:
+        copy.take(reading.blocks())
+    return reading.lost
+
+
+def check_parts(packed: ZipFile, manifest: Manifest, keyring: Keyring, told: Told) -> tuple[LostOrg, ...]:
+    """Open all whose keys are there, and write nothing; as `open_parts` else."""
+    reading = _Reading(packed, manifest, keyring, told)
+    for _ in reading.blocks():
+        pass
+    return reading.lost
+
+
+@dataclass(slots=True)
+class _Writing:
+    """Parts on their way into a file."""
+
+    packed: ZipFile
+    rows: Rows
+    backup: str
+    told: Told
+    total: int
+    done: int = 0
+    size: int = 0
+
+    def part(self, key: DataKey, lines: Iterable[bytes]) -> SealedPart:
+        """Write one part."""
+        digest, size = hashlib.sha256(), 0
+        with self.packed.open(ZipInfo(member(key.id)), "w", force_zip64=True) as file:
+            for chunk in PartCipher(key.secret, self.backup, key.id).sealed(lines):
+                file.write(chunk)
+                digest.update(chunk)
+                size += len(chunk)
+        return SealedPart(key.id, size, digest.hexdigest())
+
+    def lines(self, tables: Iterable[str], org: str | None) -> Iterator[bytes]:
+        """The rows of an org, or of what belongs to none."""
+        for table in tables:
+            rows = self.rows.of(table, org)
+            heading: list[object] = [{"table": table, "columns": [*self.rows.tables[table]]}]
+            while some := [*islice(rows, _ROWS_AT_ONCE)]:
+                lines = "".join(f"{_to_json(each)}\n" for each in chain(heading, some)).encode()
+                heading = []
+                self.done += len(some)
+                self.size += len(lines)
+                self.told("sealing", self.done, self.total)
+                yield lines
+
+
+class _Reading:
+    """Parts on their way out of a file."""
+
+    def __init__(self, packed: ZipFile, manifest: Manifest, keyring: Keyring, told: Told) -> None:
+        if manifest.sealed is None:
+            raise InvalidInputError("it is not sealed")
+        self._packed, self._manifest, self._sealed, self._told = packed, manifest, manifest.sealed, told
+        self._keys = keyring.find([self._sealed.shared, *(part.key for part in self._sealed.parts)])
+        shared = self._keys.get(self._sealed.shared)
+        if shared is None:
+            raise ConfigError(
+                f"it was sealed with the keyring {self._sealed.keyring}, and backup.keyring is "
+                f"{keyring.id or 'not there'}: without that keyring, or a copy of it, nothing of it can be read"
+            )
+        self._shared = shared
+        self.lost = tuple(
+            LostOrg(part.key, None if key is None else key.destroyed_at)
+            for part in self._sealed.parts
+            if (key := self._keys.get(part.key)) is None or not key.secret
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        """Rows, some of a table at a time, first what belongs to no org."""
+        lines = self._lines(self._shared)
+        if manifests.from_json(next(lines, None), self._manifest.schema) != self._manifest:
+            raise InvalidInputError("its manifest is not the one that it was sealed with")
+        yield from _blocks(lines)
+        self._check_lost()
+        for number, part in enumerate(self._sealed.parts):
+            key = self._keys.get(part.key)
+            if key is not None and key.secret:
+                yield from _blocks(self._lines(key))
+            self._told("opening", number + 1, len(self._sealed.parts))
+
+    def _check_lost(self) -> None:
+        """What cannot be opened is at least what was written."""
+        lost = {each.key for each in self.lost}
+        for part in self._sealed.parts:
+            if part.key in lost:
+                check_part(self._packed, part)
+
+    def _lines(self, key: DataKey) -> Iterator[object]:
+        cipher = PartCipher(key.secret, self._sealed.id, key.id)
+        rest = b""
+        with self._packed.open(member(key.id)) as file:
+            for piece in cipher.opened(cast("Any", file)):
+                *whole, rest = (rest + piece).split(b"\n")
+                for line in whole:
+                    yield _from_json(line)
+        if rest:
+            raise InvalidInputError(f"the part {key.id} ends within a row")
+
+
+def _blocks(lines: Iterable[object]) -> Iterator[Block]:
+    table, columns, rows = "", [""], list[Sequence[object]]()
+    for line in lines:
+        if isinstance(line, list):
+            rows.append(cast("list[object]", line))
+        elif rows:
+            yield table, columns, rows
+            rows = []
+        if isinstance(line, dict):
+            heading = cast("dict[str, Any]", line)
+            table, columns = str(heading["table"]), [str(name) for name in heading["columns"]]
+        elif len(rows) == _ROWS_AT_ONCE:
+            yield table, columns, rows
+            rows = []
+    if rows:
+        yield table, columns, rows
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_bytes)
+
+
+def _bytes(value: object) -> dict[str, str]:
+    if not isinstance(value, bytes):
+        raise TypeError(type(value))
+    return {"b": base64.b64encode(value).decode()}
+
+
+def _from_json(line: bytes) -> object:
+    return json.loads(line, object_hook=_to_bytes)
+
+
+def _to_bytes(told: dict[str, Any]) -> object:
+    return base64.b64decode(told["b"]) if [*told] == ["b"] else told
