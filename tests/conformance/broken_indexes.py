@@ -18,7 +18,7 @@ EVERYBODY = (HERS, HIS, ELSEWHERE)
 
 class ShowsPrivateRowsToEveryAgent(ScanIndex):
     def apply(self, partition: Partition, changes: Sequence[Change], version: int, *, holds_terms: bool = True) -> None:
-        shown = [replace(change, private_agent=None) for change in changes]
+        shown = [change._replace(private_agent=None) for change in changes]
         super().apply(partition, shown, version, holds_terms=holds_terms)
 
 

@@ -93,8 +93,7 @@ def many(count: int) -> list[Change]:
             kind="goal" if number % 5 == 0 else "fact",
         )
         if number % 3:
-            change = replace(
-                change,
+            change = change._replace(
                 kind="message",
                 session=f"session {number % 2}",
                 position=number // 2,

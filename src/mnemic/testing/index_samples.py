@@ -21,7 +21,7 @@ EVERY_ROW = 1_000
 
 def a_change(item_id: str = "a", terms: str = "green tea", **changes: Any) -> Change:
     """A fact that says `terms`, observed at `NOW`."""
-    return replace(Change(item_id=item_id, kind="fact", terms=terms, observed_at=NOW), **changes)
+    return Change(item_id=item_id, kind="fact", terms=terms, observed_at=NOW)._replace(**changes)
 
 
 def gone(item_id: str) -> Change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from datetime import UTC, datetime
 from typing import cast
 
@@ -29,7 +29,8 @@ def plain(value: object) -> object:
     if isinstance(value, np.ndarray):
         return tuple(value.tolist())
     if isinstance(value, Change | StaleTerms):
-        return tuple(plain(getattr(value, field.name)) for field in fields(value))
+        inside = value if isinstance(value, Change) else (value.change, value.text)
+        return tuple(plain(inner) for inner in inside)
     if is_dataclass(value) or isinstance(value, str):
         return value
     if isinstance(value, Mapping):

@@ -222,7 +222,7 @@ class ChunksContract:
         )
         assert changes_since(store, 0) == [
             expected,
-            replace(expected, item_id=second.id, terms="hot", position=2),
+            expected._replace(item_id=second.id, terms="hot", position=2),
         ]
 
     def test_a_chunk_that_is_not_active_comes_as_inactive(self, store: Store):

@@ -165,7 +165,7 @@ class PartitionsContract:
             author="Anna",
             role="user",
         )
-        assert found == [first, replace(first, item_id=nameless.id, position=2, author="")]
+        assert found == [first, first._replace(item_id=nameless.id, position=2, author="")]
 
     def test_a_change_of_a_message_says_who_speaks_and_whether_it_asks(self, store: Store):
         texts = ["Tea?", "Tea? \n", "好吗？", "هل؟", "Tea? Yes", "?!"]

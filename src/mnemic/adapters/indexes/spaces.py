@@ -39,7 +39,7 @@ class SpacesIndex:
     def apply(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
         self._main.apply(partition, changes, version)
         for place, index in enumerate(self._further):
-            mine = [replace(change, vector=_at(change.further, place), further=()) for change in changes]
+            mine = [change._replace(vector=_at(change.further, place), further=()) for change in changes]
             index.apply(partition, mine, version, holds_terms=False)
 
     def search(self, query: IndexQuery) -> Candidates:

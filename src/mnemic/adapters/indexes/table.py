@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,24 +90,19 @@ class Table:
         batch = list({change.item_id: change for change in changes}.values())
         columns = self._make_room(batch)
         for start in range(0, len(batch), _BATCH_ROWS):
-            first = self._rows
-            words = self._take(batch[start : start + _BATCH_ROWS], columns)
-            if self.holds_terms:
-                self._words.post(words, first)
+            part = batch[start : start + _BATCH_ROWS]
+            self._lose(part, columns)
+            self._append([change for change in part if not change.is_gone], columns)
 
-    def _take(self, changes: Sequence[Change], columns: Columns) -> list[list[str]]:
-        """Write rows, all but their postings; the terms of each new row, in order."""
-        words: list[list[str]] = []
+    def _lose(self, changes: Sequence[Change], columns: Columns) -> None:
+        """What changed is dead where it stood."""
+        if not self._slots:  # as while a partition loads
+            return
         for change in changes:
             dead = self._slots.pop(change.item_id, None)
             if dead is not None:
                 columns.alive[dead] = False
                 self._views.lose(dead, columns)
-            if not change.is_gone:
-                words.append(change.terms.split())
-                self._append(change, columns, len(words[-1]))
-                self._views.take(self._rows - 1, columns)
-        return words
 
     def counted(self, query: IndexQuery) -> Counted:
         """How often the query's terms occur, and the statistics of the rows that it may see."""
@@ -184,44 +180,62 @@ class Table:
         self._columns.ensure(self._rows + len(batch))
         return self._columns
 
-    def _append(self, change: Change, columns: Columns, length: int) -> None:
-        slot = self._rows
-        self._rows += 1
-        columns.ids[slot] = change.item_id
-        self._slots[change.item_id] = slot
-        columns.alive[slot] = True
-        columns.active[slot] = change.is_active
-        columns.lengths[slot] = length
-        columns.importances[slot] = change.importance
-        columns.flagged[slot] = change.is_flagged
-        columns.observed[slot] = change.observed_at
-        columns.expires[slot] = NEVER if change.expires_at is None else change.expires_at
-        columns.agents[slot] = _code(self._agents, change.private_agent)
-        columns.kinds[slot] = _code(self._kinds, change.kind)
-        if change.session is not None:
-            self._place(slot, change, columns, change.session)
-        if change.vector is not None:
-            if change.vector.shape[0] != columns.dims:
-                raise InvalidInputError(
-                    f"a vector of {change.vector.shape[0]} dimensions among those of {columns.dims}"
-                )
-            columns.has_vector[slot] = True
-            columns.vectors[slot] = change.vector
+    def _append(self, changes: Sequence[Change], columns: Columns) -> None:
+        """Put rows behind the others, column by column."""
+        if not changes:
+            return
+        rows = cast("Any", Change._make(zip(*changes, strict=True)))  # each field a column now
+        first, end = self._rows, self._rows + len(changes)
+        self._put_vectors(rows.vector, first, columns)
+        columns.ids[first:end] = rows.item_id
+        self._slots.update(zip(rows.item_id, range(first, end), strict=True))
+        columns.alive[first:end] = True
+        columns.active[first:end] = rows.is_active
+        columns.importances[first:end] = rows.importance
+        columns.flagged[first:end] = rows.is_flagged
+        columns.observed[first:end] = rows.observed_at
+        columns.expires[first:end] = [NEVER if at is None else at for at in rows.expires_at]
+        columns.agents[first:end] = _coded(self._agents, rows.private_agent)
+        columns.kinds[first:end] = _coded(self._kinds, rows.kind)
+        if rows.session.count(None) < len(changes):
+            columns.authors[first:end] = _coded(self._authors, [author or None for author in rows.author])
+            columns.assistant[first:end] = [role in _NO_PERSON for role in rows.role]
+            columns.question[first:end] = rows.is_question
+            self._place(rows.session, rows.position, first, columns)
+        if self.holds_terms:
+            columns.lengths[first:end] = self._words.post(rows.terms, first)
+        else:
+            columns.lengths[first:end] = [len(terms.split()) for terms in rows.terms]
+        self._rows = end
+        self._views.take(range(first, end), columns)
 
-    def _place(self, slot: int, change: Change, columns: Columns, session: str) -> None:
-        """Put a message between the one before and the one after it."""
-        code = self._sessions.setdefault(session, len(self._sessions))
-        self._talk[code, change.position] = slot
-        before = self._talk.get((code, change.position - 1), -1)
-        after = self._talk.get((code, change.position + 1), -1)
-        columns.sessions[slot], columns.before[slot], columns.after[slot] = code, before, after
-        if before >= 0:
-            columns.after[before] = slot
-        if after >= 0:
-            columns.before[after] = slot
-        columns.authors[slot] = _code(self._authors, change.author or None)
-        columns.assistant[slot] = change.role in _NO_PERSON
-        columns.question[slot] = change.is_question
+    def _put_vectors(self, vectors: Sequence[Floats | None], first: int, columns: Columns) -> None:
+        held = [vector for vector in vectors if vector is not None]
+        if not held:
+            return
+        if wrong := {vector.shape[0] for vector in held} - {columns.dims}:
+            raise InvalidInputError(f"a vector of {min(wrong)} dimensions among those of {columns.dims}")
+        end = first + len(vectors)
+        columns.has_vector[first:end] = has = [vector is not None for vector in vectors]
+        if len(held) == len(vectors):
+            np.concatenate(held, out=columns.vectors[first:end].reshape(-1))
+        else:
+            columns.vectors[first:end][has] = held
+
+    def _place(self, sessions: Sequence[str | None], positions: Sequence[int], first: int, columns: Columns) -> None:
+        """Put messages between the ones before and the ones after them."""
+        placed: list[tuple[int, int, int, int]] = []
+        for slot, (session, position) in enumerate(zip(sessions, positions, strict=True), first):
+            if session is not None:
+                code = self._sessions.setdefault(session, len(self._sessions))
+                self._talk[code, position] = slot
+                before, after = self._talk.get((code, position - 1), -1), self._talk.get((code, position + 1), -1)
+                placed.append((slot, code, before, after))
+        slots, codes, before, after = np.array(placed, dtype=np.int64).T
+        columns.sessions[slots], columns.before[slots], columns.after[slots] = codes, before, after
+        follows, leads = before >= 0, after >= 0
+        columns.after[before[follows]] = slots[follows]
+        columns.before[after[leads]] = slots[leads]
 
     def _sharing(self, counted: Counted, wanted: NDArray[np.bool_]) -> Slots:
         """The wanted rows that hold one of the terms."""
@@ -282,5 +296,6 @@ class Table:
         return admitted
 
 
-def _code(codes: dict[str, int], value: str | None) -> int:
-    return 0 if value is None else codes.setdefault(value, len(codes) + 1)
+def _coded(codes: dict[str, int], values: Sequence[str | None]) -> list[int]:
+    """A number for each value, 0 for None."""
+    return [0 if value is None else codes.setdefault(value, len(codes) + 1) for value in values]

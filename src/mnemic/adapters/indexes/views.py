@@ -100,12 +100,11 @@ class Views:
             del self._views[next(iter(self._views))]
         return view
 
-    def take(self, slot: int, columns: Columns) -> None:
-        """A new row was written; the columns had room for it already."""
-        if not self._views:  # as while a partition loads
-            return
+    def take(self, slots: range, columns: Columns) -> None:
+        """New rows were written; the columns had room for them already."""
         for view in self._fitting(columns):
-            view.take(slot, columns)
+            for slot in slots:
+                view.take(slot, columns)
 
     def lose(self, slot: int, columns: Columns) -> None:
         """A row died."""

@@ -8,8 +8,10 @@ the rows that hold two of the common ones.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +34,11 @@ PAIRED_ROWS = 65_536
 PAIRS = 3
 _FRESH_SHARE = 0.02  # champions are chosen anew when so much of the posting was written since
 _FRESH_ROWS = 1_024
+_RUN_ROWS = 1_024  # fewer are added to the postings of their terms at once
+_RUNS = 64
 _NO_POSTING = Postings()
 _NO_SLOTS = np.zeros(0, dtype=np.int32)
+_NO_STARTS = np.zeros(0, dtype=np.int64)
 _NO_WEIGHTS: Floats = np.zeros(0, dtype=np.float32)
 _BM25 = Bm25()
 
@@ -78,37 +83,96 @@ class BestByKeyword:
     statistics: CollectionStatistics
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What many rows hold, by the number of the term, then by slot: `slots` and `counts` from `starts[i]` up to
+    `starts[i + 1]` are those of the term `codes[i]`; the codes ascend.
+    """
+
+    codes: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    slots: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int64], slots: NDArray[np.int32], counts: NDArray[np.int32]) -> _Run:
+        """Of a code for each slot, in order."""
+        starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])) if len(codes) else _NO_STARTS
+        return cls(codes[starts], np.append(starts, len(codes)), slots, counts)
+
+    def append_to(self, posting: Postings, code: int) -> None:
+        """Add what a term has here to its posting."""
+        place = int(np.searchsorted(self.codes, code))
+        if place < len(self.codes) and self.codes[place] == code:
+            start, end = self.starts[place : place + 2].tolist()
+            posting.slots.frombytes(self.slots[start:end].tobytes())
+            posting.counts.frombytes(self.counts[start:end].tobytes())
+
+    def followed_by(self, later: _Run) -> _Run:
+        """This and a run of later slots as one."""
+        codes = np.concatenate([np.repeat(run.codes, np.diff(run.starts)) for run in (self, later)])
+        order = np.argsort(codes, kind="stable")
+        slots, counts = np.append(self.slots, later.slots), np.append(self.counts, later.counts)
+        return _Run.of(codes[order], slots[order], counts[order])
+
+
 class Words:
     """Postings by term. Not safe for threads; its index holds the lock."""
 
     def __init__(self, common_rows: int = COMMON_ROWS) -> None:
         self.held = 0
         self._common_rows = common_rows
+        self._codes = defaultdict[str, int](count().__next__)  # a new term gets the next number
+        self._runs: list[_Run] = []
         self._postings: dict[str, Postings] = {}
         self._champions: dict[str, Champions] = {}
         self._scores: Floats = np.zeros(0, dtype=np.float32)  # all 0 between two uses
 
-    def post(self, words: Sequence[Sequence[str]], first: int) -> None:
-        """Add the terms of the rows from slot `first` on to the postings: of many rows at once, since a loop over terms
-        would be most of the time that a partition takes to load.
+    def post(self, texts: Sequence[str], first: int) -> NDArray[np.intp]:
+        """Add the terms of one row or more, from slot `first` on, to the postings; how many each row has, `(rows,)`.
+
+        Of many rows at once, and as one run over all terms: most of a partition that loads is never asked for, and a
+        list for each of its terms would be most of the time that loading takes.
         """
-        codes: dict[str, int] = {}
-        flat = np.array([codes.setdefault(term, len(codes)) for terms in words for term in terms], dtype=np.int64)
-        places = np.repeat(np.arange(len(words)), [len(terms) for terms in words])
-        keys, counts = np.unique(flat * len(words) + places, return_counts=True)
-        slots = (keys % max(len(words), 1) + first).astype(np.int32)
-        ends = np.searchsorted(keys, np.arange(1, len(codes) + 1) * len(words)).tolist()
-        start = 0
-        for term, end in zip(codes, ends, strict=True):
-            posting = self._postings.get(term) or self._postings.setdefault(term, Postings())
-            posting.slots.frombytes(slots[start:end].tobytes())
-            posting.counts.frombytes(counts[start:end].astype(np.int32).tobytes())
-            start = end
+        rows, words = len(texts), " ".join(texts).split(" ")
+        codes = np.fromiter(map(self._codes.__getitem__, words), np.int64, len(words))
+        places = np.repeat(np.arange(rows), [text.count(" ") + 1 for text in texts])
+        if "" in self._codes:  # what a row without terms is split into
+            is_term = codes != self._codes[""]
+            codes, places = codes[is_term], places[is_term]
+        keys, counts = np.unique(codes * rows + places, return_counts=True)
+        lengths = np.bincount(places, minlength=rows)
+        codes, places = np.divmod(keys, rows)
+        run = _Run.of(codes, (places + first).astype(np.int32), counts.astype(np.int32))
         self.held += len(keys)
+        if rows < _RUN_ROWS:
+            for term in dict.fromkeys(words):
+                run.append_to(self._posting(term), self._codes[term])
+        else:
+            for term, posting in self._postings.items():
+                run.append_to(posting, self._codes[term])
+            self._keep(run)
+        return lengths
+
+    def _keep(self, run: _Run) -> None:
+        """Keep a run; of many, small ones become one, so that there are never many to look through."""
+        self._runs.append(run)
+        while len(self._runs) > _RUNS and len(self._runs[-2].slots) <= len(self._runs[-1].slots):
+            later = self._runs.pop()
+            self._runs[-1] = self._runs[-1].followed_by(later)
+
+    def _posting(self, term: str) -> Postings:
+        """The posting of a term that is known; made of the runs when it is first asked for."""
+        posting = self._postings.get(term)
+        if posting is None:
+            posting, code = self._postings.setdefault(term, Postings()), self._codes[term]
+            for run in self._runs:
+                run.append_to(posting, code)
+        return posting
 
     def counted(self, terms: Sequence[str], view: View) -> Counted:
         """How often these terms occur, and the statistics of the rows in view."""
-        found = [self._postings.get(term, _NO_POSTING).arrays() for term in terms]
+        found = [(self._posting(term) if term in self._codes else _NO_POSTING).arrays() for term in terms]
         frequencies = [view.holding(term, slots) for term, (slots, _) in zip(terms, found, strict=True)]
         statistics = CollectionStatistics.of(view.items, view.total_length, frequencies)
         return Counted(terms, [slots for slots, _ in found], [counts for _, counts in found], statistics)

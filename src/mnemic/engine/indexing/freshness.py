@@ -130,11 +130,12 @@ def _sides(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> 
     passages: list[Change] = []
     others: list[Change] = []
     for read in _changes(parts, work, partition, since):
-        change = _fresh(parts, read)
-        if change.is_gone or change.role == DOCUMENT:
+        change = read if type(read) is Change else _fresh(parts, read)
+        if change.is_gone:
             passages.append(change)
-        if change.is_gone or change.role != DOCUMENT:
             others.append(change)
+        else:
+            (passages if change.role == DOCUMENT else others).append(change)
     return passages, others
 
 
@@ -152,9 +153,9 @@ def _changes(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -
     for change, *others in zip(main, *further, strict=True):
         vectors = tuple(_change(other).vector for other in others)
         if isinstance(change, StaleTerms):
-            yield replace(change, change=replace(change.change, further=vectors))
+            yield replace(change, change=change.change._replace(further=vectors))
         else:
-            yield replace(change, further=vectors)
+            yield change._replace(further=vectors)
 
 
 def _change(read: Change | StaleTerms) -> Change:
@@ -162,4 +163,4 @@ def _change(read: Change | StaleTerms) -> Change:
 
 
 def _fresh(parts: Parts, change: Change | StaleTerms) -> Change:
-    return change if isinstance(change, Change) else replace(change.change, terms=parts.terms(change.text).terms)
+    return change if isinstance(change, Change) else change.change._replace(terms=parts.terms(change.text).terms)

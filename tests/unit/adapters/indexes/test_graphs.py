@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +113,7 @@ def test_rows_written_after_the_graph_was_made_are_found_at_once(keeper: GraphKe
 def test_a_row_that_is_gone_or_changed_is_not_found_by_its_old_vector(keeper: GraphKeeper):
     index = fed(keeper)
     first, second, other = changes(0, 3)
-    index.write(gone("0"), replace(second, vector=other.vector))
+    index.write(gone("0"), second._replace(vector=other.vector))
     assert "0" not in near(index, first)
     assert "1" not in near(index, second, limit=1)
     assert "1" in near(index, other)
@@ -135,7 +134,7 @@ def test_few_wanted_rows_are_all_found(keeper: GraphKeeper):
     (like,) = changes(0, 1, seed=1)
     assert near(index, like, allowed=frozenset({"3", "5", "399"})) == ["3", "399", "5"]
     query = a_query(vector=like.vector, dense_limit=10, kinds=frozenset({"goal"}))
-    index.write(*(replace(row, kind="goal") for row in changes(50, 12)))
+    index.write(*(row._replace(kind="goal") for row in changes(50, 12)))
     assert len(ids(index.search(query))) == 10
 
 

@@ -26,7 +26,7 @@ def index() -> SpacesIndex:
 
 
 def row(name: str, terms: str, first: Floats | None, second: Floats | None, **fields: object) -> Change:
-    return replace(a_change(name, terms), vector=first, further=(second,), **fields)
+    return a_change(name, terms)._replace(vector=first, further=(second,), **fields)
 
 
 def cosines(found: Candidates) -> dict[str, tuple[float, float]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +99,7 @@ def test_sessions_authors_roles_and_questions_are_told(index: Index):
 def test_a_message_that_came_late_or_changed_is_put_in_its_place(index: Index):
     index.apply(ANNA, [TALK[2], TALK[0]], 1)
     index.apply(ANNA, [TALK[1]], 2)
-    index.apply(ANNA, [replace(TALK[0], terms="good evening")], 3)
+    index.apply(ANNA, [TALK[0]._replace(terms="good evening")], 3)
     query = IndexQuery(partitions=(ANNA,), agent=None, now=0, terms=("boat",), vector=None, dense_limit=0, neighbours=1)
     found = neighbours_of(index.search(query))
     assert found["s1-2"] == ("s1-1", "s1-3")

@@ -93,7 +93,7 @@ class MemoryPartitions:
         change = self._of_chunk(item) if isinstance(item, Chunk) else self._of(item)
         key = (item.partition, item.id, MAIN_VIEW, reading.space or "")
         vector = self._transaction.tables.vectors.get(key)
-        change = replace(change, terms=row.terms.terms, vector=vector)
+        change = change._replace(terms=row.terms.terms, vector=vector)
         return change if row.terms.analyser == reading.analyser else StaleTerms(change, item.text)
 
     def _of_chunk(self, chunk: Chunk) -> Change:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from mnemic.adapters.stores.rows import Row, partition_of
 from mnemic.adapters.stores.sqlite.rows import to_change
@@ -13,7 +14,7 @@ from mnemic.model.change import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.store import Reading, StaleTerms
 
-_CHANGED = -1  # the last column of every change query
+_changed = itemgetter(-1)  # the last column of every change query
 
 
 class SqlitePartitions:
@@ -39,7 +40,7 @@ class SqlitePartitions:
         messages: Iterable[Row] = self._session.run(self._sql["changed_messages"], key)
         memories: Iterable[Row] = self._session.run(self._sql["changed_memories"], key)
         chunks: Iterable[Row] = self._session.run(self._sql["changed_chunks"], key)
-        for row in heapq.merge(messages, memories, chunks, key=lambda row: row[_CHANGED]):
+        for row in heapq.merge(messages, memories, chunks, key=_changed):
             yield to_change(row, reading.analyser)
 
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
