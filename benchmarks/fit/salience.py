@@ -56,6 +56,7 @@ START: Mapping[str, float] = {
     "opinion": -0.7,
     "intention": -0.8,
     "courtesy": -1.5,
+    "request": -2.0,
     "short": -1.0,
     "restated": 0.0,
 }
@@ -68,6 +69,7 @@ BY_HAND: Mapping[str, float] = {
     "named": 0.8,
     "decision": 0.5,
     "opening": 3.0,
+    "request": -2.0,
     "restated": 1.5,
 }
 """Not fitted: the evidence of a question is a part of what users tell of themselves, so that other plain facts count as

@@ -32,7 +32,7 @@ _ALIASES = {
 _SINGLE = frozenset(
     ("home", "job", "employer", "relationship", "birthday", "name", "email", "phone", "timezone", "age")
 )
-_SINGLE_BEGINNINGS = ("favourite ", "likes ", "prefers ")
+_SINGLE_BEGINNINGS = ("favourite ", "likes ", "prefers ", "how long ")
 _FEELING = {
     **dict.fromkeys(("likes", "enjoys", "is fond of", "does like"), "like"),
     **dict.fromkeys(("loves", "adores"), "love"),

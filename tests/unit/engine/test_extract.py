@@ -87,6 +87,14 @@ class TestRules:
         mnemic.complete(ANNA, turn.id, assistant="How is it there?")
         assert [job.state for job in jobs(mnemic, EXTRACT)] == [JobState.DONE]
 
+    def test_a_later_count_of_months_supersedes_the_earlier_one(self, store: Store, clock: Clock):
+        mnemic, _ = opened(store, clock, settings=ON)
+        for months in ("six", "nine"):
+            mnemic.capture(ANNA, user=f"I've been wearing a Korvo watch for {months} months now.")
+            mnemic.work()
+            clock.turn(days=30)
+        assert texts(mnemic) == ["User has been wearing a Korvo watch for nine months now"]
+
     def test_a_home_that_changes_supersedes_the_old_one(self, store: Store, clock: Clock):
         mnemic, _ = opened(store, clock, settings=ON)
         mnemic.capture(ANNA, user="I live in Berlin.")

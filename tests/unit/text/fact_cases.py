@@ -165,6 +165,47 @@ ENGLISH: tuple[Case, ...] = (
     ),
     ("I sold my guitar and bought a piano.", (("User sold User's guitar and bought a piano", "event"),)),
     ("We live near the harbour in Aarhus.", (("User and others live near the harbour in Aarhus", "fact"),)),
+    ("Since I'm allergic to walnuts, what can I bake?", (("User is allergic to walnuts", "preference"),)),
+    (
+        "Can you name a good tyre, considering I'm planning to race next month?",
+        (("User is planning to race next month (in 2026-06)", "goal"),),
+    ),
+    ("Skip the basics as I work in radiology.", (("User works in radiology", "fact"),)),
+    (
+        "I use a Fenwick lamp - speaking of which, do you know a good battery?",
+        (("User uses a Fenwick lamp", "context"),),
+    ),
+    (
+        "And by the way, I have a pottery class on Thursday.",
+        (("User has a pottery class on Thursday (on 2026-05-07)", "fact"),),
+    ),
+    ("By the way, speaking of bread, I just bought a stone mill.", (("User bought a stone mill", "event"),)),
+    (
+        "For example, I've been reading Middlemarch at ten pages a day.",
+        (("User has been reading Middlemarch at ten pages a day", "context"),),
+    ),
+    (
+        "I ride to work by bike, which is about 12 miles both ways.",
+        (("User rides to work by bike, which is about 12 miles both ways", "fact"),),
+    ),
+    ("My flat is on the fifth floor, which is annoying.", (("User's flat is on the fifth floor", "fact"),)),
+    ("I've been baking a lot of rye bread.", (("User has been baking a lot of rye bread", "context"),)),
+    ("I don't really like jazz.", (("User does not really like jazz", "preference"),)),
+    ("I collect stamps, not just coins.", (("User collects stamps, not just coins", "fact"),)),
+    (
+        "I bought boots at Morran. I got them in a sale, but they were too small.",
+        (("User bought boots at Morran; User got them in a sale, but they were too small", "event"),),
+    ),
+    (
+        "I think I'll add the pearls. I wore them at the ball three weeks ago.",
+        (
+            (
+                "User thinks User will add the pearls; User wore them at the ball three weeks ago (in the week of 2026-04-13)",
+                "goal",
+            ),
+        ),
+    ),
+    ("I'm in Ghent.", (("User is in Ghent", "context"),)),
 )
 
 CHINESE: tuple[Case, ...] = (
@@ -298,4 +339,10 @@ LEFT_ALONE: tuple[str, ...] = (
     "继续说说吧，谢谢你！",
     "给我讲一个关于猫的故事。",
     "也许我应该试试瑜伽。",
+    "I'd like to know the best route from Bern to Rome.",
+    "I'm looking for some tips on baking bread.",
+    "I'd like some recommendations for films.",
+    "I'd like to ask a follow-up question about trains.",
+    "Let me know what you need.",
+    "Can you plan a week, considering my sales?",
 )

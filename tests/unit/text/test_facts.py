@@ -97,6 +97,13 @@ def test_what_is_to_come_is_dated_in_words_but_is_not_true_yet():
         ("I'm 34 years old.", "age", "34"),
         ("I've become vegan.", "diet", "vegan"),
         ("My favourite film is Alien.", "favourite film", "Alien"),
+        ("I got a new job as a nurse at Northgate.", "job", "nurse"),
+        ("I started as a data analyst last month.", "job", "data analyst"),
+        ("I joined Brightwater as a designer.", "employer", "Brightwater"),
+        ("I moved back to Ghent.", "home", "Ghent"),
+        ("I've been learning Polish for two years now.", "how long learning polish", "two years"),
+        ("I'm moving to Lisbon next month.", "", ""),
+        ("I'm single-handedly raising two kids.", "", ""),
         ("I used to live in Berlin.", "", ""),
         ("I want to live in Berlin.", "", ""),
         ("My sister lives in Berlin.", "", ""),
@@ -116,6 +123,11 @@ def test_plain_words_of_the_user_about_themselves_are_lines_of_the_profile():
 
 def test_facts_are_as_trusted_as_their_message():
     assert found("I live in Berlin now.", trust=Trust.IMPORTED)[0].trust is Trust.IMPORTED
+
+
+def test_what_asks_for_something_counts_less_than_what_tells():
+    assert found("I'm not sure which tent would suit.", position=9) == []
+    assert len(found("My tent is a Korvo for two.", position=9)) == 1
 
 
 def test_late_in_a_talk_remarks_are_left_out_and_facts_are_not():
@@ -153,6 +165,8 @@ def test_what_was_said_before_counts_less():
         ('She said "I love my cat" to me', 'She said "I love my cat" to User'),
         ("I need, feed and succeed", "User needs, feed and succeed"),
         ("the US and us", "the US and User and others"),
+        ("I saw The Rest of Us", "User saw The Rest of Us"),
+        ("It was hard when I first moved", "It was hard when User first moved"),
     ],
 )
 def test_the_first_person_becomes_the_third(first: str, third: str):
@@ -190,6 +204,15 @@ def test_the_first_person_becomes_the_third_in_chinese(first: str, third: str):
         ("back in 2019", "in 2019"),
         ("on 3 May", "on 2026-05-03"),
         ("in December", "in 2025-12"),
+        ("I'm planning a trip in January", "in 2027-01"),
+        ("I bought it in November", "in 2025-11"),
+        ("I'm excited about the match on Saturday", "on 2026-05-09"),
+        ("I met Olga last weekend", "on the weekend of 2026-05-02"),
+        ("I met Olga over the weekend", "on the weekend of 2026-05-02"),
+        ("we go camping this weekend", "on the weekend of 2026-05-09"),
+        ("last March", "in 2026-03"),
+        ("next February", "in 2027-02"),
+        ("a few weeks ago", "in 2026-04"),
         ("前天", "on 2026-05-04"),
         ("上周五", "on 2026-05-01"),
         ("下周一", "on 2026-05-11"),

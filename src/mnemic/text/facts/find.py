@@ -16,13 +16,13 @@ from mnemic.text.facts import chinese, person
 from mnemic.text.facts.kinds import kind_of
 from mnemic.text.facts.restated import restated
 from mnemic.text.facts.salience import KEPT, Reading, features, goes_on, is_own, salience
-from mnemic.text.facts.slots import slot_of
+from mnemic.text.facts.slots import HOW_LONG, slot_of
 from mnemic.text.facts.statements import Statement, statements
 from mnemic.text.facts.when import When, when
 from mnemic.text.late_pattern import LatePattern
 
 EXTRACTOR = "extract"
-VERSION = "rules-2"
+VERSION = "rules-3"
 """What provenance names; the version changes with any rule of this package."""
 
 MAX_FACTS = 3
@@ -33,10 +33,11 @@ SPAN_SUPPORT = 1.0
 """A fact of the rules is the words of its span in another person."""
 
 _INTENSIFIER = LatePattern(
-    r"(?<!\ba )(?<!\ban )\b(?:recently|lately|just|a (?:lot|bit)|really|very|quite|definitely|absolutely|actually"
-    r"|honestly|totally"
-    r"|truly|incredibly|basically|certainly|indeed"
-    r"|simply|extremely|particularly|especially)\s+(?!\w+ly\b|that\b|since\b|because\b|when\b|for\b|the\b)",
+    r"(?<!\ba )(?<!\ban )(?<!\bnot )(?<!n['’]t )(?<![\"“])\b(?:recently|lately|just|a (?:lot|bit)|really|very|quite"
+    r"|definitely|absolutely|actually|honestly|totally|truly|incredibly|basically|certainly|indeed"
+    r"|simply|extremely|particularly|especially)\s+"
+    r"(?!\w+ly\b|(?:that|since|because|when|for|the|of|in|on|at|with|as|if|a few|a bit)\b)"
+    r"|,\s+(?:actually|though|by the way|too|you know)$",
     re.IGNORECASE,
 )
 _HAN = LatePattern(f"[{scripts.HAN}]")
@@ -47,6 +48,7 @@ _SHORTEST_CHARS = 5
 _GAP_CHARS = 24
 """More between two sentences, and the second does not go on about the first."""
 
+_CHANGES = ("home", "job", "employer", "relationship")
 _MOST_STATEMENTS = 2
 _THOUGHT_CHARS = 320
 _ANALYSER = Analyser()
@@ -100,7 +102,7 @@ def candidates(said: Said) -> list[Candidate]:
     """All that could be a fact: what is taken up of the reply, then the user's own statements in order."""
     return [
         *_taken_up(said),
-        *(_read(said, statement, further) for statement, *further in _thoughts(said.text) if is_own(statement.text)),
+        *(_thought(said, thought) for thought in _thoughts(said.text) if is_own(thought[0].text)),
     ]
 
 
@@ -156,15 +158,28 @@ def _taken_up(said: Said) -> Iterator[Candidate]:
         yield replace(read, fact=fact)
 
 
+def _thought(said: Said, thought: Sequence[Statement]) -> Candidate:
+    """A thought is worth as much as the best of its statements about the speaker."""
+    first, *further = thought
+    read = _read(said, first, further)
+    best = max(
+        (_read(said, each, ()) for each in further if is_own(each.text)), key=lambda each: each.score, default=read
+    )
+    return read if best.score <= read.score else replace(read, features=best.features, score=best.score)
+
+
 def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_restated: bool = False) -> Candidate:
     slot, value = slot_of(statement.text)
+    told = (when(each.text, said.at) for each in (statement, *further))
+    named = next((each for each in told if each is not None), None)
+    if slot in _CHANGES and named is not None and named.start > said.at:
+        slot, value = "", ""  # it is to come: what holds today stays
     kind = _kind(statement.text, slot)
-    named = when(statement.text, said.at)
     reading = Reading(
         text=statement.text,
         terms=terms_of(" ".join(each.text for each in (statement, *further))),
         kind=kind,
-        is_slotted=bool(slot),
+        is_slotted=bool(slot) and not slot.startswith(HOW_LONG),
         is_dated=named is not None,
         said=said.before,
         position=said.position,
@@ -203,7 +218,7 @@ def _told(statement: Statement, further: Sequence[Statement]) -> str:
 
 def _kind(text: str, slot: str) -> Kind:
     """What fills a slot is a fact, whatever its wording: it does not fade like an event."""
-    if slot:
+    if slot and not slot.startswith(HOW_LONG):
         return Kind.PREFERENCE if slot.startswith(("favourite", "diet")) else Kind.FACT
     return kind_of(text)
 

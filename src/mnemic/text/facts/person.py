@@ -68,7 +68,7 @@ class _Rewriting:
             word, _, ending = token.lower().replace("\u2019", "'").partition("'")
             if word in _SUBJECTS and self._is_subject(token, word, ending):
                 self._subject(word, ending)
-            elif word in _WORDS and (not ending or ending == "s") and not token.isupper():
+            elif word in _WORDS and (not ending or ending == "s") and not self._is_of_a_name(token):
                 self._put(_WORDS[word])
             elif self._may_go_on and word in ("and", "but"):
                 self._and(token)
@@ -84,9 +84,14 @@ class _Rewriting:
     def _is_subject(self, token: str, word: str, ending: str) -> bool:
         following = self._tokens[self._place + 1] if self._place + 1 < len(self._tokens) else ""
         before = self._word_before()
-        if word == "i" and before in _NUMBERED:
+        if (word == "i" and before in _NUMBERED) or (word == "we" and not ending and self._is_of_a_name(token)):
             return False
         return bool(ending) or token[0] != "i" or following.isspace()
+
+    def _is_of_a_name(self, token: str) -> bool:
+        """True for "US", and the last word of "The Rest of Us": a capital behind a word."""
+        before = self._out[-2][-1:] if len(self._out) > 1 and self._out[-1].isspace() else ""
+        return token.isupper() or (token[0].isupper() and before.isalpha())
 
     def _word_before(self) -> str:
         said = [token for token in self._tokens[max(0, self._place - 2) : self._place] if not token.isspace()]

@@ -97,7 +97,7 @@ def _stated(sentence: str) -> Iterator[Statement]:
     said = _ZH_USER.sub("我", sentence) if chinese else _first_person(sentence)
     said = _PRAISED.sub(r"I show \1", said[:1].upper() + said[1:])
     for statement in statements(said):
-        if _ABOUT.match(statement.text):
+        if _ABOUT.match(statement.text) and not _PRAISE.search(statement.text):
             yield statement
 
 
@@ -144,9 +144,18 @@ _FRAME = LatePattern(
 _PRAISED = LatePattern(
     r"^My ([\w-]+(?:ness|ment|ion|asm|ism|ity|ance|ence|age|hip)s?\b[^,;]*?) (?:is|are) (?:\w+ly |so |very |quite )?"
     r"(?:commendable|admirable|inspiring|impressive|evident|clear|contagious|wonderful|remarkable|noble|valid|great|key"
-    r"|understandable|palpable|noteworthy|praiseworthy|heartening|refreshing|amazing|fantastic|apparent)(?:[.!]*$|(?=,))"
+    r"|understandable|palpable|noteworthy|praiseworthy|heartening|refreshing|amazing|fantastic|apparent)(?:[.!]*$"
+    r"|(?=,))"
 )
 """Praise of a trait says that the user has it."""
+
+_PRAISE = LatePattern(
+    r"\boff to an? \w+ start\b|\blike a pro\b|\b(?:sounds?|looks?|seems?) (?:like )?(?:\w+ly |so |an? )*(?:amazing"
+    r"|great|good|wonderful|lovely"
+    r"|fantastic|delicious|perfect|interesting|fun|nice|awesome|excellent|promising|solid|impressive|beautiful)\b",
+    re.IGNORECASE,
+)
+"""Says what the assistant thinks of it, and nothing of the user."""
 
 _NEGATION = LatePattern(
     r"n['’]t\b|\b(?:not|never|no longer|none|nor|neither|without|wrong)\b|不|没|并非", re.IGNORECASE

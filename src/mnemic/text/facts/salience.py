@@ -39,6 +39,7 @@ _LIFE = LatePattern(
     r"|pets?"
     r"|name|birthday|anniversary|wedding|job|salary|house|flat|apartment|car|bike|phone|laptop|school|university|degree"
     r"|thesis|doctor|therapist|surgery|diagnosis|blood type|hobby|hobbies|hometown|address|e-?mail|native language)\b"
+    r"|\bi(?:['’]m| am) (?:\w+ )?(?:in|at|based in|staying in|living in) (?-i:[A-Z])"
     r"|\bi(?:['’]m| am) (?:\w+ )?(?:an? (?!bit|little|lot|big fan)|from\b|allergic|intolerant|diabetic|pregnant"
     r"|married|single"
     r"|divorced|engaged|retired|unemployed|vegan|vegetarian|left-handed|colou?r-?blind|\d+)"
@@ -88,6 +89,15 @@ _HELD = LatePattern(
 _IMPERSONAL = LatePattern(
     r"(?:\w+, )?(?:it|that|this|there|they|these|he|she|his|her|their)(?:['’]|\b)|^(?:这|那|它)", re.IGNORECASE
 )
+_OF_IT = LatePattern(
+    r"(?:i|we)(?:['’]\w+)? (?:(?!(?:a|an|the|my|our|his|her|their|some|any|no|this|that|these|those|to|and|but|if|when"
+    r"|think|feel|find|know|see|will|hope|believe|make|made)\b)[\w’'-]+ ){1,4}?(?:it|them|him)(?! (?:is|was|were"
+    r"|would|could|hard"
+    r"|difficult|easy|to|when|if|clear|that)\b)\b",
+    re.IGNORECASE,
+)
+"""Its object is a pronoun for what was named before."""
+
 _OPINION = LatePattern(
     r"\b(?:i|we) (?:\w+ly )?(?:think|believe|guess|suppose|feel like|hope|imagine|expect|see|agree|know)\b"
     r"|\b(?:important|crucial|essential|key|vital) (?:to|for|that|in)\b|我(?:觉得|认为|想(?!要)|相信|希望)",
@@ -98,6 +108,28 @@ _INTENTION = LatePattern(
     r"|\b(?:i|we)(?: \w+ly)? (?:plan|intend|aim|want|hope)\b|\b(?:i['’]m|i am) (?:\w+ing to|hoping)\b",
     re.IGNORECASE,
 )
+_REQUEST = LatePattern(
+    r"\blooking (?:for|to get|to find|into) (?:[\w-]+ ){0,4}(?:recommendations?|suggestions?|tips|advice|ideas?"
+    r"|inspiration"
+    r"|info(?:rmation)?|resources|guidance|help|ways)\b"
+    r"|\b(?:i|we)(?:['’]m| am|['’]re| are) (?:\w+ ){0,2}?(?:trying to (?:figure out|understand|decide)"
+    r"|not sure (?:how|what"
+    r"|which|where|if|whether|why|about)|unsure|curious (?:about|to|how|if|whether|what|why)|torn between"
+    r"|glad (?:to (?:hear"
+    r"|know|see)|you|i could)|open to|happy to)\b"
+    r"|\b(?:would|['’]d) (?:\w+ )?(?:like|love) to (?:know|hear|see|get|learn more|find out|understand)\b"
+    r"|\binterested in (?:learning|knowing|hearing|finding out|getting|reading|exploring) (?:more|about)\b"
+    r"|\b(?:i|we)(?:['’]ve| have) (?:\w+ )?heard\b|\b(?:like|love) (?:the|that|this|your) (?:idea|suggestion|sound)s?\b"
+    r"|\b(?:need|needs) (?:some |a little |more )?(?:help|advice|information)\b"
+    r"|\b(?:i|we)(?:['’]ll| will) (?:\w+ly )?(?:check|look|try|consider|keep|give|make sure|start|go with|see"
+    r"|think about"
+    r"|take a look)\b|\b(?:think|guess) i(?:['’]ll| will)\b|\bwant to (?:make sure|see if|know)\b"
+    r"|^(?:i|we)(?:['’]m| am|['’]re| are) (?:\w+ly |so |very |also )*(?:excited|curious|happy|glad|sure|ready"
+    r"|interested)$",
+    re.IGNORECASE,
+)
+"""Asks for something, or takes up an answer: what was asked is gone with the talk."""
+
 _COURTESY = LatePattern(
     r"\b(?:thank|thanks|appreciate|conversation|chat with|talking to you|your|you|sounds)\b|谢谢|感谢|你", re.IGNORECASE
 )
@@ -142,8 +174,8 @@ def is_own(text: str) -> bool:
 
 
 def goes_on(text: str) -> bool:
-    """True for a statement that is only understood from the one before: "It was …", "They help …"."""
-    return _IMPERSONAL.match(text) is not None
+    """True for a statement that is only understood from the one before: "It was …", "I got them on Friday"."""
+    return _IMPERSONAL.match(text) is not None or _OF_IT.match(text) is not None
 
 
 def features(reading: Reading) -> dict[str, float]:
@@ -172,6 +204,7 @@ def features(reading: Reading) -> dict[str, float]:
         "opinion": float(_OPINION.search(text) is not None),
         "intention": float(_INTENTION.search(text) is not None),
         "courtesy": float(_COURTESY.search(text) is not None),
+        "request": float(not reading.is_restated and _REQUEST.search(text) is not None),
         "short": float(len(terms) < SHORT_WORDS and not (reading.is_slotted or _LIFE.search(text))),
         "restated": float(reading.is_restated),
     }

@@ -13,7 +13,8 @@ from mnemic.text.late_pattern import LatePattern
 
 _WORD = r"[A-ZÀ-ÖØ-Þ][\w'’.-]*"
 _TITLE = rf"{_WORD}(?: {_WORD}){{0,3}}(?:, {_WORD}(?: {_WORD})?)?"
-_JOB = r"[a-z][\w&/’'-]*(?: (?!at\b|in\b|for\b|and\b|but\b|with\b|on\b|by\b|from\b|who\b|now\b)[\w&/’'-]+){0,3}"
+_NO_JOB = r"(?:at|in|for|and|but|with|on|by|from|who|now|last|this|next|a|since)\b"
+_JOB = rf"[a-z][\w&/’'-]*(?: (?!{_NO_JOB})[\w&/’'-]+){{0,3}}"
 _NOW = r"(?:(?:just|now|recently|finally|currently|also|still) )*"
 _STATUS = "vegetarian|vegan|pescatarian|lactose intolerant|gluten[- ]free|keto|halal|kosher"
 _RULES: tuple[tuple[str, LatePattern], ...] = (
@@ -21,7 +22,7 @@ _RULES: tuple[tuple[str, LatePattern], ...] = (
         "home",
         LatePattern(
             rf"\bI(?:['’]ve| have|['’]m| am)? {_NOW}(?:moved|relocated"
-            rf"|moving) (?:from {_TITLE} )?to (?P<value>{_TITLE})"
+            rf"|moving) (?:back )?(?:from {_TITLE} )?to (?P<value>{_TITLE})"
         ),
     ),
     ("home", LatePattern(rf"\b(?:I|we) {_NOW}live in (?P<value>{_TITLE})")),
@@ -36,10 +37,18 @@ _RULES: tuple[tuple[str, LatePattern], ...] = (
     ),
     ("job", LatePattern(rf"\bI(?:['’]m| am) {_NOW}an? (?P<value>{_JOB}) (?:at|for) {_WORD}")),
     (
+        "job",
+        LatePattern(
+            rf"\bI(?:['’]ve| have|['’]m| am)? {_NOW}(?:(?:got|found|took|accepted|landed|start(?:ed|ing)) a (?:new )?"
+            rf"(?:job|position|role)|started(?: working)?|now work|working) as (?:an? |the )?(?P<value>{_JOB})"
+            rf"(?= (?:at|of|in|on|for|last|this)\b|$|[,.])"
+        ),
+    ),
+    (
         "employer",
         LatePattern(
-            rf"\bI(?:['’]ve| have)? {_NOW}(?:started (?:working )?at|joined|work(?:ing)? (?:at"
-            rf"|for)) (?P<value>{_TITLE})$"
+            rf"\bI(?:['’]ve| have|['’]m| am)? {_NOW}(?:started (?:working )?at|joined|work(?:ing)? (?:at"
+            rf"|for)) (?P<value>{_TITLE})(?= as\b| last\b| this\b| now\b|,|$)"
         ),
     ),
     ("age", LatePattern(r"\bI(?:['’]m| am| (?:just )?turned) (?P<value>\d{1,2})(?: years old)?(?=$|[,.]| and\b)")),
@@ -49,7 +58,10 @@ _RULES: tuple[tuple[str, LatePattern], ...] = (
     ),
     (
         "relationship",
-        LatePattern(r"\bI(?:['’]m| am| got) (?:now )?(?P<value>married|divorced|engaged|widowed|single)\b"),
+        LatePattern(
+            r"\bI(?:['’]m| am| got|['’]ve (?:just )?got) (?:now )?(?P<value>married|divorced|engaged|widowed|single)\b"
+            r"(?!-| (?:in|to (?:my|the) (?:work|job)))"
+        ),
     ),
     (
         "home",
@@ -60,6 +72,15 @@ _RULES: tuple[tuple[str, LatePattern], ...] = (
     ("age", LatePattern(r"我(?:今年|已经)?(?P<value>\d{1,2})岁")),
     ("relationship", LatePattern(r"我(?:已经|刚)?(?P<value>结婚|离婚|订婚|单身)了?$")),
     ("diet", LatePattern(r"我(?:是|现在是)(?P<value>素食者|素食主义者)|我(?:现在)?(?P<other>吃素)")),
+)
+HOW_LONG = "how long "
+"""Slots of this beginning say for how long the user has been doing something: the next count replaces the last."""
+
+_HOW_LONG = LatePattern(
+    r"\bI(?:['’]ve| have) (?:\w+ly |now |just )?been (?P<thing>[^,.;]{4,80}?) for (?:about |around |over |almost "
+    r"|nearly )?"
+    r"(?P<value>(?:\d+|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) (?:week|month"
+    r"|year)s?)(?: now)?$"
 )
 _FAVOURITE = LatePattern(
     r"\b[Mm]y favou?rite (?P<thing>[a-z]+(?: [a-z]+)?) (?:is|are) (?:now )?(?P<value>[^,.;]{2,60})$"
@@ -77,6 +98,8 @@ def slot_of(statement: str) -> tuple[str, str]:
     for rule in (_FAVOURITE, _ZH_FAVOURITE):
         if (match := rule.search(statement)) is not None:
             return f"favourite {match['thing']}", match["value"].strip()
+    if (match := _HOW_LONG.search(statement)) is not None:
+        return f"{HOW_LONG}{match['thing'].casefold()}", match["value"]
     return "", ""
 
 

@@ -31,6 +31,13 @@ _OPENING = LatePattern(
     r"|(?:also|actually|and|but|so|plus|because|by the way|btw|just|oh),?\s+"
     r"(?=(?:i|i['’]\w+|my|we|we['’]\w+|our)\b)"
     r"|(?:(?:please |and |just )*(?:remember|note|keep in mind|bear in mind|don['’]t forget|know)(?: that|:)\s+)"
+    r"|(?:(?:and|but|oh|also|so)\s+)?(?:by the way|btw)[,:–—-]*\s+(?=(?:speaking|i|i['’]\w+|my|we|we['’]\w+|our)\b)"
+    r"|(?:and |but |oh,? )*(?:speaking|talking) of (?:which|that|this|the\b[^,.?!]{1,40}|(?!my\b|our\b)[^,.?!]{1,40})"
+    r",\s+(?=(?:i|i['’]\w+|my|we|we['’]\w+|our)\b)(?![^.?!]{0,30}\b(?:it|them|one)\b)"
+    r"|(?:for instance|for example|except|i (?:have to|must) (?:say|admit)|believe it or not|like|wait|guess what"
+    r"|you know what|to give you some context|for context|in fact|as it happens"
+    r"|come to think of it|on (?:another|a different|a side|a related|that) note)[,:–—-]+\s+"
+    r"(?=(?:i|i['’]\w+|my|we|we['’]\w+|our)\b)"
     r"|(?:just so you know|for the record|to be honest|as i (?:said|mentioned)|as you (?:know|may know)|for your"
     r" information|in case it helps|one more thing|fun fact|for me|i mean|you know|you see)\s*[,:–—-]*\s+"
     r"(?=(?:i|i['’]\w+|my|we|our|that|the)\b)"
@@ -39,9 +46,22 @@ _OPENING = LatePattern(
     re.IGNORECASE,
 )
 _CUT = LatePattern(
-    r"(?:\s*[;–—]\s*|,?\s+(?:and|but|so|while|though|although|plus|also|then)\s+(?:also\s+|now\s+|then\s+)?|,\s+)"
+    r"(?:\s*[;–—]\s*|\s+-{1,3}\s+|,?\s+(?:and|but|so|while|though|although|plus|also|then)\s+(?:also\s+|now\s+"
+    r"|then\s+)?|,\s+)"
     r"(?=(?:I|i|I['’](?:m|ve|ll|d)|my|My|we|our)\b|(?:can|could|would|will|do|did|have|are) you\b"
-    r"|(?:any|what|how|which|where|should|can|could) (?!about\b)[^,]*\?)"
+    r"|speaking of (?:which|that)\b|(?:any|what|how|which|where|should|can|could) (?!about\b)[^,]*\?)"
+)
+_REASON = LatePattern(
+    r"(?:^|,?\s+(?:especially\s+|particularly\s+)?)(?i:since|because|as|now that|given that"
+    r"|(?:considering|seeing)(?: that)?(?=[^,?]*(?: (?:am|is|are|was|were|have|has|had)|['’](?:m|ve))\b))\s+(?=(?:I"
+    r"|i|I['’](?:m|ve)|my|we|we['’](?:re|ve)|our)\b)"
+)
+"""What follows gives the reason of a question or of a request, and is told as true."""
+
+_REASON_ENDS = LatePattern(
+    r",\s+(?=(?:what|how|which|where|who|when|why|can|could|would|will|do|does|did|is|are|should|please|any|give|help"
+    r"|suggest|recommend|tell|show|i['’]d|i was|i would|i want|i need|i wonder|let['’]s)\b)",
+    re.IGNORECASE,
 )
 _SUBORDINATE = LatePattern(
     r"\b(?:if|when|whenever|since|because|although|though|while|as|after|before|once|until|unless|that|which|who"
@@ -54,6 +74,9 @@ _COMMENT = LatePattern(
     r"\s+[^,;]*$",
     re.IGNORECASE,
 )
+_TELLING = LatePattern(r"\d|(?<=[a-z,] )(?!I\b)[A-Z][a-z]|\b(?:since|because|as) (?:I|my)\b")
+"""A comment with a number, a name or a reason of the speaker's in it says more than an opinion."""
+
 _NO_OBJECT = LatePattern(
     r"i (?:\w+ly )?(?:stopped|quit|did|do|don['’]t|didn['’]t|failed|recovered|survived|agreed|tried"
     r"|gave up)\b(?! \w+ing|\s+(?:my|the|like))",
@@ -73,13 +96,20 @@ _NO_STATEMENT = LatePattern(
     r"|\b(?:i|we) (?:\w+ )?(?:might|may|could(?!n)|would(?! (?:\w+ )?(?:like|love|prefer|rather|hate)\b))\b"
     r"|\b(?:i|we)['’]d (?!(?:\w+ )?(?:like|love|prefer|rather|hate|been|had|better)\b|\w+ed\b)"
     r"|\b(?:maybe|perhaps|hypothetically|hopefully)\b"
-    r"|^(?:please|kindly|tell|give|show|help|write|draft|explain|list|find|make|create|generate|translate|summari[sz]e"
+    r"|^(?:please|kindly|skip|provide|feel free|let me|tell|give|show|help|write|draft|explain|list|find|make"
+    r"|create|generate|translate|summari[sz]e"
     r"|rewrite|describe|compare|suggest|recommend|remind|act|ignore|forget|stop|keep|use|try|look|check|fix|add|remove"
     r"|convert|calculate|compute|plan|pretend|continue|go on|do not|don['’]t|never mind|call|set|open|search|send)\b"
     r"(?!.*\bme\b.*\bi(?:['’]m| am)\b)"
     r"|\b(?:i|we)(?:['’]d| would)? (?:want|need|like|expect|ask|asked|told|beg|prefer) (?:for )?you\b"
     r"|\b(?:i|we)(?:['’]d| would|['’]m|['’]ve)? (?:\w+ )?(?:(?:like|love|want|need|have|wondering|trying)(?: \w+)? )?"
-    r"(?:to (?:know|ask|hear|understand) (?:if|what|how|why|whether|more|your|about|you)|wonder|wondering|a question)\b"
+    r"(?:to (?:know|ask|hear|understand) (?:if|what|how|why|whether|more|your|about|you)|to ask (?:you|about|if|an?"
+    r"|some|one|another)\b|to ask\W*$|wonder|wondering|(?:a|some|a few|another|one more)(?: more)? questions?)\b"
+    r"|\b(?:i|we)(?:['’]d| would)? (?:\w+ly |also )?(?:like|love|want|need) to (?:know|hear)\b"
+    r"|\b(?:looking (?:for|to get|to find)|(?:would|['’]d) (?:like|love|appreciate)) (?!to\b)(?:(?:some|any|a few"
+    r"|more|your|new|good|other|general|specific) ){0,3}(?:[\w-]+ ){0,3}?"
+    r"(?:recommendations?|suggestions?|tips|advice|ideas?|information|resources|guidance|help)\b(?!.*\b(?:my|our|i"
+    r"|i['’]m)\b)"
     r"|\b(?:i|we) (?:need|want)(?:ed)? (?:your |some |a bit of )?(?:help|advice|tips|suggestions|assistance)\b"
     r"|\byou(?:['’]\w+)? (?:said|mentioned|suggested|recommended|told|are|were|can|could|should|just|have|mean|know)\b"
     r"|\byour (?:answer|advice|suggestions?|help|insights?|support|recommendations?|reply|response|point|ideas?"
@@ -194,6 +224,8 @@ def _clauses(text: str, start: int, end: int) -> Iterator[Statement]:
     if _CONDITION.search(text[start:end]):
         return
     if refused.search(text[start:end]) and not _keeps_parts(text[start:end], chinese=chinese):
+        if not chinese and (reason := _reason(text, start, end)) is not None and not refused.search(reason.text):
+            yield reason
         return
     edges = _edges(text[start:end], chinese=chinese)
     for left, right in edges:
@@ -203,6 +235,7 @@ def _clauses(text: str, start: int, end: int) -> Iterator[Statement]:
             and len(edges) == 1
             and (comment := _COMMENT.search(piece))
             and comment.start() > len(piece) // 3
+            and not _TELLING.search(comment.group())
         ):
             piece = piece[: comment.start()]
         piece, shift = _trimmed(piece, opening if left else None)
@@ -213,6 +246,19 @@ def _clauses(text: str, start: int, end: int) -> Iterator[Statement]:
             and not refused.search(piece + _closing(text, start + right, end))
         ):
             yield Statement(begin, begin + len(piece), piece, chinese, is_whole=len(edges) == 1)
+
+
+def _reason(text: str, start: int, end: int) -> Statement | None:
+    """The reason that a question gives: "Since I am allergic to nuts, what can I bake?"."""
+    sentence = text[start:end]
+    if (match := _REASON.search(sentence)) is None:
+        return None
+    until = _REASON_ENDS.search(sentence, match.end()) if match.start() == 0 else None
+    if match.start() == 0 and until is None:
+        return None
+    piece, shift = _trimmed(sentence[match.end() : len(sentence) if until is None else until.start()].rstrip("?"), None)
+    begin = start + match.end() + shift
+    return Statement(begin, begin + len(piece), piece, is_chinese=False, is_whole=False)
 
 
 def _keeps_parts(sentence: str, *, chinese: bool) -> bool:

@@ -14,7 +14,7 @@ MODALS = words("can could will would shall should may might must cannot can't co
 ADVERBS = words(
     "always never often usually also still just now currently recently already sometimes rarely mostly even only "
     "then finally once generally normally mainly almost ever seldom no longer primarily lately today yesterday "
-    "personally both all too either"
+    "personally both all too either first last ever"
 )
 """Words that may stand between a subject and its verb, beside those that end in -ly."""
 

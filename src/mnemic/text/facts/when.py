@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from mnemic.text.asking import Asking, Date
+from mnemic.text.asking import MONTHS, Asking, Date
 from mnemic.text.facts import verbs
 from mnemic.text.late_pattern import LatePattern
 
@@ -65,6 +65,21 @@ _DAYS = {
     "后天": 2,
     "大后天": 3,
 }
+_LARGER = {"day": "week", "week": "month", "month": "year", "year": "year"}
+_MONTH_NAMES = tuple(names.split()[0] for names in MONTHS)
+_AHEAD = LatePattern(
+    r"\b(?:will|going to|gonna|plan|plans|planning|thinking (?:of|about)|considering|hope to|hoping to|want to"
+    r"|intend|upcoming|coming up|forward to|due|deadline"
+    r"|saving|training for|preparing for|can't wait|(?:excited|nervous|worried) (?:for|about|to))\b|'ll\b"
+    r"|\b(?:booked|scheduled|signed up|registered|reserved|invited)\b.*\bfor\b"
+)
+_FELT = LatePattern(
+    r"(?:\b(?:am|is|are|be|feel|feeling|get|getting|getting so|seem|look)|'(?:m|re)) (?:(?:\w+ly|so|very|not|quite"
+    r"|a bit|a little) )*"
+    r"\w+ed\b"
+)
+"""A participle behind "am" is no past: "I'm excited"."""
+
 _YEARS = {"前年": -2, "去年": -1, "今年": 0, "明年": 1}
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _MONTHS = 12
@@ -72,7 +87,7 @@ _MONTHS = 12
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """The time from `start` to before `end` (aware, UTC), named in the unit "day", "week", "month" or "year".
+    """The time from `start` to before `end` (aware, UTC); `unit` is "day", "weekend", "week", "month" or "year".
 
     `is_relative`: it was counted from when it was said, so the words alone do not tell it.
     """
@@ -87,8 +102,8 @@ class When:
         """As it is written behind a fact: "on 2026-05-01", "in 2026-05"."""
         if self.unit == "day":
             return f"on {self.start:%Y-%m-%d}"
-        if self.unit == "week":
-            return f"in the week of {self.start:%Y-%m-%d}"
+        if self.unit in ("week", "weekend"):
+            return f"{'in' if self.unit == 'week' else 'on'} the {self.unit} of {self.start:%Y-%m-%d}"
         return f"in {self.start:%Y-%m}" if self.unit == "month" else f"in {self.start:%Y}"
 
     @property
@@ -104,7 +119,7 @@ class When:
 def when(text: str, said_at: datetime) -> When | None:
     """The first time that a statement names, or None. No string raises; what lies outside the calendar is None."""
     today = said_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    folded = text.casefold()
+    folded = text.casefold().replace("’", "'")
     try:
         for expression, read in _RULES:
             if (match := expression.search(folded)) is not None and (found := read(match, today)) is not None:
@@ -128,7 +143,11 @@ def _count(match: re.Match[str]) -> int:
 
 
 def _ago(match: re.Match[str], today: datetime) -> When:
-    return _moved(today, -_count(match), _UNITS[match["unit"]])
+    unit = _UNITS[match["unit"]]
+    moved = _moved(today, -_count(match), unit)
+    if "few" not in match.group() or unit == "year":
+        return moved
+    return _moved(moved.start, 0, _LARGER[unit])  # so many as "a few" is nobody's count
 
 
 def _ahead(match: re.Match[str], today: datetime) -> When:
@@ -143,8 +162,7 @@ def _near(match: re.Match[str], today: datetime) -> When:
 def _weekday(match: re.Match[str], today: datetime) -> When:
     """The day: "last Friday", or "on Friday" of what is past, the latest one; "next Friday" that of the next week."""
     day = _WEEKDAYS.index(match["day"])
-    is_past = any(verbs.is_past(word) for word in match.string.replace("'", " ").split())
-    step = match["step"] or ("last" if is_past else "coming")
+    step = match["step"] or ("last" if _is_past(match.string) else "coming")
     if step == "next":
         return _span(_monday(today) + timedelta(days=7 + day), "day")
     if step in ("this", "coming"):
@@ -152,6 +170,30 @@ def _weekday(match: re.Match[str], today: datetime) -> When:
             _monday(today) + timedelta(days=day + (7 if day < today.weekday() and step == "coming" else 0)), "day"
         )
     return _span(today - timedelta(days=(today.weekday() - day - 1) % 7 + 1), "day")
+
+
+def _is_past(folded: str) -> bool:
+    """True where the verbs of a statement, and not only its feelings, are in the past."""
+    words = _FELT.sub(" ", folded).replace("'", " ").split()
+    return _AHEAD.search(folded) is None and any(verbs.is_past(word) or word == "since" for word in words)
+
+
+def _weekend(match: re.Match[str], today: datetime) -> When:
+    """The Saturday and Sunday: of this week, or of the one before or after; "at the weekend" goes by the verb."""
+    step = match["step"]
+    if step is None:
+        step = "last" if _is_past(match.string) else "this"
+    weeks = -1 if step in ("last", "past", "previous") else int(step == "next")
+    start = _monday(today) + timedelta(days=5, weeks=weeks)
+    return When(start, start + timedelta(days=2), "weekend", is_relative=True)
+
+
+def _near_month(match: re.Match[str], today: datetime) -> When:
+    """The latest such month before this one, or the first after it."""
+    month = _MONTH_NAMES.index(match["month"]) + 1
+    is_last = match["step"] in ("last", "past", "previous")
+    year = today.year - int(is_last and month >= today.month) + int(not is_last and month <= today.month)
+    return _span(datetime(year, month, 1, tzinfo=UTC), "month")
 
 
 def _chinese_weekday(match: re.Match[str], today: datetime) -> When:
@@ -170,9 +212,13 @@ def _written(folded: str, today: datetime) -> When | None:
         return None
     is_relative = date.year is None
     start = _of_date(date, date.year or today.year)
-    if is_relative and start > today + timedelta(days=183):
+    unit = "month" if date.day is None else "day"
+    if is_relative and _AHEAD.search(folded) is not None:
+        if _span(start, unit).end <= today and not any(verbs.is_past(word) for word in folded.split()):
+            start = _of_date(date, today.year + 1)
+    elif is_relative and start > today + timedelta(days=0 if _is_past(folded) else 183):
         start = _of_date(date, today.year - 1)
-    return _span(start, "month" if date.day is None else "day", is_relative=is_relative)
+    return _span(start, unit, is_relative=is_relative)
 
 
 def _of_date(date: Date, year: int) -> datetime:
@@ -215,6 +261,8 @@ _RULES: tuple[tuple[LatePattern, _Read], ...] = (
     (LatePattern(rf"\b{_N} {_EN_UNIT}s? (?:ago|back|earlier)\b"), _ago),
     (LatePattern(rf"\b(?:in|within) {_N} {_EN_UNIT}s?\b(?! (?:of|old))"), _ahead),
     (LatePattern(rf"\b(?:(?P<step>last|past|this|next|coming) |on )(?P<day>{'|'.join(_WEEKDAYS)})\b"), _weekday),
+    (LatePattern(r"\b(?:(?P<step>last|past|previous|this|next|coming) |(?:over|on|at) the )weekend\b"), _weekend),
+    (LatePattern(rf"\b(?P<step>last|past|previous|next) (?P<month>{'|'.join(_MONTH_NAMES)})\b(?! \d)"), _near_month),
     (LatePattern(rf"\b(?P<step>last|past|previous|this|next) {_EN_UNIT}\b"), _near),
     (LatePattern(r"(?P<step>上|这|本|下)(?:个)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"), _chinese_weekday),
     (LatePattern(rf"{_ZH_N}个?(?P<unit>天|周|星期|礼拜|月|年)(?:之)?前"), _ago),
