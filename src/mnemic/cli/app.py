@@ -3,47 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from mnemic.cli import (
-    ask,
-    backup,
-    capture,
-    chat,
-    configure,
-    context,
-    documents,
-    edit,
-    erase,
-    evaluate,
-    evaluate_answers,
-    evaluate_extraction,
-    evaluate_guard,
-    graph,
-    health,
-    hooks,
-    ingest,
-    keys,
-    life,
-    mcp,
-    memory,
-    profile,
-    recall,
-    reembed,
-    remember,
-    research,
-    review,
-    serve,
-    session,
-    tools,
-    tour,
-    transfer,
-    upkeep,
-    worker,
-)
 from mnemic.cli.failures import (
     EXIT_CODES,
     UNEXPECTED,
@@ -78,8 +43,63 @@ mnemic doctor
 """
 
 
-def application() -> typer.Typer:
-    """The Typer application with all its commands."""
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "remember": ("remember",),
+    "recall": ("recall",),
+    "context": ("context",),
+    "capture": ("capture", "complete"),
+    "transfer": ("import", "export"),
+    "ingest": ("ingest",),
+    "session": ("window", "messages", "summarise", "extract", "reflect", "end"),
+    "life": ("curate", "consolidate", "decay", "evict"),
+    "erase": ("erase", "receipts"),
+    "upkeep": ("doctor", "work"),
+    "health": ("health",),
+    "reembed": ("reembed",),
+    "backup": ("backup", "restore"),
+    "worker": ("worker",),
+    "serve": ("serve",),
+    "configure": ("init",),
+    "tour": ("tour",),
+    "chat": ("chat",),
+    "ask": ("ask",),
+    "research": ("research",),
+    "mcp": ("mcp",),
+    "hooks": ("hooks",),
+}
+"""The modules of this package in the order in which they are listed, and the commands that each registers."""
+
+GROUPS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "memory": (
+        "List, add, show, change, judge and delete memories.",
+        {"memory": "register", "edit": "register", "review": "register"},
+    ),
+    "documents": ("What was taken in of files: list, show, delete.", {"documents": "register"}),
+    "graph": ("What is named, and how it is related: list, walk, draw, read.", {"graph": "register"}),
+    "profile": ("Hard facts of a user, by key; always in the prompt.", {"profile": "register"}),
+    "jobs": ("Work that must still be done, and work that gave up.", {"upkeep": "register_jobs"}),
+    "tools": ("The tools that a model may call.", {"tools": "register"}),
+    "keys": ("Keys for the doors over HTTP, and what was done with them.", {"keys": "register"}),
+    "config": ("What is configured, and where.", {"configure": "register_config"}),
+    "eval": (
+        "Measure how good and how fast Mnemic is.",
+        {
+            "evaluate": "register",
+            "evaluate_extraction": "register",
+            "evaluate_guard": "register",
+            "evaluate_answers": "register",
+        },
+    ),
+}
+"""Groups of commands: what is said of each, and by which function of which module its commands are registered."""
+
+_VERSION = "--version"
+
+
+def application(asked: str | None = None) -> typer.Typer:
+    """The Typer application with all its commands; with that alone which is `asked` for, when it is one of them: the
+    other modules would be a good part of the time that a quick command takes.
+    """
     app = typer.Typer(
         name="mnemic",
         cls=Menu,
@@ -88,63 +108,18 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(help=HELP, epilog=EXAMPLES)(_options)
-    for part in (
-        remember,
-        recall,
-        context,
-        capture,
-        transfer,
-        ingest,
-        session,
-        life,
-        erase,
-        upkeep,
-        health,
-        reembed,
-        backup,
-        worker,
-        serve,
-        configure,
-        tour,
-        chat,
-        ask,
-        research,
-    ):
-        part.register(app)
-    mcp.register(app)
-    hooks.register(app)
-    _group(
-        app,
-        "memory",
-        "List, add, show, change, judge and delete memories.",
-        memory.register,
-        edit.register,
-        review.register,
-    )
-    _group(app, "documents", "What was taken in of files: list, show, delete.", documents.register)
-    _group(app, "graph", "What is named, and how it is related: list, walk, draw, read.", graph.register)
-    _group(app, "profile", "Hard facts of a user, by key; always in the prompt.", profile.register)
-    _group(app, "jobs", "Work that must still be done, and work that gave up.", upkeep.register_jobs)
-    _group(app, "tools", "The tools that a model may call.", tools.register)
-    _group(app, "keys", "Keys for the doors over HTTP, and what was done with them.", keys.register)
-    _group(app, "config", "What is configured, and where.", configure.register_config)
-    _group(
-        app,
-        "eval",
-        "Measure how good and how fast Mnemic is.",
-        evaluate.register,
-        evaluate_extraction.register,
-        evaluate_guard.register,
-        evaluate_answers.register,
-    )
+    if asked not in {_VERSION, *GROUPS, *(name for names in PARTS.values() for name in names)}:
+        asked = None
+    for module, names in PARTS.items():
+        if asked is None or asked in names:
+            import_module(f"mnemic.cli.{module}").register(app)
+    for name, (told, registers) in GROUPS.items():
+        if asked in (None, name):
+            group = typer.Typer(cls=Menu, help=told, no_args_is_help=True, rich_markup_mode=None)
+            for module, register in registers.items():
+                getattr(import_module(f"mnemic.cli.{module}"), register)(group)
+            app.add_typer(group, name=name)
     return app
-
-
-def _group(app: typer.Typer, name: str, told: str, *registers: Callable[[typer.Typer], None]) -> None:
-    group = typer.Typer(cls=Menu, help=told, no_args_is_help=True, rich_markup_mode=None)
-    for register in registers:
-        register(group)
-    app.add_typer(group, name=name)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -152,12 +127,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None and not debugged():
         sys.excepthook = last_resort
+    if given[:1] != ["hooks"]:
+        return _ran(given)
+    from mnemic.cli import hooks
+
     return hooks.harmless(lambda: _ran(given)) if hooks.is_hook(given) else _ran(given)
 
 
 def _ran(given: list[str]) -> int:
     try:
-        code = typer.main.get_command(application()).main(args=given, prog_name="mnemic", standalone_mode=False)
+        app = application(given[0] if given else None)
+        code = typer.main.get_command(app).main(args=given, prog_name="mnemic", standalone_mode=False)
     except MnemicError as error:
         show_traceback()
         report(error_kind(type(error)), in_options(str(error)), is_json=wants_json(given))
@@ -191,7 +171,7 @@ def _show_version(is_asked: bool) -> None:
 def _options(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option(_VERSION, callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Options before the command; each acts by its callback."""

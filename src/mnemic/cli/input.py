@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import cast
 
 from mnemic.errors import InvalidInputError
-from mnemic.text.memoryfiles import DATABASE_MARK
 
 STDIN = "-"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -35,6 +34,8 @@ def file_content(name: str) -> str | bytes:
         content = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
     except OSError as error:
         raise InvalidInputError(f"{name} cannot be read: {error.strerror}") from error
+    from mnemic.text.memoryfiles import DATABASE_MARK
+
     if content.startswith(DATABASE_MARK):
         return content
     try:

@@ -1,0 +1,45 @@
+"""A command line imports the modules of the command that it names, and no others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from mnemic.cli.app import GROUPS, PARTS, application
+
+NAMES = [*(name for names in PARTS.values() for name in names), *GROUPS]
+
+
+def commands(asked: str | None) -> dict[str, object]:
+    """The commands of the program when that is asked for, by name."""
+    return getattr(typer.main.get_command(application(asked)), "commands", {})
+
+
+def shape(command: object) -> tuple[object, ...]:
+    """What a command takes, and the commands of a group."""
+    return [each.opts for each in getattr(command, "params", [])], list(getattr(command, "commands", {}))
+
+
+def test_every_command_is_told_of_the_module_that_has_it():
+    whole = commands(None)
+    assert list(whole) == NAMES
+    for name in NAMES:
+        found = commands(name)
+        assert shape(found[name]) == shape(whole[name])
+        assert set(found) <= {name, *next((names for names in PARTS.values() if name in names), ())}
+
+
+@pytest.mark.parametrize("asked", ["--help", "-h", "recal", "search", ""])
+def test_what_names_no_command_is_answered_with_all_of_them_in_view(asked: str):
+    assert list(commands(asked)) == NAMES
+
+
+def test_a_recall_does_not_import_what_serves_chats_or_measures():
+    program = "import sys; from mnemic.cli import main; main(['recall', '--help']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "mnemic.cli.recall" in loaded
+    assert not loaded & {f"mnemic.cli.{name}" for name in ("serve", "chat", "mcp", "evaluate", "hooks", "research")}
