@@ -13,15 +13,18 @@ from pathlib import Path
 import pytest
 import typer
 from rich.cells import cell_len
+from starlette.testclient import TestClient
 
 from mnemic.cli import failures
 from mnemic.cli.app import application
 from mnemic.cli.menu import OTHER_WORDS, SECTIONS
 from mnemic.cli.output import number_of, wrapped
 from mnemic.cli.wording import PHRASES, in_options
+from mnemic.config import load_config
 from mnemic.testing.embedding_server import EmbeddingServer, Reply
 from tests.conformance.document_files import pptx
 from tests.doors.doors import run
+from tests.doors.http_doors import LOCAL, Served
 
 ANA = ["--user", "ana"]
 NAMED = re.compile(r"`mnemic ([a-z ]+?)(?: [A-Z-][^`]*)?`")
@@ -161,6 +164,58 @@ class TestPartial:
             assert (code, json.loads(out)["retried"], json.loads(err)["error"]["kind"]) == (14, 1, "partial")
             code, _, err = run(["reembed", *options], [])
             assert (code, "1 text refused, found by keyword" in err) == (14, True)
+
+
+class TestConfiguredUser:
+    """Who keeps a memory for himself says once whose it is; a server's callers and what erases are not meant."""
+
+    @pytest.fixture(autouse=True)
+    def config(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        path = home / "mine.toml"
+        path.write_text('user = "ana"\n', encoding="utf-8")
+        monkeypatch.setenv("MNEMIC_CONFIG", str(path))
+        return path
+
+    def test_a_command_that_names_nobody_is_of_the_configured_user(self, config: Path):
+        assert run(["remember", "Ana sails"], [])[0] == 0
+        assert "Ana sails" in run(["memory", "list", *ANA], [])[1]
+        assert "Ana sails" in run(["memory", "list", "--config", str(config)], [])[1]
+
+    def test_an_option_wins_over_the_environment_and_that_over_the_file(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("MNEMIC_USER", "bea")
+        assert run(["remember", "Bea rows"], [])[0] == 0
+        assert run(["remember", "Carl swims", "--user", "carl"], [])[0] == 0
+        assert "Bea rows" in run(["memory", "list", "--user", "bea"], [])[1]
+        assert "Carl swims" in run(["memory", "list", "--user", "carl"], [])[1]
+        assert run(["memory", "list", *ANA], [])[1] == ""
+
+    def test_what_removes_for_good_takes_nobody_for_granted(self):
+        assert run(["remember", "Ana sails"], [])[0] == 0
+        for command in (["erase", "--yes"], ["memory", "clear", "--yes"]):
+            code, _, err = run(command, [])
+            assert (code, "names no user" in err) == (2, True)
+        assert "Ana sails" in run(["memory", "list"], [])[1]
+
+    def test_a_key_is_bound_to_whom_it_is_said_to_be_alone(self):
+        made = json.loads(run(["keys", "create", "--json"], [])[1])["key"]
+        assert (made["user"], made["agent"]) == (None, None)
+
+    def test_chat_hooks_and_clients_of_this_machine_are_of_that_user(self, home: Path):
+        (home / ".claude").mkdir()
+        assert run(["remember", "The boat of Ana lies in Porto"], [])[0] == 0
+        assert "Porto" in run(["chat", "--no-worker"], [], b"where is my boat?\n")[1]
+        event = {"hook_event_name": "UserPromptSubmit", "prompt": "where is my boat?", "session_id": "s"}
+        assert "Porto" in run(["hooks", "run", "claude-code", "--timeout-s", "500"], [], json.dumps(event).encode())[1]
+        out = run(["mcp", "install", "--client", "cursor", "--dry-run", "--json"], [])[1]
+        assert json.loads(out)[0]["entry"]["args"][:3] == ["mcp", "--user", "ana"]
+
+    def test_a_server_gives_the_configured_user_to_no_caller(self):
+        assert run(["remember", "Ana sails"], [])[0] == 0
+        served = Served(load_config())
+        with TestClient(served.app, base_url=LOCAL) as client:
+            assert client.get("/v1/memories").json()["memories"] == []
+            assert len(client.get("/v1/memories?user=ana").json()["memories"]) == 1
+        served.close()
 
 
 class TestForms:

@@ -58,6 +58,22 @@ class TestOrder:
         assert origin("recall.limit", environment) == (9, "environment MNEMIC_RECALL_LIMIT")
         assert origin("store", environment, "other.db") == ("other.db", "argument")
 
+    def test_whose_memory_it_is_comes_from_the_environment_before_the_file(
+        self, file: Path, environment: dict[str, str]
+    ):
+        assert load_config(environment=environment).user is None
+        write(file, 'user = "ana"\n')
+        assert load_config(environment=environment).user == "ana"
+        assert origin("user", environment | {"MNEMIC_USER": "42"}) == ("42", "environment MNEMIC_USER")
+
+    @pytest.mark.parametrize("told", ['""', '" ana"', "7", r'"a\u0007"', '"' + "a" * 256 + '"'])
+    def test_a_user_that_cannot_be_one_is_refused_with_the_place(
+        self, file: Path, environment: dict[str, str], told: str
+    ):
+        write(file, f"user = {told}\n")
+        with pytest.raises(ConfigError, match=r"user must be .* \(file .*config.toml\)"):
+            load_config(environment=environment)
+
     def test_a_file_is_named_by_argument_else_by_environment_else_it_is_the_users_own(
         self, file: Path, environment: dict[str, str], tmp_path: Path
     ):

@@ -77,8 +77,9 @@ class ChatOptions:
 
 def talk(asking: ScopeOptions, wanted: ChatOptions, around: AroundOptions) -> None:
     """Talk with an assistant that remembers. Each line you type is answered; /help lists what else there is. Without
-    --user you are who is logged in; --session goes on with an earlier conversation. With --json, and where the input is
-    no terminal, each line of it is one message; with --json the exit code is that of what went wrong last.
+    --user you are who is configured, else who is logged in; --session goes on with an earlier conversation. With
+    --json, and where the input is no terminal, each line of it is one message; with --json the exit code is that of
+    what went wrong last.
     """
     scope, fields = asking.scope, wanted.fields(around.arguments())
     scope = replace(scope, user=scope.user or own_name(), session=scope.session or str(uuid.uuid4()))

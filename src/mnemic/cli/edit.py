@@ -145,15 +145,17 @@ def clear(
     reason: Reason = "",
     is_sure: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete every memory (not the messages) of the levels that the scope names, for good."""
-    wanted = tuple(levels or (asking.scope.default_level,))
+    """Delete every memory (not the messages) of the levels that the scope names, for good. A configured user is not
+    meant.
+    """
+    wanted = tuple(levels or (asking.said.default_level,))
     if not is_sure and not sys.stdin.isatty():
         raise InvalidInputError("nobody can be asked here, and this deletes for good; add --yes if it is meant")
     with asking.open() as mnemic:
         if not is_sure and not _confirmed(mnemic, asking, wanted):
             note("nothing was deleted")
             raise typer.Exit(UNEXPECTED)
-        receipt = mnemic.clear(asking.scope, levels=wanted, reason=_reason(reason))
+        receipt = mnemic.clear(asking.said, levels=wanted, reason=_reason(reason))
     if asking.as_json:
         show_json(receipt)
         return
@@ -214,7 +216,7 @@ def act(asking: ScopeOptions, do: Callable[[Mnemic], Memory], done: str) -> None
 
 def _confirmed(mnemic: Mnemic, asking: ScopeOptions, levels: tuple[Level, ...]) -> bool:
     states = [state for state in State if state is not State.ERASED]
-    page = mnemic.list(asking.scope, levels=levels, states=states, limit=MOST_COUNTED)
+    page = mnemic.list(asking.said, levels=levels, states=states, limit=MOST_COUNTED)
     count = f"{len(page.memories)}{' or more' if page.next else ''}"
     places = ", ".join(f"{level.value} {one_line(_owner(asking, level))}".strip() for level in levels)
     return typer.confirm(f"Delete {count} memories of {places} for good?", err=True)

@@ -24,11 +24,12 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be erase
 
 def wipe(asking: ScopeOptions, level: Whose = None, is_sure: IsSure = False, is_dry_run: DryRun = False) -> None:
     """Erase for good everything of a user (or session, agent, org): what was said, memories, documents, profile,
-    history, jobs, indexes, and what was derived from it elsewhere. A receipt without names is kept.
+    history, jobs, indexes, and what was derived from it elsewhere. A receipt without names is kept. Whose it is must be
+    said: a configured user is not meant.
     """
     if not is_sure and not is_dry_run and not sys.stdin.isatty():
         raise InvalidInputError("nobody can be asked here, and this erases for good; add --yes if it is meant")
-    scope = asking.scope
+    scope = asking.said
     with asking.open() as mnemic:
         if not is_sure and not is_dry_run:
             plan = mnemic.erase(scope, level=level, is_dry_run=True)

@@ -30,14 +30,14 @@ def create(
     """
     wanted = rights or (Right.READ, Right.WRITE)
     with asking.open() as mnemic:
-        issued = mnemic.keys.create(asking.scope, name=name, rights=wanted, expires_at=expires_at)
+        issued = mnemic.keys.create(asking.said, name=name, rights=wanted, expires_at=expires_at)
     _show_issued(issued, asking)
 
 
 def enumerate_keys(asking: ScopeOptions) -> None:
     """List the keys of the org, those that ended too; no secrets."""
     with asking.open() as mnemic:
-        keys = mnemic.keys.list(asking.scope)
+        keys = mnemic.keys.list(asking.said)
     if asking.as_json:
         show_json(keys)
         return
@@ -50,7 +50,7 @@ def enumerate_keys(asking: ScopeOptions) -> None:
 def revoke(id: Id, asking: ScopeOptions) -> None:
     """End a key at once, also for servers that run."""
     with asking.open() as mnemic:
-        key = mnemic.keys.revoke(asking.scope, id)
+        key = mnemic.keys.revoke(asking.said, id)
     if asking.as_json:
         show_json(key)
         return
@@ -64,7 +64,7 @@ def rotate(
 ) -> None:
     """Make a key like this one, and let this one end after a while. The new one is shown this once."""
     with asking.open() as mnemic:
-        issued = mnemic.keys.rotate(asking.scope, id, overlap_s=overlap_s)
+        issued = mnemic.keys.rotate(asking.said, id, overlap_s=overlap_s)
     _show_issued(issued, asking)
 
 
@@ -73,7 +73,7 @@ def audit(
 ) -> None:
     """Show what was done in the org through the doors over HTTP and with keys, newest first."""
     with asking.open() as mnemic:
-        page = mnemic.keys.audit(asking.scope, limit=limit)
+        page = mnemic.keys.audit(asking.said, limit=limit)
     if asking.as_json:
         show_json(page)
         return

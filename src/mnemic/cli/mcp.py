@@ -31,7 +31,8 @@ def serve(
     ] = True,
 ) -> None:
     """Serve this memory to an MCP client over the standard input and output. The scope is what the options and the
-    environment say, for as long as it runs; a client cannot name another. Without --user you are who is logged in.
+    environment say, for as long as it runs; a client cannot name another. Without --user you are who is
+    configured, else who is logged in.
     """
     if ctx.invoked_subcommand is not None:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from mnemic.api import Mnemic
 
 ACTOR = "cli"
-User = Annotated[str | None, typer.Option("--user", "-u", envvar="MNEMIC_USER", help="The user.", metavar="ID")]
+User = Annotated[
+    str | None, typer.Option("--user", "-u", envvar="MNEMIC_USER", help="The user; else as configured.", metavar="ID")
+]
 Agent = Annotated[str | None, typer.Option("--agent", envvar="MNEMIC_AGENT", help="The assistant.", metavar="ID")]
 Session = Annotated[
     str | None, typer.Option("--session", envvar="MNEMIC_SESSION", help="The conversation.", metavar="ID")
@@ -38,7 +40,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for progra
 
 @dataclass(frozen=True, slots=True)
 class ScopeOptions:
-    """The scope, the store and the form of the answer. A part that is not named hides its level, never widens it."""
+    """The scope, the store and the form of the answer. A part that is not named hides its level, never widens it; but
+    where no user is named, the configured one is meant.
+    """
 
     user: User = None
     agent: Agent = None
@@ -51,6 +55,16 @@ class ScopeOptions:
     @property
     def scope(self) -> Scope:
         """Who is asking. Raises `InvalidInputError` for an id that cannot be one."""
+        from mnemic.config import load_config
+
+        said = self.said
+        return said if said.user is not None else replace(said, user=load_config(self.store, file=self.config).user)
+
+    @property
+    def said(self) -> Scope:
+        """The same as the options and the environment say it, for what must not be done by default: what erases for
+        good, and the keys of a server.
+        """
         return Scope(org=self.org, agent=self.agent, user=self.user, session=self.session)
 
     def open(self) -> Mnemic:

@@ -117,6 +117,7 @@ def as_toml(value: object) -> str:
 
 _EXAMPLES = {
     "store": '"~/memory.db"',
+    "user": '"ana"',
     "backup.keyring": '"~/mnemic-keys/keyring.json"',
     "tools.storage.db_path": '"~/backend.db"',
     "embedder.options": "{ threads = 2 }",

@@ -21,6 +21,7 @@ from mnemic.config.readers import (
     index_backend,
     names,
     number,
+    one_id,
     positive,
     quarantine,
     storage_type,
@@ -207,6 +208,7 @@ STORAGE_KEYS: tuple[Key, ...] = (
 
 KEYS: tuple[Key, ...] = (
     Key("store", text, "a path, sqlite:///path, postgresql://user:password@host/database or memory://"),
+    Key("user", one_id, "whose memory it is where a command names nobody; a server's callers never get it"),
     Key(
         "embedder.name",
         names,

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from mnemic.engine.cron import FIELDS, Cron, zone_of
-from mnemic.errors import ConfigError
+from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.item import Kind
+from mnemic.model.scope import Scope
 from mnemic.model.settings import Quarantine, Settings
 
 Reader = Callable[[object], object]
@@ -25,6 +26,15 @@ def text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a text")
     return value
+
+
+def one_id(value: object) -> str:
+    """An id, as a scope takes it."""
+    told = text(value)
+    try:
+        return Scope(user=told).user or told
+    except InvalidInputError as error:
+        raise ValueError("an id of at most 255 characters, without blanks around it or control characters") from error
 
 
 def traces(value: object) -> str:

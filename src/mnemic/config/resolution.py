@@ -29,7 +29,7 @@ from mnemic.config.keys import (
     WINDOW_URL,
     Key,
 )
-from mnemic.config.readers import text
+from mnemic.config.readers import one_id, text
 from mnemic.config.values import MEMORY_URL, BackendSettings, Config, own_backend_file, own_store, with_login
 from mnemic.engine.documents.request import chunk_config
 from mnemic.errors import ConfigError, InvalidInputError
@@ -138,7 +138,7 @@ def _value(key: Key, variables: Mapping[str, str], told: Mapping[str, Told], pat
 
 def _from_text(key: Key, given: str) -> object:
     """Numbers and tables in the environment are written as JSON."""
-    if isinstance(key.default, str) or key.reader is text:
+    if isinstance(key.default, str) or key.reader in (text, one_id):
         return given
     try:
         return json.loads(given)
@@ -235,6 +235,7 @@ def _config(values: Mapping[str, Value]) -> Config:
         options["query_prefix"] = prefix
     return Config(
         store=of("store"),
+        user=of("user"),
         embedder=embedder,
         embedder_options=options,
         embedder_dims=dims,

@@ -98,6 +98,9 @@ class Config:
     its class: `base_url`, `model`, `api_key`, …. `tool_modules`: modules or `.py` files whose tools a model may call,
     beside those that installed packages bring; `weather_url`: the service of the weather tool, None for no such tool.
 
+    `user` is whose memory it is in what one person uses for himself (the command line, MCP by stdio, hooks) where
+    nobody is named. The verbs take it from nowhere: they have a scope; nor do the doors over HTTP, which have keys.
+
     `window` says where the windows of sessions are read: from the store, or from the Redis at `window_url`, which holds
     a copy of them; `window_options` are the fields of its `RedisOptions`.
 
@@ -113,6 +116,7 @@ class Config:
     """
 
     store: str = field(default_factory=default_store, repr=False)  # may hold a password
+    user: str | None = None
     embedder: str | Sequence[str] = "minilm"
     embedder_options: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
     embedder_dims: int | None = None
