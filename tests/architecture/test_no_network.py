@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,24 @@ def run_guarded(program: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_guard_sees_a_socket():
     assert "opened a socket" in run_guarded("import socket; socket.socket()").stderr
+
+
+@pytest.mark.requirement("P-18")
+def test_the_runtime_of_models_keeps_no_account_of_its_use_and_sends_none(tmp_path: Path):
+    """It does so in native code, where the guard sees nothing: with files, and a connection a minute later."""
+    program = (
+        "import os\n"
+        "from mnemic.adapters.embedders.minilm import MinilmEmbedder\n"
+        "MinilmEmbedder().embed_queries(['what is sent?'])\n"
+        "print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    )
+    folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), str(tmp_path))
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment | folders, capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout.strip()) == (0, "1"), run.stderr
+    assert list(tmp_path.rglob("*")) == []
 
 
 @pytest.mark.requirement("P-18")

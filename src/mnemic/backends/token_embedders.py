@@ -16,6 +16,7 @@ import numpy as np
 
 import mnemic_minilm
 from mnemic.adapters.embedders.minilm import MAX_TOKENS, THREADS
+from mnemic.adapters.extras import import_runtime
 from mnemic.backends.extras import import_extra
 from mnemic.errors import ConfigError
 from mnemic.ports.embedder import Vectors
@@ -188,7 +189,7 @@ class MinilmTokenEmbedder(TokenEmbedder):
     def _load(self) -> tuple[WordPiece, Any]:
         with self._lock:
             if self._loaded is None:
-                runtime: Any = importlib.import_module("onnxruntime")
+                runtime = import_runtime()
                 options = runtime.SessionOptions()
                 options.intra_op_num_threads = self._threads
                 options.log_severity_level = 3

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mnemic_minilm
+from mnemic.adapters.extras import import_runtime
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.space import Space
 from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
@@ -157,7 +158,7 @@ class MinilmEmbedder:
 
 def open_session(model: Path | bytes, threads: int) -> Session:
     """The graph of a file, or of its content, ready to run. Raises `ConfigError` when it is none."""
-    runtime: Any = importlib.import_module("onnxruntime")
+    runtime = import_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.adapters.extras import import_runtime
 from mnemic.adapters.onnx_models.tokens import TOKENIZER_FILE, VOCABULARY_FILE, Tokenised
 from mnemic.errors import BackendError, ConfigError
 
@@ -73,7 +74,7 @@ class Graph:
         """`threads`: of one run. Raises `ConfigError` when the file is no graph, or one that wants other inputs than
         token ids, their mask and their types.
         """
-        runtime: Any = importlib.import_module("onnxruntime")
+        runtime = import_runtime()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
