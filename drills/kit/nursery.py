@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import IO
 
 LONGEST_PAUSE_S = 0.01
-_STARTED, _ALL_DEAD = "started\n", "all dead\n"
+_STARTED, _ALL_DEAD = "started", "all dead"
 
 Nursery = subprocess.Popen[str]
 
@@ -60,17 +60,17 @@ def be_a_nursery(writers: int, write: Callable[[str], None]) -> None:
             if pid == 0:
                 write(f"r{number.strip()}w{writer}")
             pids.append(pid)
-        print(_STARTED + " ".join(map(str, pids)), flush=True)
+        say(f"{_STARTED}\n{' '.join(map(str, pids))}")
         statuses = [os.waitpid(pid, 0)[1] for pid in pids]
         if any(os.WTERMSIG(status) != signal.SIGKILL for status in statuses):
             sys.exit("a writer ended by itself")
-        print(_ALL_DEAD, end="", flush=True)
+        say(_ALL_DEAD)
 
 
 def _until(lines: IO[str], last: str) -> Iterator[str]:
     """Lines before the line `last`, which is taken too."""
     for line in lines:
-        if line == last:
+        if line == f"{last}\n":
             return
         yield line
     raise RuntimeError("the nursery of writers ended by itself")
