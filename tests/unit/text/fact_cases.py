@@ -170,6 +170,7 @@ ENGLISH: tuple[Case, ...] = (
         "Can you name a good tyre, considering I'm planning to race next month?",
         (("User is planning to race next month (in 2026-06)", "goal"),),
     ),
+    ("Since I work at night, when should I sleep?", (("User works at night", "fact"),)),
     ("Skip the basics as I work in radiology.", (("User works in radiology", "fact"),)),
     (
         "I use a Fenwick lamp - speaking of which, do you know a good battery?",
@@ -197,10 +198,10 @@ ENGLISH: tuple[Case, ...] = (
         (("User bought boots at Morran; User got them in a sale, but they were too small", "event"),),
     ),
     (
-        "I think I'll add the pearls. I wore them at the ball three weeks ago.",
+        "I think I'll add the pearls. I wore them at the ball two days ago.",
         (
             (
-                "User thinks User will add the pearls; User wore them at the ball three weeks ago (in the week of 2026-04-13)",
+                "User thinks User will add the pearls; User wore them at the ball two days ago (on 2026-05-04)",
                 "goal",
             ),
         ),
@@ -344,5 +345,7 @@ LEFT_ALONE: tuple[str, ...] = (
     "I'd like some recommendations for films.",
     "I'd like to ask a follow-up question about trains.",
     "Let me know what you need.",
+    "How have you been since we last talked?",
+    "Since we last spoke, how is work going?",
     "Can you plan a week, considering my sales?",
 )

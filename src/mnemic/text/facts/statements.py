@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mnemic.text import sanitise, scripts
+from mnemic.text.facts import verbs
 from mnemic.text.late_pattern import LatePattern
 from mnemic.text.sentences import sentences
 
@@ -45,11 +46,13 @@ _OPENING = LatePattern(
     r"\s*[,.!]\s+)+",
     re.IGNORECASE,
 )
+_QUESTION = (
+    r"(?:can|could|would|will|do|did|have|are) you\b|speaking of (?:which|that)\b"
+    r"|(?:any|what|how|which|where|should|can|could) (?!about\b)[^,]*\?"
+)
 _CUT = LatePattern(
-    r"(?:\s*[;–—]\s*|\s+-{1,3}\s+|,?\s+(?:and|but|so|while|though|although|plus|also|then)\s+(?:also\s+|now\s+"
-    r"|then\s+)?|,\s+)"
-    r"(?=(?:I|i|I['’](?:m|ve|ll|d)|my|My|we|our)\b|(?:can|could|would|will|do|did|have|are) you\b"
-    r"|speaking of (?:which|that)\b|(?:any|what|how|which|where|should|can|could) (?!about\b)[^,]*\?)"
+    r"(?:\s*[;–—]\s*|,?\s+(?:and|but|so|while|though|although|plus|also|then)\s+(?:also\s+|now\s+|then\s+)?|,\s+)"
+    rf"(?=(?:I|i|I['’](?:m|ve|ll|d)|my|My|we|our)\b|{_QUESTION})|\s+-{{1,3}}\s+(?={_QUESTION})"
 )
 _REASON = LatePattern(
     r"(?:^|,?\s+(?:especially\s+|particularly\s+)?)(?i:since|because|as|now that|given that"
@@ -251,7 +254,7 @@ def _clauses(text: str, start: int, end: int) -> Iterator[Statement]:
 def _reason(text: str, start: int, end: int) -> Statement | None:
     """The reason that a question gives: "Since I am allergic to nuts, what can I bake?"."""
     sentence = text[start:end]
-    if (match := _REASON.search(sentence)) is None:
+    if (match := _REASON.search(sentence)) is None or _tells_a_time(sentence, match):
         return None
     until = _REASON_ENDS.search(sentence, match.end()) if match.start() == 0 else None
     if match.start() == 0 and until is None:
@@ -259,6 +262,19 @@ def _reason(text: str, start: int, end: int) -> Statement | None:
     piece, shift = _trimmed(sentence[match.end() : len(sentence) if until is None else until.start()].rstrip("?"), None)
     begin = start + match.end() + shift
     return Statement(begin, begin + len(piece), piece, is_chinese=False, is_whole=False)
+
+
+def _tells_a_time(sentence: str, match: re.Match[str]) -> bool:
+    """True for "since we last spoke", as no reason is."""
+    if "since" not in match.group().lower():
+        return False
+    is_apart = match.start() == 0 or match.group() != match.group().lstrip(",")
+    subject, *words = re.findall(r"[\w'’]+", sentence[match.end() :].lower())[:4]
+    return (
+        any(verbs.is_past(word) for word in words)
+        if subject in ("i", "we")
+        else not is_apart and subject in ("my", "our")
+    )
 
 
 def _keeps_parts(sentence: str, *, chinese: bool) -> bool:
