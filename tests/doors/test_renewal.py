@@ -104,6 +104,7 @@ def test_settings_that_cannot_be_change_nothing_and_a_signal_ends_a_server_that_
     before = server.children()
     for text, words in (
         ("[recall]\nlimit = 0\n", "the processes stay as they are: recall.limit"),
+        ("[server]\nprocesses = 3\n", "they are: another store or number of processes"),
         ("[memory.index]\nbackend = 'qdrant'\nqdrant.url = ':memory:'\n", "they are: 2 processes need a Qdrant"),
     ):
         settings.write_text(text, encoding="utf-8")
@@ -131,7 +132,8 @@ def test_a_server_in_a_terminal_ends_with_it(tmp_path: Path):
     with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            assert any(line.startswith("Mnemic listens on ") for line in process.stderr)
+            told: list[str] = []
+            assert any(told.append(line) or line.startswith("Mnemic listens on ") for line in process.stderr), told
             process.send_signal(signal.SIGHUP)
             assert process.wait(PATIENCE_S) == -signal.SIGHUP
         finally:

@@ -177,14 +177,15 @@ def _check_index(plan: Plan) -> None:
 
 
 def _reread(plan: Plan, store: str | None, file: Path | None, running: str) -> Plan:
-    """The plan with what the configuration says now. Raises `ConfigError` for what takes a new start: another store,
-    or another version, whose processes would not understand this one and may change the store under the others.
+    """The plan with what the configuration says now. Raises `ConfigError` for what takes a new start: another store
+    or number of processes, or another version, whose processes would not understand this one and may change the store
+    under the others.
     """
     from mnemic.config import load_config
 
     config = load_config(store, file=file)
-    if config.store != plan.config.store:
-        raise ConfigError("another store is named; stop the server and start it")
+    if (config.store, config.processes) != (plan.config.store, plan.config.processes):
+        raise ConfigError("another store or number of processes is named; stop the server and start it")
     if version("mnemic") != running:
         raise ConfigError(f"Mnemic {version('mnemic')} is installed and {running} runs; stop the server and start it")
     renewed = replace(plan, config=config)
