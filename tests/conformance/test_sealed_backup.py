@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
@@ -322,7 +321,7 @@ def test_a_sealed_backup_gives_way_to_another_and_to_nothing_else(memory: Mnemic
         memory.backup(tmp_path / "b.zip")
     assert memory.backup(tmp_path / "b.zip", is_replacing=True).manifest.sealed
     assert memory.erase(ACME, level=Level.ORG).id
-    assert os.stat(tmp_path / "b.zip").st_mode & 0o077 == 0
+    assert (tmp_path / "b.zip").stat().st_mode & 0o077 == 0
 
 
 def _inflated(content: bytes) -> bytes:

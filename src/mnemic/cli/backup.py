@@ -131,7 +131,7 @@ def _interruptible(last_step: str, whole: str) -> Generator[Told]:
 
 def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
     manifest = report.manifest
-    done = "is whole and readable" if is_checking else "written and read again"
+    done = "is whole" if report.notes else "is whole and readable" if is_checking else "written and read again"
     write(f"{one_line(report.path)}: {done}, {report.size:,} bytes")
     write(f"  made {moment(manifest.made_at)} by Mnemic {one_line(manifest.made_by)} of {one_line(manifest.store)}")
     write(f"  {manifest.contents.value}: {_counted(manifest.counts)}; {number_of(manifest.receipts, 'receipts')}")

@@ -38,13 +38,14 @@ def write_parts(
 ) -> Manifest:
     """Write every org's rows as parts, and last what belongs to none; the manifest with their checksums."""
     work = _Writing(packed, rows, secrets.token_hex(16), told, total=rows.count())
+    common = [name for name in rows.tables if name in SHARED_TABLES]
     own = [name for name in rows.tables if name not in SHARED_TABLES]
     orgs = sorted((org for org in keys if org is not None), key=lambda org: keys[org].id)
     parts = tuple(work.part(keys[org], work.lines(own, org)) for org in orgs)
     shared = keys[None]
     sealed = replace(manifest, size=work.size, sealed=Sealing(work.backup, keyring, shared.id, parts))
     first = manifests.to_text(sealed).replace("\n", " ").encode() + b"\n"
-    work.part(shared, chain([first], work.lines(SHARED_TABLES, None)))
+    work.part(shared, chain([first], work.lines(common, None)))
     return sealed
 
 

@@ -4,10 +4,12 @@ that is sealed, an encrypted part for each org in its place.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 import stat
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -35,7 +37,15 @@ ROWS, MANIFEST = "rows.db", "manifest.json"
 _MANIFEST_BYTES = 50_000_000
 _PIECE = 1 << 20
 _QUICK = 1  # deflate's quickest level: vectors hardly shrink at any, and texts do at each
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 
 
 class ZipArchive:
@@ -192,6 +202,12 @@ def _refusing(source: Path) -> Generator[None]:
         yield
     except ConfigError as error:
         raise ConfigError(f"{source} cannot be read here: {error}") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a place before the beginning of the file
+            raise
+        raise InvalidInputError(
+            f"{source} is damaged or no backup: it is no whole zip file; use another one"
+        ) from error
     except (InvalidInputError, KeyError, *_UNREADABLE) as error:
         reason = str(error) if isinstance(error, InvalidInputError) else "it is no whole zip file"
         raise InvalidInputError(f"{source} is damaged or no backup: {reason}; use another one") from error
@@ -240,6 +256,8 @@ def _check_rows(opened: _Opened) -> None:
 
 
 def _manifest(packed: zipfile.ZipFile) -> Manifest:
+    if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in packed.infolist()):
+        raise InvalidInputError("it is packed in a way that Mnemic does not use")
     with packed.open(MANIFEST) as file:
         return manifests.from_text(file.read(_MANIFEST_BYTES), migrations()[-1][0])
 
