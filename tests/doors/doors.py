@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from mnemic import AsyncMnemic, Mnemic
 from mnemic.cli import main
-from mnemic.cli.failures import EXIT_CODES, error_kind
+from mnemic.cli.failures import EXIT_CODES, PARTIAL, error_kind
 from mnemic.model.scope import Scope
 from mnemic.testing.verbs import VERBS
 from mnemic.wire import to_wire
@@ -118,7 +118,7 @@ class CommandLineDoor:
     def call(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Any:
         command, stdin = command_line(verb, arguments)
         code, out, err = run(["--store", self._store, "--json", *scope_options(scope), *command[1]], command[0], stdin)
-        if code == 0:
+        if code in (0, PARTIAL):
             return out.removesuffix("\n").split("\n") if verb == "export" else json.loads(out)
         told = json.loads(err)["error"]
         error = KINDS[told["kind"]]
