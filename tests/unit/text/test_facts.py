@@ -209,6 +209,7 @@ def test_the_first_person_becomes_the_third_in_chinese(first: str, third: str):
         ("I'm excited about the match on Saturday", "on 2026-05-09"),
         ("I met Olga last weekend", "on the weekend of 2026-05-02"),
         ("I met Olga over the weekend", "on the weekend of 2026-05-02"),
+        ("I met Olga this weekend", "on the weekend of 2026-05-02"),
         ("we go camping this weekend", "on the weekend of 2026-05-09"),
         ("last March", "in 2026-03"),
         ("next February", "in 2027-02"),

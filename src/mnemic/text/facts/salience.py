@@ -91,7 +91,8 @@ _IMPERSONAL = LatePattern(
 )
 _OF_IT = LatePattern(
     r"(?:i|we)(?:['’]\w+)? (?:(?!(?:a|an|the|my|our|his|her|their|some|any|no|this|that|these|those|to|and|but|if|when"
-    r"|think|feel|find|know|see|will|hope|believe|make|made)\b)[\w’'-]+ ){1,4}?(?:it|them|him)(?! (?:is|was|were"
+    r"|think|feel|find|know|see|will|hope|believe|make|made)\b)[\w’'-]+ ){1,4}?(?:it|them|him)(?!['’])(?! (?:is|was"
+    r"|were"
     r"|would|could|hard"
     r"|difficult|easy|to|when|if|clear|that)\b)\b",
     re.IGNORECASE,

@@ -268,7 +268,7 @@ def _tells_a_time(sentence: str, match: re.Match[str]) -> bool:
     """True for "since we last spoke", as no reason is."""
     if "since" not in match.group().lower():
         return False
-    is_apart = match.start() == 0 or match.group() != match.group().lstrip(",")
+    is_apart = match.start() == 0 or match.group().startswith(",")
     subject, *words = re.findall(r"[\w'’]+", sentence[match.end() :].lower())[:4]
     return (
         any(verbs.is_past(word) for word in words)

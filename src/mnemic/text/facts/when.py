@@ -83,6 +83,7 @@ _FELT = LatePattern(
 _YEARS = {"前年": -2, "去年": -1, "今年": 0, "明年": 1}
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _MONTHS = 12
+_SATURDAY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +182,10 @@ def _is_past(folded: str) -> bool:
 def _weekend(match: re.Match[str], today: datetime) -> When:
     """The Saturday and Sunday: of this week, or of the one before or after; "at the weekend" goes by the verb."""
     step = match["step"]
-    if step is None:
-        step = "last" if _is_past(match.string) else "this"
+    if step in (None, "this") and _is_past(match.string) and today.weekday() < _SATURDAY:
+        step = "last"
     weeks = -1 if step in ("last", "past", "previous") else int(step == "next")
-    start = _monday(today) + timedelta(days=5, weeks=weeks)
+    start = _monday(today) + timedelta(days=_SATURDAY, weeks=weeks)
     return When(start, start + timedelta(days=2), "weekend", is_relative=True)
 
 
