@@ -7,15 +7,12 @@ import json
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Unpack, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 from mnemic.api.acting import acting
 from mnemic.api.arguments import ContextFields, context_request_of
-from mnemic.engine.assistant.assistant import ChatRequest, ask, chat
 from mnemic.engine.inputs import check_text
 from mnemic.engine.parts import Parts
-from mnemic.engine.tools.own import open_toolbox
-from mnemic.engine.tools.toolbox import Toolbox
 from mnemic.errors import InvalidInputError
 from mnemic.model.assistant import Answer, ChatEvent, Replied, Reply
 from mnemic.model.llm import ToolCall, ToolSpec
@@ -24,6 +21,10 @@ from mnemic.model.settings import Settings
 from mnemic.model.tool import ToolContext, ToolOutcome
 from mnemic.ports.observer import Observer
 from mnemic.ports.tool import Tool
+
+if TYPE_CHECKING:
+    from mnemic.engine.assistant.assistant import ChatRequest  # with tools and asyncio: who only asks needs none of it
+    from mnemic.engine.tools.toolbox import Toolbox
 
 TOOL_ACTOR = "tool"
 """Who changed what a tool changed, in its history, where nobody else is known to act."""
@@ -83,6 +84,8 @@ class AssistantVerbs:
         `Reply.session`. Raises ConfigError when no language model is configured, and BackendError when it fails, with
         the user's side captured; a failure of memory is told in `Reply.degraded`.
         """
+        from mnemic.engine.assistant.assistant import chat
+
         reply = None
         for event in chat(self._parts, scope, self._chat_request(message, fields, is_streaming=False)):
             reply = event.reply if isinstance(event, Replied) else reply
@@ -95,6 +98,8 @@ class AssistantVerbs:
 
         Closing it early, or a model that breaks off, keeps what was said until then.
         """
+        from mnemic.engine.assistant.assistant import chat
+
         return chat(self._parts, scope, self._chat_request(message, fields, is_streaming=True))
 
     def ask(self, scope: Scope, question: str, **fields: Unpack[ContextFields]) -> Answer:
@@ -102,6 +107,8 @@ class AssistantVerbs:
 
         Raises ConfigError when no language model is configured; BackendError when it fails.
         """
+        from mnemic.engine.assistant.assistant import ask
+
         question = check_text(question, "question", self._parts.settings)
         return ask(self._parts, scope, context_request_of(question, fields, self._parts.settings))
 
@@ -131,6 +138,8 @@ class AssistantVerbs:
         return ToolVerbs(self._all_tools, self._add_tools, self._parts)
 
     def _chat_request(self, message: str, fields: ChatFields, *, is_streaming: bool) -> ChatRequest:
+        from mnemic.engine.assistant.assistant import ChatRequest
+
         settings = self._parts.settings
         message = check_text(message, "message", settings)
         own = set(ChatFields.__annotations__) - set(ContextFields.__annotations__)
@@ -152,6 +161,8 @@ class AssistantVerbs:
         )
 
     def _chosen(self, fields: ChatFields) -> Toolbox:
+        from mnemic.engine.tools.toolbox import Toolbox
+
         tools = fields.get("tools", True)
         if isinstance(tools, str):
             raise InvalidInputError("tools must be a list of names, True for all or False for none")
@@ -161,6 +172,8 @@ class AssistantVerbs:
 
     def _all_tools(self) -> Toolbox:
         """The toolbox; packages are looked for when it is first asked for."""
+        from mnemic.engine.tools.own import open_toolbox
+
         with self._opening:
             if self._toolbox is None:
                 self._toolbox = open_toolbox(self._parts)

@@ -6,11 +6,13 @@ Importing this package costs next to nothing; the commands, and what they need, 
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Sequence
 
-_COLLECTED_OBJECTS = 50_000
-"""New objects after which a process of ours looks for cycles; with 700, Python's own number, that is a tenth of the
-time of a quick command, and finds nothing.
+_STAYING = ("serve", "mcp", "worker", "chat")
+_COLLECTED_OBJECTS = 200_000
+"""New objects after which a process that soon ends looks for cycles; with 700, Python's own number, that is a tenth of
+the time of a quick command, and finds nothing.
 """
 
 
@@ -21,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     141 when the reader of the output went away.
     """
     is_whole_process = arguments is None
-    if is_whole_process:
+    if is_whole_process and sys.argv[1:2] not in ([name] for name in _STAYING):
         gc.set_threshold(_COLLECTED_OBJECTS)
     try:
         from mnemic.cli.app import run

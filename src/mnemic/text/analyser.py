@@ -19,6 +19,7 @@ from snowballstemmer import english_stemmer
 from mnemic.errors import InvalidInputError
 from mnemic.text import scripts, stopwords
 from mnemic.text.normalise import visible
+from mnemic.text.patterns import pattern
 
 VERSION = "v1"
 """Name of the only rule set so far; an index built with another one has to be rebuilt."""
@@ -38,30 +39,30 @@ _LETTERS = f"[^\\W_{_NO_WORD}]"
 _RUN = f"{_LETTERS}+(?:[{scripts.MARKS}]+{_LETTERS}*)*"
 _JOINT = r"(?:[.@'\u2019-]|_+|(?<=\d)[,:/](?=\d))"
 _SPECIAL = r"[A-Za-z](?:\+\+|#)(?![\w+#])"
-_ASCII_WORD = re.compile(rf"{_SPECIAL}|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*")
-_WORD = re.compile(f"{_SPECIAL}|{_RUN}(?:{_JOINT}{_RUN})*|[{_CJK}]+|[{scripts.HANGUL}]+|[{scripts.SOUTH_EAST_ASIAN}]+")
-_UNSEGMENTED = re.compile(f"[{scripts.UNSEGMENTED}]")
-_GRAMMED = re.compile(f"[{_NO_WORD}]")
-_KOREAN = re.compile(f"[{scripts.HANGUL}]")
-_CLUSTER = re.compile(
+_ASCII_WORD = pattern(rf"{_SPECIAL}|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*")
+_WORD = pattern(f"{_SPECIAL}|{_RUN}(?:{_JOINT}{_RUN})*|[{_CJK}]+|[{scripts.HANGUL}]+|[{scripts.SOUTH_EAST_ASIAN}]+")
+_UNSEGMENTED = pattern(f"[{scripts.UNSEGMENTED}]")
+_GRAMMED = pattern(f"[{_NO_WORD}]")
+_KOREAN = pattern(f"[{scripts.HANGUL}]")
+_CLUSTER = pattern(
     f"[{_NO_WORD}][{scripts.SOUTH_EAST_ASIAN_MARKS}{scripts.KANA_MARKS}]*"
     f"(?:(?<=[{scripts.STACKERS}])[{scripts.SOUTH_EAST_ASIAN}][{scripts.SOUTH_EAST_ASIAN_MARKS}]*)*"
 )
-_SEGMENT = re.compile(
+_SEGMENT = pattern(
     f"[{scripts.UNSEGMENTED}][{scripts.SOUTH_EAST_ASIAN_MARKS}{scripts.KANA_MARKS}]*"
     f"(?:(?<=[{scripts.STACKERS}])[{scripts.SOUTH_EAST_ASIAN}][{scripts.SOUTH_EAST_ASIAN_MARKS}]*)*"
     f"|[^\\W_{scripts.UNSEGMENTED}][^{scripts.UNSEGMENTED}]*"
 )
-_PIECE = re.compile(r"\S+")
-_SEPARATOR = re.compile(r"[.@'\u2019,:/-]|_+")
-_KEEPS_WHOLE = re.compile(r"[._@\d]")
-_CONTRACTION = re.compile(r"(?:n['\u2019]t|['\u2019](?:s|m|d|ll|re|ve))$", re.IGNORECASE)
+_PIECE = pattern(r"\S+")
+_SEPARATOR = pattern(r"[.@'\u2019,:/-]|_+")
+_KEEPS_WHOLE = pattern(r"[._@\d]")
+_CONTRACTION = pattern(r"(?:n['\u2019]t|['\u2019](?:s|m|d|ll|re|ve))$", re.IGNORECASE)
 _IRREGULAR = {"ca": "can", "wo": "will", "sha": "shall"}
-_GROUPED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_ACRONYM = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_OPTIONAL_MARKS = re.compile(f"[{scripts.OPTIONAL_MARKS}]+")
-_ACCENTED = re.compile(
+_GROUPED_NUMBER = pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_ACRONYM = pattern(r"[^\W\d_](?:\.[^\W\d_])+")
+_HUMP = pattern(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_OPTIONAL_MARKS = pattern(f"[{scripts.OPTIONAL_MARKS}]+")
+_ACCENTED = pattern(
     "([\u0041-\u024f\u0370-\u052f\u1e00-\u1fff\u2c60-\u2c7f\ua640-\ua69d\ua720-\ua7ff])[\u0300-\u036f]+"
 )
 _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"})
@@ -121,6 +122,11 @@ def _words_of(token: str) -> list[str]:
     return words
 
 
+def _is_grammed(token: str) -> bool:
+    """True for a token of a script without blanks between words, or of Korean."""
+    return not token.isascii() and _GRAMMED.match(token) is not None
+
+
 def _grams(run: str, *, is_query: bool) -> list[str]:
     """Overlapping bigrams of a run of characters (marks attached), for Korean also the whole word.
 
@@ -135,7 +141,7 @@ def _grams(run: str, *, is_query: bool) -> list[str]:
 
 
 def _index_terms(token: str) -> tuple[str, ...]:
-    if _GRAMMED.match(token):
+    if _is_grammed(token):
         return tuple(gram[:TERM_CHARACTERS] for gram in _grams(token, is_query=False))
     return tuple(_stem(word[:TERM_CHARACTERS]) for word in _words_of(token) if word)
 
@@ -190,7 +196,7 @@ class Analyser:
         found: dict[str, None] = {}
         stopped: dict[str, None] = {}
         for token in _tokens(text):
-            if _GRAMMED.match(token):
+            if _is_grammed(token):
                 found.update(dict.fromkeys(gram[:TERM_CHARACTERS] for gram in _grams(token, is_query=True)))
                 continue
             is_acronym = _ACRONYM.fullmatch(token) is not None
@@ -231,4 +237,4 @@ def _segments(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def is_unspaced(text: str) -> bool:
     """True when most of the characters of its words are of scripts whose terms are pairs of characters."""
     tokens = _tokens(text)
-    return 2 * sum(len(token) for token in tokens if _GRAMMED.match(token)) > sum(map(len, tokens))
+    return 2 * sum(len(token) for token in tokens if _is_grammed(token)) > sum(map(len, tokens))

@@ -7,10 +7,9 @@ company.
 
 from __future__ import annotations
 
-import re
-
 from mnemic.text.injection_cues import CUES, FREED
 from mnemic.text.injection_languages import language_patterns
+from mnemic.text.patterns import pattern
 from mnemic.text.wording import Pattern, wording
 
 _NOUN = (
@@ -251,7 +250,7 @@ _HIGH: tuple[Pattern, ...] = (
 PATTERNS: tuple[Pattern, ...] = (*language_patterns(), *_HIGH, *CUES)
 """Everything that counts, in the order in which it is looked for."""
 
-MARKERS = re.compile(
+MARKERS = pattern(
     r"(?:begin|end)[\W_]{0,6}(?:of[\W_]{0,6})?(?:the[\W_]{0,6})?(?:(?:user|stored|retrieved|recalled)[\W_]{0,6})?"
     r"(?:facts?|documents?|messages?|memor(?:y|ies)|profile|history|context|working[\W_]{0,6}memory)(?![^\W_])"
 )

@@ -5,19 +5,19 @@ Answers for what could be a name; whether anybody is called so, the graph knows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from mnemic.text import scripts, stopwords
 from mnemic.text.graph.names import name_key
+from mnemic.text.patterns import pattern
 
 MOST_WORDS = 7
 MOST_TOKENS = 80
 """Of a longer question its first words are looked at."""
 
 _ALONE = scripts.UNSEGMENTED
-_TOKEN = re.compile(f"[{_ALONE}]|[^\\W{_ALONE}](?:[^\\s{_ALONE}]*[^\\W{_ALONE}])?[+#]{{0,2}}")
-_IS_ALONE = re.compile(f"[{_ALONE}]")
+_TOKEN = pattern(f"[{_ALONE}]|[^\\W{_ALONE}](?:[^\\s{_ALONE}]*[^\\W{_ALONE}])?[+#]{{0,2}}")
+_IS_ALONE = pattern(f"[{_ALONE}]")
 
 
 def possible_names(question: str) -> dict[str, list[tuple[int, int]]]:

@@ -5,7 +5,6 @@ Answers for what is written with a capital. Whether a name is worth keeping is d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,11 +12,12 @@ from mnemic.model.graph import MAX_NAME_CHARS, EntityType
 from mnemic.text import scripts, stopwords
 from mnemic.text.graph import phrases
 from mnemic.text.normalise import normalise, visible
+from mnemic.text.patterns import pattern
 
 MOST_NAME_WORDS = 7
 
 _ALONE = scripts.UNSEGMENTED
-_WORD = re.compile(
+_WORD = pattern(
     f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
 )
 _EDGES = (
