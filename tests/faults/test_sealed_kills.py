@@ -118,3 +118,33 @@ def test_a_backup_that_dies_while_its_keys_are_made_leaves_a_whole_file_that_ope
             assert step > 3
             return
     pytest.fail("it never came to its end")
+
+
+@pytest.mark.requirement("P-37", "P-21")
+@pytest.mark.parametrize("doing", ["sealing", "opening"])
+def test_a_backup_that_dies_while_it_is_sealed_or_read_again_leaves_nothing_readable_and_what_was_there(
+    config: Config, tmp_path: Path, doing: str
+):
+    fill(config)
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    with Mnemic.open(config) as memory:
+        before = memory.backup(folder / "b.zip").manifest
+        memory.remember(ACME, "Saw another greenfinch")
+
+    def die(what: str, _done: int, _total: int) -> None:
+        if what == doing:
+            os._exit(DIED)
+
+    def seal() -> None:
+        with Mnemic.open(config) as memory:
+            memory.backup(folder / "b.zip", is_replacing=True, progress=die)
+
+    assert dies_at(10_000, folder, seal)
+    assert len([*folder.iterdir()]) == 2
+    left = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    assert not any(word in content for word in (b"greenfinch", b"goldcrest", b"acme") for content in left)
+    assert check_backup(folder / "b.zip", config=config).manifest == before
+    with Mnemic.open(config) as memory:
+        assert memory.backup(folder / "b.zip", is_replacing=True).manifest.counts["memories"] == 3
+    assert [path.name for path in folder.iterdir()] == ["b.zip"]

@@ -112,6 +112,17 @@ class TestAKeyring:
         assert not left.exists()
         assert not lies_in(path.parent, old)
 
+    def test_overwrites_the_old_file_where_there_are_no_links_too(self, path: Path, monkeypatch: pytest.MonkeyPatch):
+        def no_links(*_: object) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", no_links)
+        ring = FileKeyring(path)
+        ring.issue(ORGS, THEN)
+        with path.open("rb") as watched, ring.destroying() as destroy:
+            assert destroy("globex", LATER, None) == 1
+            assert set(watched.read()) == {0}
+
     def test_is_not_overwritten_by_the_name_that_a_process_left_for_it(self, path: Path):
         ring = FileKeyring(path)
         keys = ring.issue(ORGS, THEN)

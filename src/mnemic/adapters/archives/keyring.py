@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -175,11 +175,23 @@ class FileKeyring:
             file.write((json.dumps(told, indent=1) + "\n").encode())
             file.flush()
             os.fsync(file.fileno())
-        if self._path.exists():
-            os.link(self._path, old)
-        new.replace(self._path)
-        self._settle()
+        with ExitStack() as stack:
+            left = self._keep_old(old, stack) if self._path.exists() else None
+            new.replace(self._path)
+            self._settle()
+            if left is not None:
+                _overwrite(left)
         self._clear()
+
+    def _keep_old(self, old: Path, stack: ExitStack) -> IO[bytes] | None:
+        """Keep the old file under a name, so that whoever comes next can overwrite it; only open, where a file system
+        has no links.
+        """
+        try:
+            os.link(self._path, old)
+        except OSError:
+            return stack.enter_context(self._path.open("r+b"))
+        return None
 
     def _clear(self) -> None:
         """Overwrite and remove what a write leaves, or left when its process died: keys may be in it."""
@@ -188,9 +200,7 @@ class FileKeyring:
                 continue
             if not (self._path.exists() and left.samefile(self._path)):
                 with left.open("r+b") as file:
-                    file.write(bytes(left.stat().st_size))
-                    file.flush()
-                    os.fsync(file.fileno())
+                    _overwrite(file)
             left.unlink()
             self._settle()
 
@@ -214,6 +224,12 @@ class FileKeyring:
             raise UnavailableError(
                 f"the keyring {self._path} cannot be read or written: {error.strerror or error}"
             ) from error
+
+
+def _overwrite(file: IO[bytes]) -> None:
+    file.write(bytes(os.fstat(file.fileno()).st_size))
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _check_format(told: Mapping[str, Any], path: Path) -> None:
