@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from mnemic.errors import TimedOutError
 from mnemic.model.candidates import DOCUMENT, MESSAGE
 from mnemic.model.filter import EVERYTHING, Filter
 from mnemic.model.item import Item, Kind, Memory, Message, Role, State
@@ -139,20 +140,23 @@ class Selection:
 class Watch:
     """Milliseconds between laps, and how much of the deadline is left, since `start` (a performance counter)."""
 
-    def __init__(self, deadline_ms: float | None, start: float | None = None) -> None:
+    def __init__(
+        self, deadline_ms: float | None, start: float | None = None, *, now: Callable[[], float] = time.perf_counter
+    ) -> None:
         self.deadline_ms = deadline_ms
         self.laps: dict[str, float] = {}
-        self.start = self._last = time.perf_counter() if start is None else start
+        self._now = now
+        self.start = self._last = now() if start is None else start
 
     def lap(self, name: str) -> None:
         """The time since the last lap went into `name`."""
-        now = time.perf_counter()
+        now = self._now()
         self.laps[name] = (now - self._last) * 1e3
         self._last = now
 
     def total(self) -> float:
         """Milliseconds since the start, also as the lap "total"."""
-        self.laps["total"] = (time.perf_counter() - self.start) * 1e3
+        self.laps["total"] = (self._now() - self.start) * 1e3
         return self.laps["total"]
 
     def left_s(self, reserve_ms: float) -> float | None:
@@ -162,4 +166,9 @@ class Watch:
         if self.deadline_ms is None:
             return None
         end_ms = self.deadline_ms - min(reserve_ms, self.deadline_ms / 4)
-        return max(self.start + end_ms / 1e3 - time.perf_counter(), 0.0)
+        return max(self.start + end_ms / 1e3 - self._now(), 0.0)
+
+    def check(self, reserve_ms: float) -> None:
+        """Raises `TimedOutError` when nothing is left of the time of `left_s`."""
+        if self.left_s(reserve_ms) == 0:
+            raise TimedOutError(f"not within the deadline of {self.deadline_ms:g} ms")

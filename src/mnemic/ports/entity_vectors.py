@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.model.scope import Partition, Visibility
+
+AT_ONCE = 2048
+"""So many vectors are compared at a time: some milliseconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,16 @@ class EntityVectors(Protocol):
         ...
 
     def nearest(
-        self, visible: Visibility, space: str, vector: NDArray[np.float32], limit: int
+        self,
+        visible: Visibility,
+        space: str,
+        vector: NDArray[np.float32],
+        limit: int,
+        between: Callable[[], None] = lambda: None,
     ) -> list[tuple[str, float]]:
         """(id, cosine) of the visible entities nearest to a vector (L2-normalised) of `space`; each once, the nearest
-        first.
+        first. `between` is called before the first and, where this process compares, before every `AT_ONCE` more of
+        them; what it raises ends the search.
         """
         ...
 

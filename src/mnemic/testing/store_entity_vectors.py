@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mnemic.errors import InvalidInputError, UnsupportedError
+from mnemic.errors import InvalidInputError, TimedOutError, UnsupportedError
 from mnemic.model.graph import EntityType, entity_id
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.entity_vectors import EntityVector
@@ -169,6 +169,17 @@ class EntityVectorsContract:
         put_vectors(store, an_entity_vector("Tea", 0.0, 1.0, 0.0), partition=BERT.partition(HERS.level))
         ((_, cosine),) = nearest(store, 1.0, 0.0, 0.0, scope=BERT)
         assert cosine == pytest.approx(0.0, abs=1e-5)
+
+    def test_a_search_can_be_broken_off_and_the_next_one_is_whole(self, store: Store):
+        named_by(store, "Tea")
+        put_vectors(store, an_entity_vector("Tea"))
+
+        def late() -> None:
+            raise TimedOutError("late")
+
+        with store.read() as work, pytest.raises(TimedOutError):
+            work.entity_vectors.nearest(ANNA.visibility, SPACE, unit(1.0, 0.0, 0.0), 9, late)
+        assert len(nearest(store, 1.0, 0.0, 0.0)) == 1
 
     def test_a_thing_of_several_partitions_is_found_once_by_its_nearest_vector(self, store: Store):
         shared = ANNA.partition(Level.ORG)

@@ -11,7 +11,11 @@ import pytest
 
 from mnemic.adapters.observers.counter import CounterObserver
 from mnemic.api import Mnemic
+from mnemic.engine.indexing.embedding import question_vectors
 from mnemic.engine.parts import Parts
+from mnemic.engine.question import Question, Watch
+from mnemic.engine.recall.recall import ranked
+from mnemic.engine.recall.sides import Ranked
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import State
 from mnemic.model.recall import Recall
@@ -317,3 +321,49 @@ def test_a_question_that_does_not_ask_the_graph_does_not_touch_it(mnemic: Mnemic
     assert without.context(ANNA, QUESTION).citations
     with pytest.raises(AssertionError):
         without.recall(ANNA, QUESTION, hops=1)
+
+
+class Ticking:
+    """A performance counter that goes on by one millisecond with each look at it, and counts the looks."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return self.looks / 1e3
+
+
+class TestDeadline:
+    def asked(self, parts: Parts, watch: Watch) -> Ranked:
+        question = Question(text=QUESTION, limit=5, hops=2)
+        vectors, _ = question_vectors(parts, ANNA.visibility.partitions, QUESTION, Watch(None))
+        return ranked(parts, ANNA.visibility, question, vectors, watch)
+
+    def test_whenever_the_time_runs_out_the_graph_is_left_out_and_named(self, mnemic: Mnemic, parts: Parts):
+        noise(mnemic)
+        told(mnemic, X_DEPENDS, Y_GOVERNS)
+        clock = Ticking()
+        whole = self.asked(parts, Watch(1e6, now=clock))
+        assert whole.missing == ()
+        assert whole.reached is not None
+        assert clock.looks > len(ANNA.visibility.partitions)
+        without = self.asked(parts, Watch(0.0, now=Ticking()))
+        for looks in range(1, clock.looks - 1):
+            cut = self.asked(parts, Watch((looks + 0.5) / 0.75, start=0.0, now=Ticking()))
+            assert (cut.reached, len(cut.missing)) == (None, 1)
+            assert cut.missing[0].startswith("graph: not within the deadline of ")
+            assert cut.scored.scores.tolist() == without.scored.scores.tolist()
+
+    def test_a_question_without_a_deadline_follows_the_graph_to_its_end(self, mnemic: Mnemic, parts: Parts):
+        told(mnemic, X_DEPENDS, Y_GOVERNS)
+        assert self.asked(parts, Watch(None, now=Ticking())).missing == ()
+
+    def test_the_answer_says_that_there_was_no_time_for_the_graph(self, mnemic: Mnemic):
+        noise(mnemic)
+        told(mnemic, X_DEPENDS, Y_GOVERNS)
+        found = mnemic.recall(ANNA, QUESTION, hops=2, deadline_ms=1e-6)
+        assert "graph: not within the deadline of 1e-06 ms" in found.degraded
+        assert found.paths == ()
+        assert found.hits
+        assert mnemic.recall(ANNA, QUESTION, hops=2, deadline_ms=600_000).degraded == ()

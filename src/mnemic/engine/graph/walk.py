@@ -5,7 +5,7 @@ Work is bounded: of a node with very many relations the heaviest are followed, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -170,10 +170,13 @@ class Side:
 
 
 class Walking:
-    """Nodes and edges within one unit of work, of one scope."""
+    """Nodes and edges within one unit of work, of one scope. `check` is called before edges are read, and may raise."""
 
-    def __init__(self, work: UnitOfWork, visible: Visibility, walk: Walk) -> None:
+    def __init__(
+        self, work: UnitOfWork, visible: Visibility, walk: Walk, check: Callable[[], None] = lambda: None
+    ) -> None:
         self._work, self._visible, self._walk = work, visible, walk
+        self.check = check
         self.relations: dict[tuple[str, str, str], list[str]] = {}
         self.nodes = Nodes(work, visible, walk.as_of)
         self.is_cut = False
@@ -188,6 +191,7 @@ class Walking:
 
     def edges(self, roots: Sequence[str]) -> list[Edge]:
         """The edges at these nodes, heaviest first; none of a node to itself."""
+        self.check()
         ids = [each for root in roots for each in self.nodes.members(root)]
         query = RelationQuery(types=self._walk.types, as_of=self._walk.as_of, limit=MOST_RELATIONS)
         found = [each for each in self._work.graph.relations(self._visible, ids, query) if each.type != ALSO_KNOWN_AS]

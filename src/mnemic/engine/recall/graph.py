@@ -7,12 +7,13 @@ at those that the first hits name. It says which items it reached, how firmly, a
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mnemic.engine.graph.walk import MOST_NODES, Side, Walk, Walking, cited, shortest
 from mnemic.engine.indexing.embedding import ItemVectors
@@ -92,10 +93,19 @@ class GraphQuestion:
         return max(COMMON, COMMON_SHARE * self.items)
 
 
-def reach(parts: Parts, visible: Visibility, asking: GraphQuestion, first: Sequence[str]) -> Reach:
-    """What can be reached within `hops` relations; `first` are the ids of the first hits, best first."""
+def reach(
+    parts: Parts,
+    visible: Visibility,
+    asking: GraphQuestion,
+    first: Sequence[str],
+    check: Callable[[], None] = lambda: None,
+) -> Reach:
+    """What can be reached within `hops` relations; `first` are the ids of the first hits, best first. `check` is called
+    between the steps, and raises `TimedOutError` when there is no time for more.
+    """
+    check()
     with parts.store.read() as work:
-        around = Walking(work, visible, Walk(as_of=asking.as_of))
+        around = Walking(work, visible, Walk(as_of=asking.as_of), check)
         meant = _meant(parts, work, around, visible, asking)
         starts = {**_beside(work, around, visible, first), **meant}
         if not starts:
@@ -147,12 +157,24 @@ def _meant(
     near: dict[str, float] = {}
     for embedder, vector in zip(parts.known_embedders, asking.vectors, strict=False):
         if vector is not None and vector.any():
-            for own, cosine in work.entity_vectors.nearest(visible, embedder.space.id, vector, MOST_NEAR):
+            for own, cosine in _nearest(work, around, visible, embedder.space.id, vector):
                 near[own] = max(near.get(own, 0.0), cosine)
-    near = {own: cosine for own, cosine in near.items() if cosine >= LEAST_NEAR}
     for own, root in around.nodes.of_ids(near).items():
         meant[root] = max(meant.get(root, 0.0), near[own])
     return dict(sorted(meant.items(), key=lambda found: -found[1]))
+
+
+def _nearest(
+    work: UnitOfWork, around: Walking, visible: Visibility, space: str, vector: NDArray[np.float32]
+) -> list[tuple[str, float]]:
+    """The things nearest to the question that are near enough, partition by partition: one may be large."""
+    best: dict[str, float] = {}
+    for partition in visible.partitions:
+        alone = Visibility((partition,), visible.agent)
+        for own, cosine in work.entity_vectors.nearest(alone, space, vector, MOST_NEAR, around.check):
+            best[own] = max(best.get(own, cosine), cosine)
+    nearest = sorted(best.items(), key=lambda found: (-found[1], found[0]))[:MOST_NEAR]
+    return [(own, cosine) for own, cosine in nearest if cosine >= LEAST_NEAR]
 
 
 def _beside(work: UnitOfWork, around: Walking, visible: Visibility, first: Sequence[str]) -> dict[str, float]:

@@ -16,10 +16,11 @@ from mnemic.engine.question import Question, Selection, Watch
 from mnemic.engine.recall.graph import FIRST_HITS, RELATED, GraphQuestion, paths_of, reach, with_reached
 from mnemic.engine.recall.links import with_links
 from mnemic.engine.recall.passages import passage_query
-from mnemic.engine.recall.refine import chosen_reranker, refined, rows_of
+from mnemic.engine.recall.refine import READING_MS, chosen_reranker, refined, rows_of
 from mnemic.engine.recall.relevance import relevances_of, relevant_enough
 from mnemic.engine.recall.score import NEIGHBOURS, Scored, by_relevance, by_similarity, side_by_side, with_flags
 from mnemic.engine.recall.sides import Ranked, Score, Side
+from mnemic.errors import TimedOutError
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.clocktime import to_microseconds
 from mnemic.model.filter import EVERYTHING
@@ -64,10 +65,10 @@ def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None =
     hits: tuple[Hit, ...] = ()
     paths: tuple[GraphPath, ...] = ()
     if question.text.strip() and visible.partitions:
-        found = ranked(parts, visible, question, vectors)
+        found = ranked(parts, visible, question, vectors, watch)
         watch.lap("search")
         scored, missing = refined(parts, visible, question, found.scored, watch)
-        degraded += (*found.scored.candidates.missing, *missing)
+        degraded += (*found.scored.candidates.missing, *found.missing, *missing)
         hits = _hits(parts, visible, question, scored)
         paths = paths_of(parts, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
     hits = hits or _background(parts, visible, question)
@@ -82,12 +83,12 @@ def ask(parts: Parts, visible: Visibility, question: Question) -> Asked:
     return Asked(*question_vectors(parts, visible.partitions, question.text, watch), watch.start)
 
 
-def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors) -> Ranked:
+def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors, watch: Watch) -> Ranked:
     """Every candidate of a question, scored and in order; `vectors` are the question's, one per embedder.
 
     Passages of documents are compared with passages, all else with all else: a score says how much a candidate stands
     out among its like, and less where the other side has something nearer to the question. What the graph reaches is
-    taken in by the same scores, and lifted.
+    taken in by the same scores, and lifted; it is left out where the watch has no time left for it.
     """
     now, sides = parts.clock.now(), list[Side]()
     asking = Asking.of(question.text, now.date())
@@ -106,7 +107,12 @@ def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemV
         return Ranked(scored)
     rows = sum(side.found.items for side in sides)
     asked = GraphQuestion(question.text, vectors, question.as_of or now, question.hops, rows)
-    reached = reach(parts, visible, asked, [str(i) for i in scored.candidates.ids[scored.order[:FIRST_HITS]]])
+    first = [str(i) for i in scored.candidates.ids[scored.order[:FIRST_HITS]]]
+    try:
+        reached = reach(parts, visible, asked, first, lambda: watch.check(READING_MS))
+    except TimedOutError as late:
+        parts.observer.count("mnemic.recall.late", source="graph")
+        return Ranked(scored, missing=(f"graph: {late}",))
     missing = reached.values.keys() - set(scored.candidates.ids.tolist())
     if missing:
         scored = _together(parts, [side.with_ids(parts, missing) for side in sides])

@@ -22,10 +22,11 @@ Score = Callable[[Candidates], Scored]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Every candidate in order, and what the graph reached, None where it was not asked."""
+    """Every candidate in order, and what the graph reached; None where it was not asked, or for what `missing` says."""
 
     scored: Scored
     reached: Reach | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _scored(parts: Parts, visible: Visibility, item: Item, question: Question) -
     asked = visible.at(*question.levels)
     vectors, _ = question_vectors(parts, asked.partitions, question.text, Watch(None))
     scored, _ = refined(
-        parts, asked, question, ranked(parts, asked, question, vectors).scored, Watch(question.deadline_ms)
+        parts, asked, question, ranked(parts, asked, question, vectors, Watch(None)).scored, Watch(question.deadline_ms)
     )
     total = len(scored.order)
     places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.model.graph import said_of
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.entity_vectors import EntityVector
+from mnemic.ports.entity_vectors import AT_ONCE, EntityVector
 
 
 class MemoryEntityVectors:
@@ -42,10 +42,18 @@ class MemoryEntityVectors:
         return sorted(found)[: max(limit, 0)]
 
     def nearest(
-        self, visible: Visibility, space: str, vector: NDArray[np.float32], limit: int
+        self,
+        visible: Visibility,
+        space: str,
+        vector: NDArray[np.float32],
+        limit: int,
+        between: Callable[[], None] = lambda: None,
     ) -> list[tuple[str, float]]:
         tables, best = self._transaction.tables, dict[str, float]()
-        for (place, own, in_space), (_, held) in tables.entity_vectors.items():
+        between()
+        for number, ((place, own, in_space), (_, held)) in enumerate(tables.entity_vectors.items(), start=1):
+            if number % AT_ONCE == 0:
+                between()
             entity = tables.entities[place, own]
             if in_space == space and visible.admits(place, entity.private_agent):
                 best[own] = max(best.get(own, -1.0), float(held @ vector))

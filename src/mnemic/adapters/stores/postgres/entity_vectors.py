@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,8 +22,14 @@ class PostgresEntityVectors(SqlEntityVectors):
         super().__init__(session, statements("entity_vectors"), PostgresVectors(session), to_literal)
 
     def nearest(
-        self, visible: Visibility, space: str, vector: NDArray[np.float32], limit: int
+        self,
+        visible: Visibility,
+        space: str,
+        vector: NDArray[np.float32],
+        limit: int,
+        between: Callable[[], None] = lambda: None,
     ) -> list[tuple[str, float]]:
+        between()
         pids = self._session.pids(visible.partitions)
         key = {"pids": pids, "agent": visible.agent or "", "space": space, "limit": max(limit, 0)}
         rows = self._session.run(self._sql["nearest"], {**key, "vector": to_literal(vector)})
