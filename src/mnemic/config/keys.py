@@ -173,7 +173,7 @@ INDEX_KEYS: tuple[Key, ...] = (
     Key(
         "memory.index.budget-mb",
         counting,
-        "memory for indexes, in MiB; unless told an eighth of the machine's, at least 1024",
+        "memory for indexes, in MiB; unless told an eighth of the machine's or container's, at least 1024",
         default_budget_mib(),
     ),
     Key(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -19,6 +20,8 @@ MIN_COSINE = 0.1
 
 LEAST_BUDGET_MIB = 1024
 BUDGET_SHARE = 8
+LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""What a container may use of the machine's memory, as it sees it itself; of control groups of version 2 and 1."""
 
 
 def default_store() -> str:
@@ -31,15 +34,25 @@ def default_store() -> str:
     return own_store(os.environ)
 
 
-def default_budget_mib() -> int:
-    """What indexes in memory may take unless told: an eighth of the machine's memory, at least 1 GiB (about 450,000
-    memories), in MiB.
+def default_budget_mib(limits: Sequence[str | Path] = LIMIT_FILES) -> int:
+    """What indexes in memory may take unless told: an eighth of the machine's memory, or of the least of `limits`, at
+    least 1 GiB (about 450,000 memories), in MiB.
     """
     names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
     if not {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= set(names):
         return LEAST_BUDGET_MIB
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(machine // BUDGET_SHARE >> 20, LEAST_BUDGET_MIB)
+    least = min([machine, *_said_by(limits)])
+    return max(least // BUDGET_SHARE >> 20, LEAST_BUDGET_MIB)
+
+
+def _said_by(limits: Sequence[str | Path]) -> list[int]:
+    """The limits of the files that are there and hold one; `max` is none."""
+    told: list[int] = []
+    for path in limits:
+        with suppress(OSError, ValueError):
+            told.append(int(Path(path).read_text(encoding="ascii")))
+    return told
 
 
 def own_store(environment: Mapping[str, str]) -> str:
