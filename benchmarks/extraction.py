@@ -44,6 +44,11 @@ user, whose talk was also looked at when the earlier rules were written, and who
 elsewhere. Halves are scored against their own memories, which is harder: a near one of another session,
 known in the whole, is no match there.
 
+The third version of the rules was written without a look at this set's talk, from users of LongMemEval (MIT); only
+its numbers were read here, some fifteen times; recall went from 0.536 to what stands above, precision from 0.406: no
+gain here. Two of its choices, the weight of requests (-2.0, not -2.5) and the unchanged threshold, were made with an
+eye on them.
+
 The must, recall 0.50 at precision 0.35, is reached; of the aims, F1 0.50, duplicates 0.05, interference 0.05 and half
 of the updates, none. Most of what is still missed sums up several messages or names motives and feelings in words that
 nobody used. Duplicates are mostly two remarks about one theme in different words: merging them by likeness would also
@@ -52,6 +57,55 @@ a little nearer. Updates here restate an earlier summary as feelings go on ("anx
 ease in the role"): no attribute has two values, and rules that retire the first would retire true events elsewhere. A
 higher threshold has a higher F1, up to about 0.49, at a recall below the must; it would also drop plain facts that are
 told late in a talk."""
+
+BY_HAND = """## Judged by hand, on another set
+
+Messages of users of LongMemEval, drawn at random among those with a word of the first person, no text twice. Sessions
+are halved by a hash: what goes wrong was learned from 194 messages of one half, read without counting, and all of the
+counts are of the other. A fact is right when it should outlast the talk (a fact, event, preference, plan, or a
+circumstance that goes on), is understood alone, and says nothing else than the user did; recall is over what either
+version found right and what the judge saw missed by both. One judge, who also wrote the rules. On the first two
+samples he saw which version had kept what: an early state was judged on the first, and mended after it; the second was
+read when the rules were fixed, but for small repairs after, of which its counts include those of requests and dashes.
+The third is the one to go by: the rules were as they are, and facts of both versions were judged mixed, without a sign
+of which had kept them.
+
+{sample}
+
+What was wrong in the first two, as the judge classed it:
+
+{classes}
+
+Seen missed by both versions: what a question names by the way ("my sister Ada's wedding"), a choice among what was
+offered ("I think I'll take …"), a fourth fact of a message.
+
+LoCoMo may only be measured. Of 1,725 messages with a word of the first person 91 have other facts than before; of the
+first 43 of them 23 are better, 17 neither, 3 worse. Reading them showed faults of the new rules (times that look like
+reasons, heralds cut off at dashes, weekends that are over, "it's" as an object), which were mended; the counts are of
+the state before the last two. Finding facts takes 3.3 to 3.8 ms of processor time for a message of LongMemEval with its
+reply, 3.5 before, on a machine with other work: no difference can be told."""
+
+SAMPLE = (
+    ("first, 100 messages: second version", "163", "84", "0.52", "0.86"),
+    ("first, 100 messages: early state of the third", "138", "82", "0.59", "0.84"),
+    ("second, 80 messages: second version", "123", "78", "0.63", "0.90"),
+    ("second, 80 messages: third version", "103", "80", "0.78", "0.92"),
+    ("third, 50 messages, judged blind: second version", "81", "37", "0.46", "0.88"),
+    ("third, 50 messages, judged blind: third version", "67", "38", "0.57", "0.90"),
+)
+"""Which, facts, right ones, precision and recall, counted by hand."""
+
+CLASSES = (
+    ("a request, a thanks, or what takes up an answer", "53", "22", "4"),
+    ("of the moment only", "21", "4", "4"),
+    ("not understood alone: its object or place has no name", "18", "5", "3"),
+    ("an opinion or a feeling about nothing in particular", "17", "7", "7"),
+    ("said by the assistant, and no fact", "7", "4", "4"),
+    ("words dropped or garbled, or an opening that says nothing", "6", "2", "0"),
+    ("a wrong date", "1", "0", "0"),
+    ("not classed", "1", "1", "1"),
+)
+"""What was wrong: of the second version in the first two samples; of both versions in the second sample."""
 
 TRIED = (
     ("a whole message as one fact", "recall 0.43 at precision 0.15"),
@@ -102,6 +156,12 @@ def main() -> None:
         table(["what was missed", "n"], _missed(gold, produced, corpus)),
         table(["what was wrong", "n"], _wrong(gold, produced)),
         NOTES,
+        BY_HAND.format(
+            sample=table(["sample", "facts", "right", "precision", "recall"], [list(each) for each in SAMPLE]),
+            classes=table(
+                ["class", "before, both", "before, second", "after, second"], [list(each) for each in CLASSES]
+            ),
+        ),
         table(["tried", "result"], [list(each) for each in TRIED]),
     ]
     keep("extraction.md", "\n\n".join(text) + "\n")
