@@ -62,7 +62,7 @@ from mnemic.model.ingest import IngestReport
 from mnemic.model.item import Chunk, Item, Memory, Turn
 from mnemic.model.job import Job, JobState
 from mnemic.model.profile import Profile, ProfileEntry
-from mnemic.model.query import Page
+from mnemic.model.query import Counts, Page
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Level, Scope
 from mnemic.text.blocks import Language
@@ -157,6 +157,10 @@ class AsyncMnemic(
     async def list(self, scope: Scope, **fields: Unpack[ListFields]) -> Page:
         """As `Mnemic.list`."""
         return await self._run(self._mnemic.list, scope, **fields)
+
+    async def count(self, scope: Scope) -> Counts:
+        """As `Mnemic.count`."""
+        return await self._run(self._mnemic.count, scope)
 
     async def update(self, scope: Scope, id: str, *, reason: str = "", **fields: Unpack[UpdateFields]) -> Memory:
         """As `Mnemic.update`."""

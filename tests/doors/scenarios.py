@@ -204,6 +204,19 @@ SCENARIOS = (
         ),
     ),
     Scenario(
+        "what is kept is counted by state and kind, and nobody else's is",
+        (
+            Step("count", expect={"states": {}, "kinds": {}, "documents": {}}),
+            Step("remember", {"text": "Ana likes tea", "kind": "preference"}),
+            Step("remember", {"text": "Ana sails"}, save="gone"),
+            Step("remember", {"text": "Ana rows"}),
+            Step("count", expect={"states": {"active": 3}, "kinds": {"fact": 2, "preference": 1}}),
+            Step("delete", {"id": Ref("gone")}),
+            Step("count", expect={"states": {"active": 2}, "kinds": {"fact": 1, "preference": 1}}),
+            Step("count", scope=BORIS, expect={"states": {}}),
+        ),
+    ),
+    Scenario(
         "a deleted memory is gone, and its history says so",
         (
             KEEP_TEA,

@@ -66,7 +66,7 @@ from mnemic.model.draft import MemoryDraft
 from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.item import Item, Memory, Role, Turn
-from mnemic.model.query import Page
+from mnemic.model.query import Counts, Page
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Level, Scope
 
@@ -194,6 +194,11 @@ class Mnemic(
         check_scope(scope)
         query = memory_query_of(fields, self._parts.clock.now())
         return browse.list_memories(self._parts, scope, query, levels_of(fields))
+
+    def count(self, scope: Scope) -> Counts:
+        """How many memories the scope sees by state, and of the active ones by kind; and how many documents."""
+        check_scope(scope)
+        return browse.count(self._parts, scope)
 
     def update(self, scope: Scope, id: str, *, reason: str = "", **fields: Unpack[UpdateFields]) -> Memory:
         """Correct a memory; before and after are in its history, and `undo` takes it back."""

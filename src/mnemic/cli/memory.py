@@ -108,6 +108,21 @@ def browse(asking: ScopeOptions, wanted: ListOptions) -> None:
         note(f"there are more: --after {page.next}")
 
 
+def tell_counts(asking: ScopeOptions) -> None:
+    """Count memories by state, active ones by kind, and documents by status."""
+    with asking.open() as mnemic:
+        counts = mnemic.count(asking.scope)
+    if asking.as_json:
+        show_json(counts)
+        return
+    groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
+    rows = [Row((str(count), what), name, ()) for what, names in groups for name, count in names.items()]
+    if rows:
+        show_rows(("number", "of"), rows)
+    else:
+        note("nothing is kept in this scope; --user, --agent and --session say whose memory is asked")
+
+
 def show(id: ItemId, asking: ScopeOptions) -> None:
     """Show everything about one memory or message."""
     with asking.open() as mnemic:
@@ -186,6 +201,7 @@ def register(memories: typer.Typer) -> None:
         mnemic memory list --user ana --filter '{"categories": {"contains": "work"}}' --json
         """,
     )(browse)
+    command(memories, "count", examples="mnemic memory count --user ana")(tell_counts)
     command(memories, "add", examples='mnemic memory add --user ana "Ana prefers dark mode"')(remember.keep)
     command(memories, "show", examples="mnemic memory show --user ana ID")(show)
     command(memories, "delete", examples='mnemic memory delete --user ana ID --reason "no longer true"')(remove)

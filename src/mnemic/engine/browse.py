@@ -9,7 +9,7 @@ from mnemic.engine.recall.refine import rows_of
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Item, Memory
-from mnemic.model.query import MemoryQuery, MessagePage, MessageQuery, Page
+from mnemic.model.query import Counts, MemoryQuery, MessagePage, MessageQuery, Page
 from mnemic.model.scope import Level, Scope
 
 MAX_PAGE = 1000
@@ -35,6 +35,12 @@ def list_memories(parts: Parts, scope: Scope, query: MemoryQuery, levels: tuple[
         found = work.memories.list(scope.visibility.at(*levels), replace(query, limit=limit + 1))
     page = tuple(found[:limit])
     return Page(page, page[-1].id if len(found) > limit else None)
+
+
+def count(parts: Parts, scope: Scope) -> Counts:
+    """How many memories and documents the scope sees."""
+    with parts.store.read() as work:
+        return work.partitions.tally(scope.visibility, parts.clock.now())
 
 
 def list_messages(parts: Parts, scope: Scope, query: MessageQuery) -> MessagePage:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -46,6 +48,27 @@ class Page:
 
     memories: tuple[Memory, ...]
     next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many there are: memories by state, active ones by kind, documents by status. What there is none of, and what
+    was erased, is not named.
+    """
+
+    states: Mapping[str, int]
+    kinds: Mapping[str, int]
+    documents: Mapping[str, int]
+
+    @classmethod
+    def of(cls, memories: Iterable[tuple[str, str, int]], documents: Iterable[tuple[str, int]]) -> Counts:
+        """From memories by state and kind, and documents by status."""
+        states, kinds = Counter[str](), Counter[str]()
+        for state, kind, count in memories:
+            states[state] += count
+            if state == State.ACTIVE:
+                kinds[kind] += count
+        return cls(dict(sorted(states.items())), dict(sorted(kinds.items())), dict(sorted(documents)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

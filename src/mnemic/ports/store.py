@@ -19,7 +19,7 @@ from mnemic.model.change import Change
 from mnemic.model.conversation import Conversation
 from mnemic.model.health import Finding
 from mnemic.model.item import Memory, Message
-from mnemic.model.query import MemoryQuery
+from mnemic.model.query import Counts, MemoryQuery
 from mnemic.model.scope import Partition, Visibility
 from mnemic.model.terms import Terms
 from mnemic.ports.access import Audit, Keys
@@ -83,6 +83,10 @@ class Partitions(Protocol):
 
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
         """Rows that are not erased, by table: messages, memories, documents, chunks, vectors."""
+        ...
+
+    def tally(self, visible: Visibility, now: datetime) -> Counts:
+        """How many visible memories that have not expired at `now` there are, and how many visible documents."""
         ...
 
     def horizon(self, partition: Partition) -> int:

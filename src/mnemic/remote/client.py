@@ -49,7 +49,7 @@ from mnemic.model.health import Diagnosis
 from mnemic.model.history import HistoryEntry, Receipt
 from mnemic.model.ingest import IngestReport
 from mnemic.model.item import Item, Memory, Message, Turn
-from mnemic.model.query import MessagePage, Page
+from mnemic.model.query import Counts, MessagePage, Page
 from mnemic.model.recall import Recall
 from mnemic.model.review import Review
 from mnemic.model.scope import Level, Scope
@@ -150,6 +150,10 @@ class RemoteMnemic(RemoteAssistant, RemoteGraphPart, AbstractContextManager["Rem
     def list(self, scope: Scope, **fields: Unpack[ListFields]) -> Page:
         """As `Mnemic.list`."""
         return self._ask("list", Page, scope, fields)
+
+    def count(self, scope: Scope) -> Counts:
+        """As `Mnemic.count`."""
+        return self._ask("count", Counts, scope, {})
 
     def update(self, scope: Scope, id: str, *, reason: str = "", **fields: Unpack[UpdateFields]) -> Memory:
         """As `Mnemic.update`."""

@@ -42,6 +42,7 @@ ROUTES: Mapping[str, Route] = {
     "recall": Route("POST", "/recall"),
     "context": Route("POST", "/context"),
     "list": Route("GET", "/memories"),
+    "count": Route("GET", "/counts"),
     "get": Route("GET", "/memories/{id}"),
     "history": Route("GET", "/memories/{id}/history"),
     "why_not": Route("POST", "/memories/{id}/why-not"),

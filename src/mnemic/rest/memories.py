@@ -70,6 +70,11 @@ def _finding(router: APIRouter, mnemic: Mnemic) -> None:
         """A page of memories: the newest 50 active ones unless told otherwise; `next` continues."""
         return answer(mnemic.list(asked.scope, **page.given()))
 
+    @router.get("/counts", operation_id="count")
+    def count(asked: Reads) -> Response:
+        """How many memories the scope sees by state, and of the active ones by kind; and how many documents."""
+        return answer(mnemic.count(asked.scope))
+
     @router.get("/memories/{id}", operation_id="get")
     def get(asked: Reads, id: Id) -> Response:
         """The memory or message with this id."""

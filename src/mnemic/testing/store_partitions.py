@@ -10,8 +10,10 @@ import pytest
 from mnemic.model.candidates import MESSAGE
 from mnemic.model.change import Change
 from mnemic.model.clocktime import to_microseconds
+from mnemic.model.document import DocumentStatus
 from mnemic.model.item import Kind, Role, State
-from mnemic.model.scope import Level, Partition
+from mnemic.model.query import Counts
+from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import Reading, StaleTerms, Store
 from mnemic.testing.samples import (
     ANALYSER,
@@ -22,6 +24,7 @@ from mnemic.testing.samples import (
     NOW,
     READING,
     SPACE,
+    a_document,
     a_job,
     a_memory,
     a_message,
@@ -31,6 +34,7 @@ from mnemic.testing.samples import (
     add_vectors,
     an_entry,
     counted,
+    fill_document,
     terms,
     unit,
     version_of,
@@ -48,11 +52,32 @@ def ids_since(store: Store, since: int) -> list[str]:
     return [c.item_id if isinstance(c, Change) else c.change.item_id for c in changes_of(store, since)]
 
 
+def tallied(store: Store, scope: Scope = ANNA) -> Counts:
+    """What a scope sees, counted."""
+    with store.read() as work:
+        return work.partitions.tally(scope.visibility, NOW)
+
+
 class PartitionsContract:
     """Tests of `Partitions`; each takes an empty open store."""
 
     def test_a_partition_that_was_never_written_has_version_0(self, store: Store):
         assert version_of(store) == 0
+
+    def test_what_is_visible_is_tallied_by_state_kind_and_status(self, store: Store):
+        assert tallied(store) == Counts({}, {}, {})
+        org = ANNA.partition(Level.ORG)
+        add_memories(store, a_memory("a"), a_memory("b", org, kind=Kind.GOAL), a_memory("c", state=State.ARCHIVED))
+        add_memories(store, a_memory("d", expires_at=NOW), a_memory("e", private_agent="other"))
+        add_memories(store, a_memory("f", BERT.partition(Level.USER)), (gone := a_memory("g")))
+        fill_document(store, a_document("read.md"), "Tea")
+        fill_document(store, a_document("hers.md", private_agent="other"), "Tea")
+        with store.write() as work:
+            work.memories.erase(HERS, [gone.id], NOW)
+            work.documents.put([a_document("broken.pdf", status=DocumentStatus.FAILED)])
+        kinds = {a_memory("a").kind.value: 1, "goal": 1}
+        assert tallied(store) == Counts({"active": 2, "archived": 1}, kinds, {"failed": 1, "ready": 1})
+        assert tallied(store, BERT).states == {"active": 2}
 
     def test_versions_answers_for_every_partition_asked(self, store: Store):
         add_memories(store, a_memory())

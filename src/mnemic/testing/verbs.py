@@ -56,6 +56,7 @@ VERBS = (
     _verb("why_not", "memory why-not", mcp=_FOR_PEOPLE),
     _verb("get", "memory show", tool="get_memory"),
     _verb("list", "memory list", tool="list_memories"),
+    _verb("count", "memory count", mcp=_FOR_PEOPLE),
     _verb("update", "memory edit", tool="update_memory"),
     _verb("pin", "memory pin", mcp=_FOR_PEOPLE),
     _verb("merge", "memory merge", mcp=_FOR_PEOPLE),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -20,6 +21,7 @@ from mnemic.model.document import DocumentStatus
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Chunk, Item, Memory, Message, State
 from mnemic.model.job import Job, JobState
+from mnemic.model.query import Counts
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
 
@@ -53,6 +55,22 @@ class MemoryPartitions:
             "chunks": sum(p in partitions and r.item.state != State.ERASED for (p, _), r in tables.chunks.items()),
             "vectors": sum(key[0] in partitions for key in tables.vectors),
         }
+
+    def tally(self, visible: Visibility, now: datetime) -> Counts:
+        tables = self._transaction.tables
+        memories = [
+            (memory.state.value, memory.kind.value, 1)
+            for memory in (row.item for row in tables.memories.values())
+            if visible.admits(memory.partition, memory.private_agent)
+            and memory.state != State.ERASED
+            and (memory.expires_at is None or memory.expires_at > now)
+        ]
+        documents = Counter(
+            document.status.value
+            for document in tables.documents.values()
+            if visible.admits(document.partition, document.private_agent) and document.status != DocumentStatus.ERASED
+        )
+        return Counts.of(memories, documents.items())
 
     def horizon(self, partition: Partition) -> int:
         return self._transaction.tables.horizons.get(partition, 0)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from mnemic.adapters.stores.postgres.rows import to_change
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import partition_of
 from mnemic.model.change import Change
-from mnemic.model.scope import Partition
+from mnemic.model.clocktime import to_microseconds
+from mnemic.model.query import Counts
+from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import Reading, StaleTerms
 
 
@@ -34,6 +37,15 @@ class PostgresPartitions:
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
         row = self._session.run(self._sql["count"], {"pids": self._session.pids(partitions)}).fetchone()
         return dict(zip(("messages", "memories", "documents", "chunks", "vectors"), row or (), strict=True))
+
+    def tally(self, visible: Visibility, now: datetime) -> Counts:
+        key = {
+            "pids": self._session.pids(visible.partitions),
+            "agent": visible.agent or "",
+            "now": to_microseconds(now),
+        }
+        memories, documents = (self._session.run(self._sql[name], key) for name in ("tally", "tally_documents"))
+        return Counts.of(memories, documents)
 
     def horizon(self, partition: Partition) -> int:
         row = self._session.run(self._sql["horizon"], {"pid": self._session.pid(partition)}).fetchone()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from operator import itemgetter
 
 from mnemic.adapters.stores.rows import Row, partition_of
@@ -11,7 +12,9 @@ from mnemic.adapters.stores.sqlite.rows import to_change
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.model.change import Change
-from mnemic.model.scope import Partition
+from mnemic.model.clocktime import to_microseconds
+from mnemic.model.query import Counts
+from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import Reading, StaleTerms
 
 _changed = itemgetter(-1)  # the last column of every change query
@@ -46,6 +49,15 @@ class SqlitePartitions:
     def count(self, partitions: Sequence[Partition]) -> dict[str, int]:
         row = self._session.run(self._sql["count"], {"pids": self._session.pids(partitions)}).fetchone()
         return dict(zip(("messages", "memories", "documents", "chunks", "vectors"), row, strict=True))
+
+    def tally(self, visible: Visibility, now: datetime) -> Counts:
+        key = {
+            "pids": self._session.pids(visible.partitions),
+            "agent": visible.agent or "",
+            "now": to_microseconds(now),
+        }
+        memories, documents = (self._session.run(self._sql[name], key) for name in ("tally", "tally_documents"))
+        return Counts.of(memories, documents)
 
     def horizon(self, partition: Partition) -> int:
         row = self._session.run(self._sql["horizon"], {"pid": self._session.pid(partition)}).fetchone()

@@ -6,7 +6,7 @@ import { count, number, words } from "../format.js";
 import { empty, entry, facts, fill, heading } from "../parts.js";
 import { caller, isNobody, may } from "../session.js";
 
-const MOST = 1000;
+const NEWEST = 5;
 
 export function page({ signal }) {
   const counts = el("section", { "aria-label": "Counts" });
@@ -19,16 +19,11 @@ export function page({ signal }) {
 }
 
 async function drawCounts(signal) {
-  const [page, documents] = await Promise.all([
-    get(
-      "memories",
-      { limit: MOST, states: ["active", "quarantined", "disputed", "superseded", "archived"] },
-      { signal },
-    ),
-    get("documents", { limit: MOST }, { signal }),
+  const [counts, newest] = await Promise.all([
+    get("counts", {}, { signal }),
+    get("memories", { limit: NEWEST }, { signal }),
   ]);
-  const { memories } = page;
-  if (!memories.length && !documents.documents.length) {
+  if (!Object.keys(counts.states).length && !Object.keys(counts.documents).length) {
     return [
       el("h2", {}, "Memories"),
       empty(
@@ -38,28 +33,17 @@ async function drawCounts(signal) {
       ),
     ];
   }
-  const more = page.next ? " (of the newest 1,000)" : "";
   return [
     el("h2", {}, "Memories"),
     el(
       "div",
       { class: "cards" },
-      card(`By state${more}`, tally(memories, "state"), (state) => link("memories", { states: state }, words(state))),
-      card(
-        `By kind${more}`,
-        tally(
-          memories.filter((each) => each.state === "active"),
-          "kind",
-        ),
-        (kind) => link("memories", { kinds: kind }, words(kind)),
-      ),
-      card("Documents", tally(documents.documents, "status"), (status) => link("documents", {}, words(status))),
+      card("By state", counts.states, (state) => link("memories", { states: state }, words(state))),
+      card("By kind", counts.kinds, (kind) => link("memories", { kinds: kind }, words(kind))),
+      card("Documents", counts.documents, (status) => link("documents", {}, words(status))),
     ),
     el("h2", {}, "Newest"),
-    memories
-      .filter((each) => each.state === "active")
-      .slice(0, 5)
-      .map((each) => entry(each)),
+    newest.memories.map((each) => entry(each)),
   ];
 }
 
@@ -73,12 +57,6 @@ function card(title, counts, name) {
       ? facts(known.map(([each, amount]) => [name(each), number(amount, 0)]))
       : el("p", { class: "hint" }, "none"),
   );
-}
-
-function tally(items, field) {
-  const counts = {};
-  for (const item of items) counts[item[field]] = (counts[item[field]] ?? 0) + 1;
-  return counts;
 }
 
 async function drawAttention(signal) {

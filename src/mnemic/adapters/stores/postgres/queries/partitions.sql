@@ -54,6 +54,15 @@ SELECT
     (SELECT count(*) FROM documents WHERE pid = ANY(%(pids)s::bigint[]) AND status != 'erased'),
     (SELECT count(*) FROM chunks WHERE pid = ANY(%(pids)s::bigint[]) AND state != 'erased'),
     (SELECT count(*) FROM vectors WHERE pid = ANY(%(pids)s::bigint[]));
+-- name: tally
+SELECT m.state, m.kind, count(*) FROM memories AS m
+WHERE m.pid = ANY(%(pids)s::bigint[]) AND m.private_agent IN ('', %(agent)s) AND m.state != 'erased'
+    AND (m.expires_at IS NULL OR m.expires_at > %(now)s)
+GROUP BY m.state, m.kind;
+-- name: tally_documents
+SELECT d.status, count(*) FROM documents AS d
+WHERE d.pid = ANY(%(pids)s::bigint[]) AND d.private_agent IN ('', %(agent)s) AND d.status != 'erased'
+GROUP BY d.status;
 -- name: horizon
 SELECT horizon FROM partitions WHERE pid = %(pid)s;
 -- name: tombstones

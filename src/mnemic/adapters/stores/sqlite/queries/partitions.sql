@@ -42,6 +42,15 @@ SELECT
     (SELECT count(*) FROM documents WHERE pid IN (SELECT value FROM json_each(:pids)) AND status != 'erased'),
     (SELECT count(*) FROM chunks WHERE pid IN (SELECT value FROM json_each(:pids)) AND state != 'erased'),
     (SELECT count(*) FROM vectors WHERE pid IN (SELECT value FROM json_each(:pids)));
+-- name: tally
+SELECT m.state, m.kind, count(*) FROM memories AS m
+WHERE m.pid IN (SELECT value FROM json_each(:pids)) AND m.private_agent IN ('', :agent) AND m.state != 'erased'
+    AND (m.expires_at IS NULL OR m.expires_at > :now)
+GROUP BY m.state, m.kind;
+-- name: tally_documents
+SELECT d.status, count(*) FROM documents AS d
+WHERE d.pid IN (SELECT value FROM json_each(:pids)) AND d.private_agent IN ('', :agent) AND d.status != 'erased'
+GROUP BY d.status;
 -- name: horizon
 SELECT horizon FROM partitions WHERE pid = :pid;
 -- name: tombstones
