@@ -36,6 +36,7 @@ _FRESH_SHARE = 0.02  # champions are chosen anew when so much of the posting was
 _FRESH_ROWS = 1_024
 _RUN_ROWS = 1_024  # fewer are added to the postings of their terms at once
 _RUNS = 64
+_SPLIT_ROWS = 256  # split at once: the memory that their words take is used again for those of the next
 _NO_POSTING = Postings()
 _NO_SLOTS = np.zeros(0, dtype=np.int32)
 _NO_STARTS = np.zeros(0, dtype=np.int64)
@@ -134,8 +135,9 @@ class Words:
         Of many rows at once, and as one run over all terms: most of a partition that loads is never asked for, and a
         list for each of its terms would be most of the time that loading takes.
         """
-        rows, words = len(texts), " ".join(texts).split(" ")
-        codes = np.fromiter(map(self._codes.__getitem__, words), np.int64, len(words))
+        rows = len(texts)
+        parts = [self._coded(texts[start : start + _SPLIT_ROWS]) for start in range(0, rows, _SPLIT_ROWS)]
+        codes = np.concatenate(parts).astype(np.int64)
         places = np.repeat(np.arange(rows), [text.count(" ") + 1 for text in texts])
         if "" in self._codes:  # what a row without terms is split into
             is_term = codes != self._codes[""]
@@ -146,13 +148,18 @@ class Words:
         run = _Run.of(codes, (places + first).astype(np.int32), counts.astype(np.int32))
         self.held += len(keys)
         if rows < _RUN_ROWS:
-            for term in dict.fromkeys(words):
+            for term in dict.fromkeys(" ".join(texts).split(" ")):
                 run.append_to(self._posting(term), self._codes[term])
         else:
             for term, posting in self._postings.items():
                 run.append_to(posting, self._codes[term])
             self._keep(run)
         return lengths
+
+    def _coded(self, texts: Sequence[str]) -> NDArray[np.int32]:
+        """The numbers of all words of these texts, in order; an empty text is one word without a letter."""
+        words = " ".join(texts).split(" ")
+        return np.fromiter(map(self._codes.__getitem__, words), np.int32, len(words))
 
     def _keep(self, run: _Run) -> None:
         """Keep a run; of many, small ones become one, so that there are never many to look through."""

@@ -95,3 +95,26 @@ def test_counts_of_a_common_word_stay_exact_while_rows_come_and_go():
         for agent in (None, "jarvis"):
             query = a_query("tea", "green", agent=agent, dense_limit=0)
             assert statistics(fed.search(query)) == fed.truth.statistics(query)
+
+
+def test_rows_are_counted_alike_whether_they_came_at_once_or_one_by_one(monkeypatch: pytest.MonkeyPatch):
+    chance = random.Random(8)
+    texts = ["", *_texts(chance, 700), ""]
+    rows = [a_change(f"{n}", text) for n, text in enumerate(texts)]
+    query = a_query(*VOCABULARY[:40], "nowhere", dense_limit=0)
+    one_by_one = _index([])
+    for version, row in enumerate(rows, start=2):
+        one_by_one.apply(HERS, [row], version)
+    wanted = one_by_one.search(query)
+    monkeypatch.setattr(words_module, "_RUN_ROWS", 20)
+    monkeypatch.setattr(words_module, "_RUNS", 2)
+    joined = _index([])
+    for version, start in enumerate(range(0, len(rows), 40), start=2):
+        joined.apply(HERS, rows[start : start + 40], version)
+        joined.search(a_query("w0", "w5", dense_limit=0))  # so that some terms have postings of their own already
+    for index in (_index(rows), joined):
+        found = index.search(query)
+        assert found.ids.tolist() == wanted.ids.tolist()
+        assert found.counts.tolist() == wanted.counts.tolist()
+        assert found.lengths.tolist() == wanted.lengths.tolist()
+        assert found.document_frequencies.tolist() == wanted.document_frequencies.tolist()

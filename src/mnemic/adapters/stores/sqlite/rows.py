@@ -14,6 +14,7 @@ from mnemic.model.item import Memory, State
 from mnemic.model.terms import Terms
 from mnemic.ports.store import StaleTerms
 
+_FLOAT32 = np.dtype("<f4")
 _ACTIVE, _ERASED = State.ACTIVE.value, State.ERASED.value  # a member of an enum costs a look-up each time
 
 
@@ -80,4 +81,4 @@ def to_blob(vector: NDArray[np.float32]) -> bytes:
 
 def to_vector(blob: bytes) -> NDArray[np.float32]:
     """The inverse of `to_blob`."""
-    return np.frombuffer(blob, dtype="<f4")
+    return np.frombuffer(blob, _FLOAT32)

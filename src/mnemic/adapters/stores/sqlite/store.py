@@ -184,6 +184,7 @@ class SqliteStore:
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
         with closing(self._connect()) as connection, translated_errors(f"restoring {self.path}"):
+            connection.execute(statements("connection")["cache_to_write"])
             attach(connection, path)
             connection.execute(statements("connection")["begin_write"])
             kept = ready(SqliteUnitOfWork(Session(connection, is_writing=True)))
@@ -203,6 +204,8 @@ class SqliteStore:
         connection = self._borrow()
         try:
             with translated_errors("starting a transaction"):
+                if is_writing:  # who reads a whole partition once has no use for its pages
+                    connection.execute(sql["cache_to_write"])
                 connection.execute(sql[begin])
             with translated_errors("reading or writing rows"):
                 yield SqliteUnitOfWork(Session(connection, is_writing=is_writing))

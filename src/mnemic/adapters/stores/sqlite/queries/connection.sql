@@ -5,6 +5,8 @@ PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
 PRAGMA secure_delete = ON;
 PRAGMA temp_store = MEMORY;
+PRAGMA cache_size = -4000;
+-- name: cache_to_write
 PRAGMA cache_size = -32000;
 -- name: begin_read
 BEGIN;
