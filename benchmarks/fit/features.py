@@ -149,9 +149,10 @@ def _of_space(
         if question.is_unanswerable or not (question.gold or question.gold_sessions):
             continue
         asked = Question(text=question.text, limit=HITS)
-        vectors, _ = question_vectors(parts, visible.partitions, question.text, Watch(None))
+        watch = Watch(None)
+        vectors, _ = question_vectors(parts, visible.partitions, question.text, watch)
         with clock.at(question.time):
-            scored = ranked(parts, visible, asked, vectors).scored
+            scored = ranked(parts, visible, asked, vectors, watch).scored
         yield _candidates(question.id, scored, rows)
 
 

@@ -85,7 +85,7 @@ def assert_answers(memory: Mnemic, version: int) -> None:
     """What was kept is found, and more can be kept."""
     found = {hit.text for hit in memory.recall(ANNA, "who keeps a lighthouse of oak?", limit=10)}
     assert found == {SAID, KNOWN} | ({READ} if version >= 4 else set())
-    if 4 <= version < LAST_PAGES:  # noqa: PLR2004 -- documents came with it
+    if 4 <= version < LAST_PAGES:
         assert [each.last_page for each in memory.documents.passages(ANNA, "d1")] == [3]
     assert memory.profile.all(ANNA).static == {"name": "Anna"} or memory.profile.format(ANNA)
     assert [entry.id for entry in memory.history(ANNA, "known")] == ["h1"]

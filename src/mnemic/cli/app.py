@@ -27,8 +27,8 @@ from mnemic.errors import InvalidInputError, MnemicError
 
 HELP = """The memory of an AI assistant: keep what is said, find it again by meaning.
 
-Say whose memory it is with --user (or MNEMIC_USER, or `user` in the configuration); nobody else's can be read or written.
-Every command but serve takes --json.
+Say whose memory it is with --user (or MNEMIC_USER, or `user` in the configuration); nobody else's can be read or
+written. Every command but serve takes --json.
 """
 EXAMPLES = """\b
 Examples:

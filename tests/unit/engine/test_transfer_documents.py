@@ -48,7 +48,15 @@ def lines(mnemic: Mnemic, store: Store) -> list[str]:
         headings=(Heading(0, 1, "Rent"), Heading(13, 2, "Notice ü😀")),
         metadata={"chunking": "structure 512", "about": {"author": "Dora"}},
     )
-    keep(store, contract, "Rent is due.\n", "Notice is three months.", page=2, last_page=3, headings=("Rent", "Notice ü😀"))
+    keep(
+        store,
+        contract,
+        "Rent is due.\n",
+        "Notice is three months.",
+        page=2,
+        last_page=3,
+        headings=("Rent", "Notice ü😀"),
+    )
     keep(store, a_document("diary.md", HERS, private_agent="jarvis"), "A secret wish.", state=State.QUARANTINED)
     keep(store, a_document("house rules.md", ANNA.partition(Level.AGENT)), "Be polite.")
     keep(store, a_document("session.txt", ANNA.partition(Level.SESSION)), "For now only.")
@@ -101,7 +109,7 @@ def test_documents_come_back_with_text_passages_and_history(lines: list[str], st
     assert "gone for good" not in "\n".join(lines)
 
 
-def test_where_passages_end_follows_from_the_document_in_exports_of_before(lines: list[str], store: Store):
+def test_where_passages_end_follows_from_the_document_in_exports_of_before(lines: list[str]):
     old = record(lines, "contract.pdf")
     for span, page in zip(old["chunks"], (1, 2), strict=True):
         del span["last_page"]
