@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +36,21 @@ _UNITS = {"tag": "day", "woche": "week", "monat": "month", "jahr": "year"} | {
     unit: name for name, units in {"day": "天日", "week": "週周", "month": "月", "year": "年"}.items() for unit in units
 }
 _COUNT = "|".join(word for word in sorted(_NUMBERS, key=len, reverse=True) if len(word) > 1 or word == "a")
-_AGO = LatePattern(
+_AGO = late_pattern(
     rf"\b(\d{{1,3}}|{_COUNT}) (day|week|month|year)s? ago\b"
     rf"|\bvor (\d{{1,3}}|{_COUNT}) (tag|woche|monat|jahr)(?:e|en|n)?\b"
     r"|(\d{1,3}|[一二三四五六七八九十两兩])\s*[個个]?(天|日|週|周|月|年)(?:以)?前"
 )
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAY = LatePattern(rf"\blast ({'|'.join(_WEEKDAYS)})\b")
+_WEEKDAY = late_pattern(rf"\blast ({'|'.join(_WEEKDAYS)})\b")
 _SINCE = (
-    (LatePattern(r"\byesterday\b|\bgestern\b|昨天|昨日"), 1, 1),
-    (LatePattern(r"\bthe day before yesterday\b|\bvorgestern\b|前天"), 2, 2),
-    (LatePattern(r"\blast weekend\b|\bletztes wochenende\b"), 8, 1),
-    (LatePattern(r"\blast week\b|\bletzte woche\b|上[週周]|上[個个]星期"), 13, 2),
-    (LatePattern(r"\b(?:in|over|during|within) the (?:past|last) week\b"), 7, 0),
-    (LatePattern(r"\blast month\b|\bletzten monat\b|上[個个]月"), 60, 1),
-    (LatePattern(r"\b(?:in|over|during|within) the (?:past|last) month\b"), 31, 0),
+    (late_pattern(r"\byesterday\b|\bgestern\b|昨天|昨日"), 1, 1),
+    (late_pattern(r"\bthe day before yesterday\b|\bvorgestern\b|前天"), 2, 2),
+    (late_pattern(r"\blast weekend\b|\bletztes wochenende\b"), 8, 1),
+    (late_pattern(r"\blast week\b|\bletzte woche\b|上[週周]|上[個个]星期"), 13, 2),
+    (late_pattern(r"\b(?:in|over|during|within) the (?:past|last) week\b"), 7, 0),
+    (late_pattern(r"\blast month\b|\bletzten monat\b|上[個个]月"), 60, 1),
+    (late_pattern(r"\b(?:in|over|during|within) the (?:past|last) month\b"), 31, 0),
 )
 """Wordings for days that lie so many days back, from the first to the last."""
 

@@ -18,8 +18,8 @@ from snowballstemmer import english_stemmer
 
 from mnemic.errors import InvalidInputError
 from mnemic.text import scripts, stopwords
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import visible
-from mnemic.text.patterns import pattern
 
 VERSION = "v1"
 """Name of the only rule set so far; an index built with another one has to be rebuilt."""
@@ -39,30 +39,32 @@ _LETTERS = f"[^\\W_{_NO_WORD}]"
 _RUN = f"{_LETTERS}+(?:[{scripts.MARKS}]+{_LETTERS}*)*"
 _JOINT = r"(?:[.@'\u2019-]|_+|(?<=\d)[,:/](?=\d))"
 _SPECIAL = r"[A-Za-z](?:\+\+|#)(?![\w+#])"
-_ASCII_WORD = pattern(rf"{_SPECIAL}|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*")
-_WORD = pattern(f"{_SPECIAL}|{_RUN}(?:{_JOINT}{_RUN})*|[{_CJK}]+|[{scripts.HANGUL}]+|[{scripts.SOUTH_EAST_ASIAN}]+")
-_UNSEGMENTED = pattern(f"[{scripts.UNSEGMENTED}]")
-_GRAMMED = pattern(f"[{_NO_WORD}]")
-_KOREAN = pattern(f"[{scripts.HANGUL}]")
-_CLUSTER = pattern(
+_ASCII_WORD = late_pattern(rf"{_SPECIAL}|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*")
+_WORD = late_pattern(
+    f"{_SPECIAL}|{_RUN}(?:{_JOINT}{_RUN})*|[{_CJK}]+|[{scripts.HANGUL}]+|[{scripts.SOUTH_EAST_ASIAN}]+"
+)
+_UNSEGMENTED = late_pattern(f"[{scripts.UNSEGMENTED}]")
+_GRAMMED = late_pattern(f"[{_NO_WORD}]")
+_KOREAN = late_pattern(f"[{scripts.HANGUL}]")
+_CLUSTER = late_pattern(
     f"[{_NO_WORD}][{scripts.SOUTH_EAST_ASIAN_MARKS}{scripts.KANA_MARKS}]*"
     f"(?:(?<=[{scripts.STACKERS}])[{scripts.SOUTH_EAST_ASIAN}][{scripts.SOUTH_EAST_ASIAN_MARKS}]*)*"
 )
-_SEGMENT = pattern(
+_SEGMENT = late_pattern(
     f"[{scripts.UNSEGMENTED}][{scripts.SOUTH_EAST_ASIAN_MARKS}{scripts.KANA_MARKS}]*"
     f"(?:(?<=[{scripts.STACKERS}])[{scripts.SOUTH_EAST_ASIAN}][{scripts.SOUTH_EAST_ASIAN_MARKS}]*)*"
     f"|[^\\W_{scripts.UNSEGMENTED}][^{scripts.UNSEGMENTED}]*"
 )
-_PIECE = pattern(r"\S+")
-_SEPARATOR = pattern(r"[.@'\u2019,:/-]|_+")
-_KEEPS_WHOLE = pattern(r"[._@\d]")
-_CONTRACTION = pattern(r"(?:n['\u2019]t|['\u2019](?:s|m|d|ll|re|ve))$", re.IGNORECASE)
+_PIECE = late_pattern(r"\S+")
+_SEPARATOR = late_pattern(r"[.@'\u2019,:/-]|_+")
+_KEEPS_WHOLE = late_pattern(r"[._@\d]")
+_CONTRACTION = late_pattern(r"(?:n['\u2019]t|['\u2019](?:s|m|d|ll|re|ve))$", re.IGNORECASE)
 _IRREGULAR = {"ca": "can", "wo": "will", "sha": "shall"}
-_GROUPED_NUMBER = pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_ACRONYM = pattern(r"[^\W\d_](?:\.[^\W\d_])+")
-_HUMP = pattern(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_OPTIONAL_MARKS = pattern(f"[{scripts.OPTIONAL_MARKS}]+")
-_ACCENTED = pattern(
+_GROUPED_NUMBER = late_pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_ACRONYM = late_pattern(r"[^\W\d_](?:\.[^\W\d_])+")
+_HUMP = late_pattern(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_OPTIONAL_MARKS = late_pattern(f"[{scripts.OPTIONAL_MARKS}]+")
+_ACCENTED = late_pattern(
     "([\u0041-\u024f\u0370-\u052f\u1e00-\u1fff\u2c60-\u2c7f\ua640-\ua69d\ua720-\ua7ff])[\u0300-\u036f]+"
 )
 _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"})

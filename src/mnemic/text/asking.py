@@ -13,7 +13,7 @@ from datetime import date
 
 from mnemic.text.ago import Span, spans
 from mnemic.text.analyser import is_unspaced
-from mnemic.text.patterns import pattern
+from mnemic.text.late_pattern import late_pattern
 
 MONTHS = (
     "january januar janvier enero gennaio janeiro jan",
@@ -36,15 +36,15 @@ _BEFORE = (
     "in|of|during|since|until|till|by|from|to|before|after|early|late|mid|last|this|next|between|and"
     "|im|seit|bis|ab|vom|en|em|de|di|a|depuis|dès|desde|hasta|até|dal|fino"
 )
-_NAMED = pattern(rf"\b(?:{_NAME})\b")
-_NUMBERS = pattern(r"(?<!\d)(?:(\d{4})-(\d{1,2})(?:-(\d{1,2}))?|(\d{1,2})\.(\d{1,2})\.(\d{4}))(?!\d)")
-_WORDS = pattern(
+_NAMED = late_pattern(rf"\b(?:{_NAME})\b")
+_NUMBERS = late_pattern(r"(?<!\d)(?:(\d{4})-(\d{1,2})(?:-(\d{1,2}))?|(\d{1,2})\.(\d{1,2})\.(\d{4}))(?!\d)")
+_WORDS = late_pattern(
     rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)?\s+(?:of\s+|de\s+)?|\b(?P<lead>{_BEFORE})\s+(?:the\s+)?)?"
     rf"\b(?P<name>{_NAME})\b\.?"
     r"(?:\s+(?P<after>\d{1,2})(?:st|nd|rd|th)?\b(?!\d))?(?:,?\s+(?:of\s+|de\s+|del\s+)?(?P<year>\d{4})\b)?"
 )
 _NUMERALS = {name: number for number, name in enumerate((*"一二三四五六七八九十", "十一", "十二"), start=1)}
-_CHINESE = pattern(
+_CHINESE = late_pattern(
     r"(?:(\d{4})\s*年\s*)?(?<!\d)(\d{1,2}|十[一二]?|[一二三四五六七八九])\s*月(?:\s*(\d{1,2})\s*[日号號])?"
 )
 _LAST_MONTH, _LAST_DAY = 12, 31
@@ -53,7 +53,7 @@ _SAID = (
     "recommended|suggested|mentioned|said|told|gave|provided|advised|proposed|listed|described|explained|wrote|shared"
     "|named|referred|were"
 )
-_ASSISTANT = pattern(
+_ASSISTANT = late_pattern(
     rf"\byou (?:(?:had|have|just|specifically|also|once|previously|earlier) )*(?:{_SAID})\b"
     r"|\bdid you (?!know\b)|\byour (?:\w+ )?(?:recommendation|suggestion|advice|answer|reply|explanation)s?\b"
     r"|\b(?:previous|last|earlier|past) (?:chat|conversation|discussion)\b|\bwe (?:talked|discussed|spoke|chatted)\b"

@@ -16,7 +16,7 @@ from mnemic.model.item import Role
 from mnemic.model.llm import Completion, Finish, Prompt, PromptMessage
 from mnemic.text.blocks import Language
 from mnemic.text.facts.find import terms_of
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.replies import read_item, without_thoughts
 from mnemic.text.sanitise import one_line, sanitise
 
@@ -104,10 +104,10 @@ _WHO = r"(?P<who>User and others|User)(?: and others)? (?:\w+ly |again |also |th
 _THING = r"(?P<thing>.+)$"
 _ZH_VERB = "选择"
 _ZH_WHO = r"(?P<who>用户和其他人|用户)(?:又|再次|也|还是)?"
-_RULES: tuple[tuple[str, LatePattern], ...] = (
+_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "chooses",
-        LatePattern(
+        late_pattern(
             _WHO
             + r"(?:decided (?:to (?:use|go with|choose|take|pick|adopt|stay with|keep)|on|for)|decides (?:to use|on)"
             r"|chose|chosen|picked|selected|opted for|went with|goes with|settled on|switched to|agreed (?:on|to use)"
@@ -115,23 +115,23 @@ _RULES: tuple[tuple[str, LatePattern], ...] = (
             re.IGNORECASE,
         ),
     ),
-    ("prefers", LatePattern(_WHO + r"(?:prefers?|preferred|would rather (?:use|have)) " + _THING, re.IGNORECASE)),
-    ("orders", LatePattern(_WHO + r"(?:ordered|orders?) " + _THING, re.IGNORECASE)),
-    ("books", LatePattern(_WHO + r"(?:booked|books?|reserved) " + _THING, re.IGNORECASE)),
-    ("buys", LatePattern(_WHO + r"(?:bought|buys?|purchased) " + _THING, re.IGNORECASE)),
+    ("prefers", late_pattern(_WHO + r"(?:prefers?|preferred|would rather (?:use|have)) " + _THING, re.IGNORECASE)),
+    ("orders", late_pattern(_WHO + r"(?:ordered|orders?) " + _THING, re.IGNORECASE)),
+    ("books", late_pattern(_WHO + r"(?:booked|books?|reserved) " + _THING, re.IGNORECASE)),
+    ("buys", late_pattern(_WHO + r"(?:bought|buys?|purchased) " + _THING, re.IGNORECASE)),
     (
         _ZH_VERB,
-        LatePattern(_ZH_WHO + r"(?:决定)?(?:选择?了?|选用了?|采用了?|改?用了|使用)" + _THING),
+        late_pattern(_ZH_WHO + r"(?:决定)?(?:选择?了?|选用了?|采用了?|改?用了|使用)" + _THING),
     ),
 )
-_TAIL = LatePattern(
+_TAIL = late_pattern(
     r"(?:,|;|\(|（|，|；| [-–—] )[\s\S]*$|\s+(?:for|over|because|since|as|in|on|at|with|when|while|instead|rather|to"
     r"|and|but|so|from|after|before|until|this|last|next|again|once|today|yesterday|tonight|too|also|by|during)\b[\s\S]*$"
     r"|(?:因为|而不是|来|做|作为|当作|写|给)[\s\S]*$",
     re.IGNORECASE,
 )
-_ARTICLE = LatePattern(r"^(?:an?|the|some|another|one|his|her|their|User['’]s|this|that)\s+", re.IGNORECASE)
-_REFUSED = LatePattern(
+_ARTICLE = late_pattern(r"^(?:an?|the|some|another|one|his|her|their|User['’]s|this|that)\s+", re.IGNORECASE)
+_REFUSED = late_pattern(
     r"\b(?:not|never|n['’]t|no longer|neither|nor|stop(?:ped)?|quit|gave up|against|almost|nearly|would have|considered"
     r"|considering|might|may|could|whether|if|unless)\b|\?|不|没|别|如果|考虑|可能",
     re.IGNORECASE,

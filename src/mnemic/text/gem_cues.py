@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,14 +14,14 @@ class Cue:
 
     category: str
     weight: float
-    pattern: LatePattern
+    pattern: re.Pattern[str]
 
 
 _ADVERBS = r"(?:(?:\w+ly|also|just|do|don['’]t|do not|would|much|still|always|never|did|didn['’]t) )*"
 
 
 def _cue(category: str, weight: float, *wordings: str) -> Cue:
-    return Cue(category, weight, LatePattern("|".join(wordings), re.IGNORECASE))
+    return Cue(category, weight, late_pattern("|".join(wordings), re.IGNORECASE))
 
 
 CUES = (
@@ -119,20 +119,20 @@ TOPICS = (
 )
 """What a kept sentence is about, beside."""
 
-REASON = LatePattern(
+REASON = late_pattern(
     r"\b(?:because|since|so that|the reason|due to|in order to|otherwise|as (?:it|they|we|this))\b|因为|由于"
     r"|所以|为了|否则",
     re.IGNORECASE,
 )
-CONCRETE = LatePattern(r"\d|(?<=[a-z,;] )(?!I\b)[A-Z][\w.+#-]+|`[^`]+`|[A-Za-z]{3,}(?=[\u4e00-\u9fff])")
-PASSING = LatePattern(
+CONCRETE = late_pattern(r"\d|(?<=[a-z,;] )(?!I\b)[A-Z][\w.+#-]+|`[^`]+`|[A-Za-z]{3,}(?=[\u4e00-\u9fff])")
+PASSING = late_pattern(
     r"\b(?:lunch|dinner|breakfast|weather|tonight|right now|for now|this (?:morning|afternoon|evening)|today"
     r"|tomorrow|haha"
     r"|lol|joking|bored|hungry|tired|coffee break)\b|午饭|晚饭|早饭|天气|今晚|暂时|哈哈|现在先",
     re.IGNORECASE,
 )
-HANGING = LatePattern(r"^(?:it|this|that|these|those|they|he|she)\b|^(?:它|这|那)", re.IGNORECASE)
-ASKING = LatePattern(
+HANGING = late_pattern(r"^(?:it|this|that|these|those|they|he|she)\b|^(?:它|这|那)", re.IGNORECASE)
+ASKING = late_pattern(
     r"[?？]\W*$|^(?:can|could|would|will|do|does|did|is|are|what|which|who|where|when|why|how|should"
     r"|please (?!always|never)"
     r"|continue|go on|proceed|investigate|fix|run|look|check|read|implement|refactor|find|list|translate|rewrite"

@@ -16,7 +16,7 @@ from mnemic.text.analyser import Analyser
 from mnemic.text.facts import chinese, person
 from mnemic.text.facts.statements import is_chinese
 from mnemic.text.gem_cues import ASKING, CONCRETE, CUES, HANGING, PASSING, REASON, TOPICS
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.narrative import ToldTurn
 from mnemic.text.prompts import counted
 from mnemic.text.sentences import sentences
@@ -36,10 +36,10 @@ MIN_TERMS = 3
 _SAME = 0.6
 _NEAR = 0.34
 _NEAR_TURNS = 3
-_CODE = LatePattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$@])|[{};]\s*$")
-_LETS = LatePattern(r"^\s*let['’]?s\s+", re.IGNORECASE)
-_ORDER = LatePattern(r"^\s*please\s+", re.IGNORECASE)
-_OPENING = LatePattern(
+_CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$@])|[{};]\s*$")
+_LETS = late_pattern(r"^\s*let['’]?s\s+", re.IGNORECASE)
+_ORDER = late_pattern(r"^\s*please\s+", re.IGNORECASE)
+_OPENING = late_pattern(
     r"^(?:(?:ok|okay|so|well|yes|yeah|right|great|good|fine|alright|then|and|but|also|by the way|thanks)[,.!:;]?\s+)+"
     r"|^(?:好的?|嗯|那|所以|对了?)[，,。！\s]+",
     re.IGNORECASE,

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import cast
 
 from mnemic.model.gem import CATEGORIES, IMPORTANCE_WORDS, Gem, turn_range
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.mending import clean_text
 from mnemic.text.narrative import ToldTurn
 from mnemic.text.normalise import dedup_key
@@ -59,8 +59,8 @@ _READ: Mapping[str, object] = {
     "properties": {name: dict[str, object]() for name in FIELDS},
     "required": ["gem"],
 }
-_RANGE = LatePattern(r"\s*(\d{1,9})\s*(?:[-\u2010-\u2015~]\s*(\d{1,9})\s*)?")
-_DATE = LatePattern(r"\d{4}-\d{2}-\d{2}")
+_RANGE = late_pattern(r"\s*(\d{1,9})\s*(?:[-\u2010-\u2015~]\s*(\d{1,9})\s*)?")
+_DATE = late_pattern(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mnemic.text.injection_cues import CUES, FREED
 from mnemic.text.injection_languages import language_patterns
-from mnemic.text.patterns import pattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.wording import Pattern, wording
 
 _NOUN = (
@@ -250,7 +250,7 @@ _HIGH: tuple[Pattern, ...] = (
 PATTERNS: tuple[Pattern, ...] = (*language_patterns(), *_HIGH, *CUES)
 """Everything that counts, in the order in which it is looked for."""
 
-MARKERS = pattern(
+MARKERS = late_pattern(
     r"(?:begin|end)[\W_]{0,6}(?:of[\W_]{0,6})?(?:the[\W_]{0,6})?(?:(?:user|stored|retrieved|recalled)[\W_]{0,6})?"
     r"(?:facts?|documents?|messages?|memor(?:y|ies)|profile|history|context|working[\W_]{0,6}memory)(?![^\W_])"
 )

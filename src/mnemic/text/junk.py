@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import key_words
 
 MIN_CHARS = 3
@@ -61,7 +61,7 @@ _PLACEHOLDERS = frozenset(
     )
 )
 _ENDS = ".!?\u2026 "
-_EMPTY_PHRASES = LatePattern(
+_EMPTY_PHRASES = late_pattern(
     r"(?:as an? (?:ai|artificial intelligence)(?: language)?(?: model| assistant)?\b.*"
     r"|(?:i'm|i am) (?:just )?an? (?:ai|language model)\b.*"
     r"|i(?:'m| am) sorry,? but i (?:can't|cannot|can not)\b.*"
@@ -73,7 +73,7 @@ _EMPTY_PHRASES = LatePattern(
     r"|lorem ipsum.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_PLACEHOLDER_ONLY = LatePattern(r"(?:\W*\[REDACTED: [a-z0-9-]{1,40}\]\W*)+")
+_PLACEHOLDER_ONLY = late_pattern(r"(?:\W*\[REDACTED: [a-z0-9-]{1,40}\]\W*)+")
 
 
 def junk_reason(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, cast
 
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
 
 class Absence(Enum):
@@ -25,9 +25,9 @@ class Absence(Enum):
 MISSING = Absence.MISSING
 """There is no value, or none that fits."""
 
-_NUMBER = LatePattern(r"\s*([-+]?\d+(?:[.,]\d+)?)\s*(?:(%)|/\s*(\d+))?\s*")
+_NUMBER = late_pattern(r"\s*([-+]?\d+(?:[.,]\d+)?)\s*(?:(%)|/\s*(\d+))?\s*")
 _TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
-_WORDLESS = LatePattern(r"[\s_\-]+")
+_WORDLESS = late_pattern(r"[\s_\-]+")
 
 
 def fields_of(given: Mapping[str, object], schema: Mapping[str, object]) -> dict[str, object]:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.model.item import Message
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.prompts import CUT_MARK, counted
 from mnemic.text.sanitise import one_line, sanitise
 
 BEGIN, END = "---BEGIN DAY---", "---END DAY---"
-_FORGED = LatePattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+day\s*[-=_*#>\]]*", re.IGNORECASE)
+_FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+day\s*[-=_*#>\]]*", re.IGNORECASE)
 _LINE_TOKENS = 16
 """For a line with the number of a turn and its time, or that of a conversation."""
 

@@ -17,34 +17,34 @@ from mnemic.text.blocks import (
     PREFACES,
     PROFILE_HEADINGS,
 )
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
 _END_OF_LINE = r"[^\S\n]*(?:\n|\Z)"
 _PREFACE = "(?:(?:" + "|".join(map(re.escape, PREFACES)) + ")" + _END_OF_LINE + ")?"
 
 
-def _framed(begin: str, line: str, end: str) -> LatePattern:
+def _framed(begin: str, line: str, end: str) -> re.Pattern[str]:
     """A preface, where there is one, and lines of one form between two markers that stand alone on their lines."""
     begin, end = (re.escape(marker) + _END_OF_LINE for marker in (begin, end))
-    return LatePattern(rf"^{_PREFACE}{begin}(?:{line}\n)+{end}", re.MULTILINE)
+    return late_pattern(rf"^{_PREFACE}{begin}(?:{line}\n)+{end}", re.MULTILINE)
 
 
 _BLOCKS = (
     _framed(FACTS_BEGIN, "- .+", FACTS_END),
     _framed(DOCUMENTS_BEGIN, '(?:Source: |"|  ).*', DOCUMENTS_END),
-    LatePattern(
+    late_pattern(
         "^(?:" + "|".join(map(re.escape, PROFILE_HEADINGS)) + ")" + _END_OF_LINE + r"(?:[^\n]+: \S.*(?:\n|\Z))+",
         re.MULTILINE,
     ),
 )
-_WORKING = LatePattern(
+_WORKING = late_pattern(
     r"(?:\A|(?<=\n\n))(?:"
     r"Date: \d{4}-\d\d-\d\d(?:\nUser: .+)?(?:\nModel: .+)?"
     r"|日期：\d{4}-\d\d-\d\d(?:\n用户：.+)?(?:\n模型：.+)?"
     r")[^\S\n]*(?:\n(?=\n)|\n?\Z)"
 )
 _SIGNS = (FACTS_BEGIN, DOCUMENTS_BEGIN, *PROFILE_HEADINGS)
-_BLANK_LINES = LatePattern(r"\n{3,}")
+_BLANK_LINES = late_pattern(r"\n{3,}")
 
 
 def without_own_blocks(text: str, *, is_system: bool) -> str:

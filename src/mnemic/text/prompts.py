@@ -17,7 +17,7 @@ from mnemic.model.item import Message, Role
 from mnemic.model.llm import Completion, Finish, Prompt, PromptMessage
 from mnemic.text import scripts
 from mnemic.text.blocks import Language
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.mending import clean_text
 from mnemic.text.replies import read_item, without_thoughts
 from mnemic.text.sanitise import one_line, sanitise
@@ -85,23 +85,23 @@ _REFLECT: dict[Language, str] = {
 }
 EPISODE_SEPARATOR = "\n---\n"
 _BEGIN, _END = "---BEGIN CONVERSATION---", "---END CONVERSATION---"
-_FORGED = LatePattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+conversation\s*[-=_*#>\]]*", re.IGNORECASE)
-_HAN = LatePattern(f"[{scripts.HAN}]")
-_KANA = LatePattern(f"[{scripts.KANA}]")
+_FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+conversation\s*[-=_*#>\]]*", re.IGNORECASE)
+_HAN = late_pattern(f"[{scripts.HAN}]")
+_KANA = late_pattern(f"[{scripts.KANA}]")
 _SHOWN = (Role.USER, Role.ASSISTANT, Role.TOOL)
-_FENCE = LatePattern(r"```\w*\n(.*?)\n?```", re.DOTALL)
-_PREFACE = LatePattern(
+_FENCE = late_pattern(r"```\w*\n(.*?)\n?```", re.DOTALL)
+_PREFACE = late_pattern(
     r"(?:(?:sure|certainly|of course|okay)[,.!][^\n:]{0,60}:\s+|here(?:'s| is)[^\n:]{0,60}:\s+"
     r"|\**(?:summary|摘要|总结)\**\s*[:：]\s*\**\s*|(?:好的[，,。！]\s*)?以下是[^\n：:]{0,30}[：:]\s*)",
     re.IGNORECASE,
 )
-_REFUSAL = LatePattern(
+_REFUSAL = late_pattern(
     r"(?:i'?m sorry|i am sorry|sorry[,.]|i can(?:no|')t|as an ai|i apologi[sz]e|please (?:provide|share)"
     r"|there is no (?:conversation|text)|i (?:do not|don't) (?:have|see)"
     r"|抱歉|对不起|很遗憾|我无法|作为(?:一个)?(?:AI|人工智能)|请提供)",
     re.IGNORECASE,
 )
-_CONTENT = LatePattern(r"\w")
+_CONTENT = late_pattern(r"\w")
 
 
 def language_of(texts: Sequence[str]) -> Language:

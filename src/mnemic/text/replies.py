@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.lenient_json import Broken, CutList, CutObject, json_values
 from mnemic.text.mending import MISSING, fields_of, mended
 
@@ -28,9 +28,9 @@ _NESTING = 3
 Schema = Mapping[str, object]
 Item = Mapping[str, object]
 
-_THOUGHT = LatePattern(r"\s*<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_THOUGHT_START = LatePattern(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_THOUGHT_END = LatePattern(r"</(?:think|thinking|thought|reasoning)>[ \t]*(?:\n|\Z)", re.IGNORECASE)
+_THOUGHT = late_pattern(r"\s*<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT_START = late_pattern(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_THOUGHT_END = late_pattern(r"</(?:think|thinking|thought|reasoning)>[ \t]*(?:\n|\Z)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import key_words
 
 MAX_CHARS = 1000
@@ -31,31 +31,34 @@ _SPELLINGS = {
     "shan't": "shall not",
 }
 _ENDINGS = (("n't", " not"), ("'re", " are"), ("'ve", " have"), ("'ll", " will"), ("'m", " am"))
-_GROUPED = LatePattern(r"\d{1,3}(?:,\d{3})+")
-_HYPHEN = LatePattern(r"(?<=[^\W\d_])-(?=[^\W\d_])")
-_NUMBER = LatePattern(r"\d+(?:[.:/,-]\d+)*")
-_NEGATION = LatePattern(
+_GROUPED = late_pattern(r"\d{1,3}(?:,\d{3})+")
+_HYPHEN = late_pattern(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_NUMBER = late_pattern(r"\d+(?:[.:/,-]\d+)*")
+_NEGATION = late_pattern(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|hardly|stopped|quit|former|formerly|ex)\b"
     r"|n't\b|不|没|别|无"
 )
 _SUBJECT = r"(?P<subject>[^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*){0,2}?)"
 _ONE = r"(?P<subject>user|the user|[^\W\d_][\w-]*)"
 _DENIALS = (
-    (LatePattern(rf"{_SUBJECT} (?:is not|isn't|is no longer)(?P<rest> .+)"), ("{subject} is{rest}",)),
-    (LatePattern(rf"{_SUBJECT} (?:can not|cannot|can't|can no longer)(?P<rest> .+)"), ("{subject} can{rest}",)),
-    (LatePattern(rf"{_SUBJECT} (?:does not|doesn't) (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"), ("{subject} {third}{rest}",)),
-    (LatePattern(rf"{_SUBJECT} no longer (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"), ("{subject} {verb}{rest}",)),
+    (late_pattern(rf"{_SUBJECT} (?:is not|isn't|is no longer)(?P<rest> .+)"), ("{subject} is{rest}",)),
+    (late_pattern(rf"{_SUBJECT} (?:can not|cannot|can't|can no longer)(?P<rest> .+)"), ("{subject} can{rest}",)),
     (
-        LatePattern(rf"{_SUBJECT} (?:has )?(?:stopped|quit|gave up|given up) (?P<verb>[a-z]+ing)(?P<rest>(?: .*)?)"),
+        late_pattern(rf"{_SUBJECT} (?:does not|doesn't) (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"),
+        ("{subject} {third}{rest}",),
+    ),
+    (late_pattern(rf"{_SUBJECT} no longer (?P<verb>[a-z]+)(?P<rest>(?: .*)?)"), ("{subject} {verb}{rest}",)),
+    (
+        late_pattern(rf"{_SUBJECT} (?:has )?(?:stopped|quit|gave up|given up) (?P<verb>[a-z]+ing)(?P<rest>(?: .*)?)"),
         ("{subject} {ing_s}{rest}", "{subject} {ing_es}{rest}", "{subject} {ing_short}{rest}"),
     ),
     (
-        LatePattern(rf"{_SUBJECT} is (?P<rest>.+)"),
+        late_pattern(rf"{_SUBJECT} is (?P<rest>.+)"),
         ("{subject} is not {rest}", "{subject} isn't {rest}", "{subject} is no longer {rest}"),
     ),
-    (LatePattern(rf"{_SUBJECT} can (?P<rest>.+)"), ("{subject} cannot {rest}", "{subject} can't {rest}")),
+    (late_pattern(rf"{_SUBJECT} can (?P<rest>.+)"), ("{subject} cannot {rest}", "{subject} can't {rest}")),
     (
-        LatePattern(rf"{_ONE} (?P<verb>[a-z]+s)(?P<rest>(?: .*)?)"),
+        late_pattern(rf"{_ONE} (?P<verb>[a-z]+s)(?P<rest>(?: .*)?)"),
         (
             "{subject} does not {base}{rest}",
             "{subject} doesn't {base}{rest}",
@@ -63,7 +66,7 @@ _DENIALS = (
         ),
     ),
 )
-_AFTERWARDS = LatePattern(r" (?:any ?more|any longer)$")
+_AFTERWARDS = late_pattern(r" (?:any ?more|any longer)$")
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "be": "is"}
 _REGULAR_ES = ("s", "x", "z", "ch", "sh", "o")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mnemic.text.facts.person import third_person
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import key_words
 
 MAX_CHARS = 160
@@ -69,8 +69,8 @@ _ATTRIBUTES = (
     r"|date of birth|age|e-?mail(?: address)?|phone(?: number)?|time ?zone|relationship status|marital status"
     r"|favou?rite [\w ]{1,30}?)"
 )
-_RULES: tuple[tuple[str, LatePattern], ...] = tuple(
-    (slot, LatePattern(source))
+_RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (slot, late_pattern(source))
     for slot, source in (
         ("home", rf"{_S}(?:lives|resides|is[ ]living|is[ ]based)[ ]in[ ]{_VALUE}{_LATELY}"),
         ("home", rf"{_S}(?:has[ ])?(?:just[ ]|recently[ ])?(?:moved|relocated)[ ]to[ ]{_VALUE}"),
@@ -86,17 +86,17 @@ _RULES: tuple[tuple[str, LatePattern], ...] = tuple(
         ("job", r"用户的(?:职业|工作)是(?P<value>[^，,。；;、 ]{1,12})"),
     )
 )
-_STOPPED = LatePattern(r"(?P<rest>.+?)[ ](?:any[ ]?more|any[ ]longer)")
-_FEELS = LatePattern(
+_STOPPED = late_pattern(r"(?P<rest>.+?)[ ](?:any[ ]?more|any[ ]longer)")
+_FEELS = late_pattern(
     rf"(?:{_S}|用户(?:现在|目前)?)(?P<feeling>{'|'.join(sorted(_FEELING, key=len, reverse=True))})"
     r"[ ]?(?P<object>[^,;:.!?，。；！？]{1,60})"
 )
-_PREFERS = LatePattern(rf"{_S}prefers[ ](?P<one>[^,;:.!?]{{1,30}}?)[ ](?:to|over)[ ](?P<other>[^,;:.!?]{{1,30}})")
-_ORDINAL = LatePattern(r"^(\d+)(?:st|nd|rd|th)$")
-_OPEN_END = LatePattern(r"\b(?:and|but|when|if|because|while|until|unless|since|although|or|than)\b", re.IGNORECASE)
+_PREFERS = late_pattern(rf"{_S}prefers[ ](?P<one>[^,;:.!?]{{1,30}}?)[ ](?:to|over)[ ](?P<other>[^,;:.!?]{{1,30}})")
+_ORDINAL = late_pattern(r"^(\d+)(?:st|nd|rd|th)$")
+_OPEN_END = late_pattern(r"\b(?:and|but|when|if|because|while|until|unless|since|although|or|than)\b", re.IGNORECASE)
 
 _FIRST_PERSON = ("I ", "I'm ", "I\u2019m ", "My ")
-_CHANGE = LatePattern(r"[ ](?:moved|relocated)[ ]to[ ]|搬到")
+_CHANGE = late_pattern(r"[ ](?:moved|relocated)[ ]to[ ]|搬到")
 
 
 class Relation(StrEnum):

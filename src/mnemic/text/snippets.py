@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mnemic.model.item import Message, Role
 from mnemic.text.analyser import Analyser
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.narrative import ToldTurn
 from mnemic.text.prompts import counted
 from mnemic.text.sentences import sentences
@@ -16,11 +16,11 @@ MAX_SNIPPET_CHARS = 800
 MAX_LINE_CHARS = 300
 MAX_LINES = 6
 _MARK = "\u2026"
-_GAP = LatePattern(r"\s*(?:\[?(?:\u2026|\.\.\.)\]?)\s*")
+_GAP = late_pattern(r"\s*(?:\[?(?:\u2026|\.\.\.)\]?)\s*")
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb"
 _EDGE = _QUOTES + ".,;:!?\u3002\uff0c\uff01\uff1f -\u2013\u2014*_"
-_TURN_MARK = LatePattern(r"^\s*(?:[-*>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?")
-_LABEL = LatePattern(r"\**([^\s:\uff1a*][^:\uff1a\n*]{0,40}?)\**\s*[:\uff1a]\**\s*")
+_TURN_MARK = late_pattern(r"^\s*(?:[-*>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?")
+_LABEL = late_pattern(r"\**([^\s:\uff1a*][^:\uff1a\n*]{0,40}?)\**\s*[:\uff1a]\**\s*")
 _ROLES = frozenset({"user", "assistant", "tool", "human", "ai", "bot", "me", "you", "\u7528\u6237", "\u52a9\u624b"})
 
 _analyser = Analyser()

@@ -10,8 +10,8 @@ from functools import lru_cache
 from itertools import islice
 
 from mnemic.text import scripts, stopwords
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import normalise, visible
-from mnemic.text.patterns import pattern
 
 MOST_WORDS = 10
 """A longer title is a sentence, which nobody repeats whole."""
@@ -25,14 +25,14 @@ WORDS_READ = 400
 """Of a text so many words are read, from its beginning."""
 
 _ALONE = scripts.UNSEGMENTED + scripts.HANGUL
-_TOKEN = pattern(f"[{_ALONE}]|[^\\W_{_ALONE}]+")
-_IS_ALONE = pattern(f"[{_ALONE}]")
-_QUALIFIER = pattern(r"\s*[(\uff08][^()\uff08\uff09]*[)\uff09]\s*$")
-_QUOTED = pattern(
+_TOKEN = late_pattern(f"[{_ALONE}]|[^\\W_{_ALONE}]+")
+_IS_ALONE = late_pattern(f"[{_ALONE}]")
+_QUALIFIER = late_pattern(r"\s*[(\uff08][^()\uff08\uff09]*[)\uff09]\s*$")
+_QUOTED = late_pattern(
     '[\u300a\u3008\u300c\u300e\u3010\u201c\u201e\u00ab"]([^\u300a-\u3011\u201c-\u201e\u00ab\u00bb"\n]{2,80})'
     '[\u300b\u3009\u300d\u300f\u3011\u201d\u201c\u00bb"]'
 )
-_ENDS_SENTENCE = pattern(r"[.!?:;\n\u2022*#][\s\"'(\[\u201c\u2018-]*$")
+_ENDS_SENTENCE = late_pattern(r"[.!?:;\n\u2022*#][\s\"'(\[\u201c\u2018-]*$")
 
 
 @lru_cache(maxsize=8_192)

@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
 TEXT = "one 1 two 22 THREE 333"
 
 
 def test_it_finds_what_a_pattern_of_the_same_source_finds():
-    late, known = LatePattern(r"[a-z]+ (\d+)", re.IGNORECASE), re.compile(r"[a-z]+ (\d+)", re.IGNORECASE)
-    assert late.pattern == known
+    late, known = late_pattern(r"[a-z]+ (\d+)", re.IGNORECASE), re.compile(r"[a-z]+ (\d+)", re.IGNORECASE)
+    assert (late.pattern, late.flags) == (known.pattern, known.flags)
     assert late.findall(TEXT) == known.findall(TEXT) == ["1", "22", "333"]
     assert [match.span() for match in late.finditer(TEXT, 3)] == [match.span() for match in known.finditer(TEXT, 3)]
     assert late.sub(r"<\1>", TEXT, 1) == known.sub(r"<\1>", TEXT, 1) == "<1> two 22 THREE 333"
@@ -23,6 +23,6 @@ def test_it_finds_what_a_pattern_of_the_same_source_finds():
 
 
 def test_a_wrong_expression_is_found_by_its_first_use():
-    wrong = LatePattern("(")
+    wrong = late_pattern("(")
     with pytest.raises(re.error):
         wrong.search("")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from mnemic.adapters.detectors.tokens import FORMS, KEY_BESIDE
 from mnemic.adapters.detectors.values import is_key, is_mixed, is_password, is_stand_in
 from mnemic.ports.detector import Detector, DetectorCapabilities, SecretSpan
-from mnemic.text.patterns import pattern
+from mnemic.text.late_pattern import late_pattern
 
 PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET = "password", "api-key", "private-key", "aws-secret-key"
 BESIDE_CHARS = 400
@@ -29,10 +29,10 @@ _KEYS = (
     r"|(?:access|auth|refresh|bearer|bot|api|session|id|deploy)[ _-]?token|_authtoken"
     r"|credentials?|(?<![a-z])secret|(?<![a-z])token|令牌|密[钥鑰]|トークン"
 )
-_HINT = pattern(
+_HINT = late_pattern(
     "pass|pwd|kennwort|contrase|senha|парол|密|口令|パスワード|暗証|비밀|كلمة|key|secret|token|credential|令牌|トークン"
 )
-_TOLD = pattern(r"[=:：＝是為为改设は은는—]|(?<![a-z])(?:is|was|are|ist|lautet|es|est|era|é|to|это)(?![a-z])")
+_TOLD = late_pattern(r"[=:：＝是為为改设は은는—]|(?<![a-z])(?:is|was|are|ist|lautet|es|est|era|é|to|это)(?![a-z])")
 """What must follow within `_REACH` characters of a hint; most of what is written about passwords ends here."""
 _REACH = 110
 _LEAD = 16
@@ -40,34 +40,38 @@ _LEAD = 16
 _LOOSE_KEYS = ("secret", "token", "credential", "credentials", "令牌")
 _OTHER = "hash|type|name|id|url|uri|length|field|file|path|policy|expir|ttl|count|limit|reset|hint|manager"
 _WORD = rf"(?:(?P<pass>{_PASSWORDS})|(?P<key>{_KEYS}))"
-_SET = pattern(
+_SET = late_pattern(
     rf"{_WORD}(?:(?<=[a-z])(?:[_-]?(?!(?:{_OTHER})s?)[a-z0-9]{{1,16}}){{0,2}})?(?P<close>[\"'`\]]{{0,2}})[ \t]{{0,4}}"
     r"(?P<sign>:=|=>|==?=?|[:：＝])[ \t]{0,4}"
     r"(?:[rbfu@]?[\"'`“「](?P<quoted>[^\"'`”」\n]{4,400})[\"'`”」]|(?P<bare>[^\s\"'`,;<>，。；“”「」]{4,400}))",
     re.IGNORECASE,
 )
-_SAID = pattern(
+_SAID = late_pattern(
     rf"{_WORD}(?P<between>[^\n.!?。！？:=：\"']{{0,48}}?)"
     r"(?:(?<![a-z])(?:is|was|are|ist|lautet|es|est|era|é|(?P<to>to))(?![a-z])|是|為|为|改成|改为|设为|は|은|는|это|—)"
     r"[ \t:：]{0,3}(?:(?:now|currently|still|simply|just|jetzt)[ \t]{1,2})?"
     r"(?:[\"'`“「‘](?P<quoted>[!-~]{4,100}?)[\"'`”」’]|(?P<bare>[!-~]{5,100}))",
     re.IGNORECASE,
 )
-_CHANGED = pattern(r"(?i)(?<![a-z])(?:chang|set|reset|updat)[a-z]{0,4}(?![a-z])")
-_ARGUMENT = pattern(r"(?i)--?(?P<pass>password|passwd|passphrase)[ \t]{1,3}(?![-<$])[\"']?(?P<bare>[^\s\"']{4,100})")
-_LOGIN = pattern(
+_CHANGED = late_pattern(r"(?i)(?<![a-z])(?:chang|set|reset|updat)[a-z]{0,4}(?![a-z])")
+_ARGUMENT = late_pattern(
+    r"(?i)--?(?P<pass>password|passwd|passphrase)[ \t]{1,3}(?![-<$])[\"']?(?P<bare>[^\s\"']{4,100})"
+)
+_LOGIN = late_pattern(
     r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,100}:(?P<secret>[^\s/\"'<>]{1,200})@(?=[\w\[$%{-])"
 )
-_CURL = pattern(r"(?<!\S)(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{1,64}:(?P<secret>[^\s\"']{4,100})")
-_HEAD = pattern(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-_FOOT = pattern(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-_BODY = pattern(r"(?:[A-Za-z0-9+/=\s]|\\[nrt]|(?:Proc-Type|DEK-Info|Comment|Version|Charset)[^\n\\]{0,100}){0,20000}+")
-_BASE64 = pattern(r"[A-Za-z0-9+/]")
+_CURL = late_pattern(r"(?<!\S)(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{1,64}:(?P<secret>[^\s\"']{4,100})")
+_HEAD = late_pattern(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_FOOT = late_pattern(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_BODY = late_pattern(
+    r"(?:[A-Za-z0-9+/=\s]|\\[nrt]|(?:Proc-Type|DEK-Info|Comment|Version|Charset)[^\n\\]{0,100}){0,20000}+"
+)
+_BASE64 = late_pattern(r"[A-Za-z0-9+/]")
 _LEAST_BODY = 40
-_RUN = pattern(r"[!-~]{16}")
+_RUN = late_pattern(r"[!-~]{16}")
 """What every issued secret has: so many characters without a blank. Ordinary prose has it in addresses only."""
 _WORDS_OF_LOGIN = frozenset(("password", "pass", "pwd", "pw", "passwd", "secret", "token", "p", "x", "user"))
-_NEXT_FIELD = pattern(r"&(?=[\w-]{1,40}=)")
+_NEXT_FIELD = late_pattern(r"&(?=[\w-]{1,40}=)")
 _FIELD_START = frozenset("?&;\n\r")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mnemic.text.patterns import pattern
+from mnemic.text.late_pattern import late_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Form:
 
 
 def _form(kind: str, needs: str, expression: str) -> Form:
-    return Form(kind, tuple(needs.split()), pattern(rf"(?<![A-Za-z0-9_]){expression}(?![A-Za-z0-9])"))
+    return Form(kind, tuple(needs.split()), late_pattern(rf"(?<![A-Za-z0-9_]){expression}(?![A-Za-z0-9])"))
 
 
 _WORD = "[A-Za-z0-9_-]"
@@ -159,5 +159,5 @@ FORMS: tuple[Form, ...] = (
     ),
 )
 
-KEY_BESIDE = pattern(r"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+KEY_BESIDE = late_pattern(r"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 """The secret half of an AWS key pair: it has no beginning of its own, and is looked for near the other half only."""

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 
-from mnemic.text.patterns import pattern
+from mnemic.text.late_pattern import late_pattern
 
 _STAND_INS = frozenset(
     re.split(
@@ -18,18 +18,18 @@ _STAND_INS = frozenset(
         redacted removed omitted disabled enabled unknown yes no bearer basic jwt oauth oauth2 authorization""",
     )
 )
-_STAND_IN = pattern(
+_STAND_IN = late_pattern(
     r"(?i)your[_ -]?|example|placeholder|change[_-]?me|x{4}|\*{3}|\.{3}|…|•{3}|redacted|insert[_-]|dummy|sample"
     r"|replace[_-]?(?:me|with)|<[^>]{1,40}>|my[_-]?(?:secret|password|token|api[_-]?key)(?![a-z0-9])|[_-]here$"
     r"|^[a-z]*(?:password|secret|token)[a-z]*$|^(?:abc)?1?23(?:4(?:5)?)?$"
 )
-_CODE = pattern(
+_CODE = late_pattern(
     r"^[${(\[<]|^%\w+%$|^![a-zA-Z]+$|\$\{|\{\{|%\(|%s|^[A-Za-z_][\w.]{0,120}[(\[]"
     r"|^[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60})+$"
     r"|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|::|->|=>|^[a-z_]+_[a-z_]+[,;)]{0,3}$|^\d+(?:\.\d+)*$"
     r"|^[a-z]+[A-Z][a-z]+(?:[A-Z][a-z]+)*[,;)]{0,3}$"
 )
-_MEASURE = pattern(
+_MEASURE = late_pattern(
     r"(?i)^\d+[+-]?(?:st|nd|rd|th|x|%|[ -]?(?:char|digit|letter|word|bit|byte|round|day|week|month|year|min|hour|sec"
     r"|s|time)[a-z]{0,8})\W{0,3}$"
     r"|^(?:sha|md5|aes|bcrypt|argon|scrypt|pbkdf|rsa|base64|utf|oauth|http|tls|ssl|wpa|saml|win|ipv|mp3|v\d|2fa|mfa"
@@ -37,9 +37,9 @@ _MEASURE = pattern(
     r"|^(?:pbkdf2|scrypt|argon2|bcrypt)[:$]"
     r"|^\d{1,4}[-/.:]\d{1,2}(?:[-/.:]\d{1,4})?(?:[ap]m)?$|^\d{1,2}(?::\d\d)?[ap]m$"
 )
-_UUID = pattern(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_LINK = pattern(r"(?i)^(?:https?:|ftp:|www\.|[\w.+-]+@[\w-]+\.[a-z]{2,}\W?$)")
-_PATH = pattern(r"^\.{0,2}/|^[A-Za-z]:\\|^~/")
+_UUID = late_pattern(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_LINK = late_pattern(r"(?i)^(?:https?:|ftp:|www\.|[\w.+-]+@[\w-]+\.[a-z]{2,}\W?$)")
+_PATH = late_pattern(r"^\.{0,2}/|^[A-Za-z]:\\|^~/")
 _FEW_LETTERS = 5
 """A long value of fewer different characters is a mask, such as `xxxxxxxx`."""
 _LEAST_KEY, _JUDGED = 12, 80

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
-_QUOTED = LatePattern(r"“[^”]*”|「[^」]*」|『[^』]*』|\"[^\"]*\"|《[^》]*》")
-_PERSON = LatePattern(r"我们|咱们|我|咱")
-_OWNED = LatePattern(
+_QUOTED = late_pattern(r"“[^”]*”|「[^」]*」|『[^』]*』|\"[^\"]*\"|《[^》]*》")
+_PERSON = late_pattern(r"我们|咱们|我|咱")
+_OWNED = late_pattern(
     r"爸|妈|哥|姐|弟|妹|爷|奶|女儿|儿子|老公|老婆|丈夫|妻子|先生|太太|家(?:里|人|乡|在|住|有)|朋友|同事|老板|男友|女友|男朋友"
     r"|女朋友|外公|外婆|姥|叔|舅|姑|姨|父|母|公司|室友|[大小老]?(?:狗|猫)"
 )
-_ENDINGS = LatePattern(r"[呢呀啊哦啦吧哈嘛]+$")
+_ENDINGS = late_pattern(r"[呢呀啊哦啦吧哈嘛]+$")
 
 
 def third_person(clause: str) -> str:

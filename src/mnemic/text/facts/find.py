@@ -19,7 +19,7 @@ from mnemic.text.facts.salience import KEPT, Reading, features, goes_on, is_own,
 from mnemic.text.facts.slots import HOW_LONG, slot_of
 from mnemic.text.facts.statements import Statement, statements
 from mnemic.text.facts.when import When, when
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
 EXTRACTOR = "extract"
 VERSION = "rules-3"
@@ -32,7 +32,7 @@ MIN_CHARS = 10
 SPAN_SUPPORT = 1.0
 """A fact of the rules is the words of its span in another person."""
 
-_INTENSIFIER = LatePattern(
+_INTENSIFIER = late_pattern(
     r"(?<!\ba )(?<!\ban )(?<!\bnot )(?<!n['’]t )(?<![\"“])\b(?:recently|lately|just|a (?:lot|bit)|really|very|quite"
     r"|definitely|absolutely|actually|honestly|totally|truly|incredibly|basically|certainly|indeed"
     r"|simply|extremely|particularly|especially)\s+"
@@ -40,7 +40,7 @@ _INTENSIFIER = LatePattern(
     r"|,\s+(?:actually|though|by the way|too|you know)$",
     re.IGNORECASE,
 )
-_HAN = LatePattern(f"[{scripts.HAN}]")
+_HAN = late_pattern(f"[{scripts.HAN}]")
 _CONFIDENCE = 0.7
 _SLOT_CONFIDENCE = 0.85
 _RESTATED_CONFIDENCE = 0.6

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from mnemic.model.item import Kind
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
 _ADVERBS = r"(?:(?:\w+ly|also|always|never|just|still|now|often|not|even) )*"
 _I = rf"\b(?:i|we)(?:['’](?:m|ve|d|ll|re))? {_ADVERBS}"
 
-_RULES: tuple[tuple[Kind, LatePattern], ...] = (
+_RULES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
         Kind.GOAL,
-        LatePattern(
+        late_pattern(
             rf"{_I}(?:am |are |have |been |would )*{_ADVERBS}(?:plan|planning|want|intend|intending|aim|aiming|hope"
             rf"|hoping"
             r"|wish|aspire|going to|gonna|determined to|committed to|training for|saving (?:up )?(?:for|to)"
@@ -28,7 +28,7 @@ _RULES: tuple[tuple[Kind, LatePattern], ...] = (
     ),
     (
         Kind.PREFERENCE,
-        LatePattern(
+        late_pattern(
             rf"{_I}(?:do not |don['’]t |am |are |have |been |really )*{_ADVERBS}(?:prefer|like|love|enjoy|hate"
             rf"|dislike|adore"
             r"|loathe|detest|favou?r|fond of|into |a (?:big |huge )?fan of|can['’]?t stand|cannot stand"
@@ -44,7 +44,7 @@ _RULES: tuple[tuple[Kind, LatePattern], ...] = (
     ),
     (
         Kind.EVENT,
-        LatePattern(
+        late_pattern(
             rf"{_I}(?:have |had |was |were |got |been )*{_ADVERBS}(?:attended|visited|went|met|bought|moved|started"
             rf"|joined"
             r"|quit|finished|graduated|married|engaged|divorced|promoted|accepted|received|won|lost|broke|had"
@@ -62,7 +62,7 @@ _RULES: tuple[tuple[Kind, LatePattern], ...] = (
     ),
     (
         Kind.CONTEXT,
-        LatePattern(
+        late_pattern(
             rf"\b(?:currently|these days|at the moment|right now|lately|recently|nowadays|this (?:week|month|year))\b"
             rf"|{_I}(?:use|using|run|running|am on|work with|working (?:on|with)|looking for|considering|thinking"
             rf"|exploring"

@@ -7,9 +7,9 @@ stays as it is.
 from __future__ import annotations
 
 from mnemic.text.facts import verbs
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
-_TOKEN = LatePattern(
+_TOKEN = late_pattern(
     '"[^"]*"|\u201c[^\u201d]*\u201d|\u00ab[^\u00bb]*\u00bb'  # a quotation is one token and stays
     "|[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*|\\s+|."
 )
@@ -28,7 +28,7 @@ _SUBJECTS = {"i": ("User", False), "we": (_OTHERS, True)}
 _ENDINGS = {"m": "am", "ve": "have", "ll": "will", "re": "are"}
 _NUMBERED = verbs.words("war type part phase stage class grade level volume chapter elizabeth charles act tier")
 _INVERTED = {"am": "is", "do": "does", "have": "has"}
-_COMPOUND = LatePattern(
+_COMPOUND = late_pattern(
     r"(?:(?:[Mm]y|[Oo]ur|[Tt]he|[Bb]oth)\s+[\w'\u2019-]+(?:\s+[\w'\u2019-]+)?|[A-Z]\w+)"
     r"(?:,\s+[\w' ]{2,30})?\s+and\s+I\b"
 )

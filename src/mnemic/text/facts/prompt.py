@@ -16,7 +16,7 @@ from mnemic.text.attributes import attributes
 from mnemic.text.blocks import Language
 from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, Said
 from mnemic.text.facts.slots import slot_of
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.replies import read_items
 from mnemic.text.sentences import sentences
 
@@ -31,7 +31,7 @@ MAX_FACT_CHARS = 500
 KINDS = (Kind.FACT, Kind.GOAL, Kind.PREFERENCE, Kind.CONTEXT, Kind.EVENT)
 _CONFIDENCE = 0.8
 _BEGIN, _END = "---BEGIN MESSAGE---", "---END MESSAGE---"
-_FORGED = LatePattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+message\s*[-=_*#>\]]*", re.IGNORECASE)
+_FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+message\s*[-=_*#>\]]*", re.IGNORECASE)
 
 _ASK: dict[Language, str] = {
     "en": (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from mnemic.text import sanitise
 from mnemic.text.facts.statements import Statement, is_chinese, statements
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.sentences import sentences
 
 MAX_REPLY_CHARS = 8000
@@ -113,13 +113,13 @@ _AUXILIARIES = {"are": "am", "were": "was", "re": "am", "ve": "have", "d": "had"
 _PERSONS = {"you": "I", "your": "my", "yours": "mine", "yourself": "myself"}
 
 
-_ASSENT = LatePattern(
+_ASSENT = late_pattern(
     r"(?:yes|yeah|yep|yup|exactly|absolutely|definitely|indeed|right|true|correct|certainly|totally|of course"
     r"|that['’]?s (?:\w+ )?(?:right|true|correct|it)|that is (?:\w+ )?(?:right|true|correct)|i (?:\w+ )?agree"
     r"|you['’]?re right|you are right)\b|(?:是的|对(?!不|于|方)|没错|确实|嗯|当然|正是)",
     re.IGNORECASE,
 )
-_DENIAL = LatePattern(
+_DENIAL = late_pattern(
     r"(?:(?:well|oh|hmm|sorry|um|yes and|yes,? but)[,.]? )?"
     r"(?:no|nope|nah|not (?:really|quite|exactly|at all|true|necessarily)|never|wrong|actually|i disagree"
     r"|i (?:do not|don['’]t) (?:agree|think so)|that['’]?s (?:not|wrong|incorrect)|that is(?: not|n['’]t| wrong)"
@@ -127,7 +127,7 @@ _DENIAL = LatePattern(
     r"|(?:不是|不对|没有|并不|不[，,]|才不|错了)",
     re.IGNORECASE,
 )
-_FRAME = LatePattern(
+_FRAME = late_pattern(
     r"^(?:(?:and|but|so|well|yes|absolutely|indeed|exactly|great|ah|oh)\b[,!]?\s+)*"
     r"(?:(?:it|that)(?:['’]s| is) (?:\w+ly |so |very |quite )?\w+ (?:to (?:hear|see|know|learn|note|notice|read)"
     r" )?(?:that |how |about )?(?=you)"
@@ -141,7 +141,7 @@ _FRAME = LatePattern(
 )
 """What an assistant puts before what it says of the user: "It's great to hear that you …"."""
 
-_PRAISED = LatePattern(
+_PRAISED = late_pattern(
     r"^My ([\w-]+(?:ness|ment|ion|asm|ism|ity|ance|ence|age|hip)s?\b[^,;]*?) (?:is|are) (?:\w+ly |so |very |quite )?"
     r"(?:commendable|admirable|inspiring|impressive|evident|clear|contagious|wonderful|remarkable|noble|valid|great|key"
     r"|understandable|palpable|noteworthy|praiseworthy|heartening|refreshing|amazing|fantastic|apparent)(?:[.!]*$"
@@ -149,7 +149,7 @@ _PRAISED = LatePattern(
 )
 """Praise of a trait says that the user has it."""
 
-_PRAISE = LatePattern(
+_PRAISE = late_pattern(
     r"\boff to an? \w+ start\b|\blike a pro\b|\b(?:sounds?|looks?|seems?) (?:like )?(?:\w+ly |so |an? )*(?:amazing"
     r"|great|good|wonderful|lovely"
     r"|fantastic|delicious|perfect|interesting|fun|nice|awesome|excellent|promising|solid|impressive|beautiful)\b",
@@ -157,14 +157,14 @@ _PRAISE = LatePattern(
 )
 """Says what the assistant thinks of it, and nothing of the user."""
 
-_NEGATION = LatePattern(
+_NEGATION = late_pattern(
     r"n['’]t\b|\b(?:not|never|no longer|none|nor|neither|without|wrong)\b|不|没|并非", re.IGNORECASE
 )
-_NAMED = LatePattern(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|\d[\d.,]*")
-_VOCATIVE = LatePattern(r"^[A-Z][\w'’-]+, (?=you)|, [A-Z][a-z'’-]+(?=[.!]*$|[!,] )")
-_USER = LatePattern(r"\byou(?:r|rs|rself)?\b|[你您]", re.IGNORECASE)
-_OWN = LatePattern(r"\b(?:i|me|my|mine|we|us|our|let['’]s)\b|我|咱", re.IGNORECASE)
-_NO_REPORT = LatePattern(
+_NAMED = late_pattern(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|\d[\d.,]*")
+_VOCATIVE = late_pattern(r"^[A-Z][\w'’-]+, (?=you)|, [A-Z][a-z'’-]+(?=[.!]*$|[!,] )")
+_USER = late_pattern(r"\byou(?:r|rs|rself)?\b|[你您]", re.IGNORECASE)
+_OWN = late_pattern(r"\b(?:i|me|my|mine|we|us|our|let['’]s)\b|我|咱", re.IGNORECASE)
+_NO_REPORT = late_pattern(
     r"[?？]\W*$|\b(?:interestingly|by the way|incidentally|similarly|likewise|alternatively|in contrast"
     r"|on (?:another|a related|a different|a side|the other) (?:note|hand|topic)|speaking of|remind(?:s|ed|er)?"
     r"|(?:re)?call(?:ed)?|remember(?:ed|ing)?|mention(?:ed|ing)?|previous(?:ly)?|discussed|similar to|much like"
@@ -178,9 +178,9 @@ _NO_REPORT = LatePattern(
 )
 """Questions, asides, advice, what is imagined, and what the assistant itself remembers."""
 
-_BEING = LatePattern(r"\byou (are|were)\b", re.IGNORECASE)
-_CONTRACTED = LatePattern(r"\byou['’](re|ve|d|ll)\b", re.IGNORECASE)
-_OBJECT = LatePattern(
+_BEING = late_pattern(r"\byou (are|were)\b", re.IGNORECASE)
+_CONTRACTED = late_pattern(r"\byou['’](re|ve|d|ll)\b", re.IGNORECASE)
+_OBJECT = late_pattern(
     r"\b(to|for|with|of|in|on|about|from|by|at|around|behind|upon|towards?|through|among|between|like|than"
     r"|(?:help|make|let|give|allow|enable|keep|bring|lead|drive|offer|provide|show|inspire|motivate|encourage"
     r"|support|suit|serve|guide|push|teach|prepare|challenge|interest|excite|fascinate|attract|inform"
@@ -191,11 +191,11 @@ _OBJECT = LatePattern(
 )
 """Behind these, "you" is no subject; what follows it is not its verb."""
 
-_ADDRESSED = LatePattern(
+_ADDRESSED = late_pattern(
     r"\byou\b(?=\s+(?:to|towards?|into|for|with|from|in|at|on|through|as|by)\b|\s*(?:[.,;!]|$))", re.IGNORECASE
 )
-_ABOUT = LatePattern(r"(?:\w+(?:ly)?, )?(?:I|My)\b|.{0,8}我", re.IGNORECASE)
+_ABOUT = late_pattern(r"(?:\w+(?:ly)?, )?(?:I|My)\b|.{0,8}我", re.IGNORECASE)
 """What speaks of the user has the user, or something of theirs, as its subject."""
 
-_PERSON = LatePattern(r"\b(?:yourself|yours|your|you)\b", re.IGNORECASE)
-_ZH_USER = LatePattern(r"[你您]们?")
+_PERSON = late_pattern(r"\b(?:yourself|yours|your|you)\b", re.IGNORECASE)
+_ZH_USER = late_pattern(r"[你您]们?")

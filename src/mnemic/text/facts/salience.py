@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mnemic.model.item import Kind
 from mnemic.text.facts.verbs import words
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
 KEPT = 2.4
 """A statement of less is not kept."""
@@ -30,7 +30,7 @@ SHORT_WORDS = 2
 OPENING_MESSAGES = 6
 """People open a talk with its news: what they say later mostly adds to it."""
 
-_LIFE = LatePattern(
+_LIFE = late_pattern(
     r"\b(?:my|our) (?:[\w-]+ )?(?:mother|mum|mom|father|dad|parents?|sister|brother|siblings?|wife|husband|partner"
     r"|spouse"
     r"|fianc[eé]e?|girlfriend|boyfriend|son|daughter|kids?|child(?:ren)?|baby|twins|grand\w+|uncle|aunt|cousin"
@@ -53,16 +53,16 @@ _LIFE = LatePattern(
     r"|不喝|毕业)",
     re.IGNORECASE,
 )
-_OWN = LatePattern(r"(?:\w+(?:ly)?,? ){0,2}(?:i|we)\b|我|咱", re.IGNORECASE)
-_OWNED = LatePattern(r"\b(?:my|mine|our|me|myself|us|i|we)\b|我|咱", re.IGNORECASE)
-_NAMED = LatePattern(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|《|[A-Za-z]{2,}(?=[\u4e00-\u9fff])")
-_NUMBER = LatePattern(
+_OWN = late_pattern(r"(?:\w+(?:ly)?,? ){0,2}(?:i|we)\b|我|咱", re.IGNORECASE)
+_OWNED = late_pattern(r"\b(?:my|mine|our|me|myself|us|i|we)\b|我|咱", re.IGNORECASE)
+_NAMED = late_pattern(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|《|[A-Za-z]{2,}(?=[\u4e00-\u9fff])")
+_NUMBER = late_pattern(
     r"\d|\b(?:every|each) (?:single )?(?:day|morning|evening|night|week|weekend|month|year|\w+day)\b"
     r"|\b(?:once|twice|two|three|four|five|six|seven|eight|nine|ten) (?:times )?(?:a|per|days|weeks|months|years)\b"
     r"|[一二三四五六七八九十两]+(?:个|年|天|岁|次|只|名|位|月)",
     re.IGNORECASE,
 )
-_FEELING = LatePattern(
+_FEELING = late_pattern(
     r"\b(?:happy|sad|excited|anxious|afraid|scared|worried|grateful|proud|angry|upset|stressed|overwhelmed|nervous"
     r"|lonely"
     r"|disappointed|relieved|frustrated|optimistic|curious|passionate|confident|enthusiastic|thrilled|depressed"
@@ -70,26 +70,26 @@ _FEELING = LatePattern(
     r"|enjoy|prefer|allergic|favou?rite)\b|高兴|开心|难过|焦虑|担心|紧张|自豪|失望|喜欢|讨厌|害怕|生气|兴奋|过敏|压力",
     re.IGNORECASE,
 )
-_DECISION = LatePattern(
+_DECISION = late_pattern(
     r"\b(?:decided|decide|accepted|started|stopped|quit|switched|changed|chose|joined|signed|promoted|moved|bought|sold"
     r"|began|launched|committed|updated|refined|adopted|planning|considering|saving|training)\b|决定|开始|换|放弃|加入|接受|买了|搬",
     re.IGNORECASE,
 )
-_HANGING = LatePattern(
+_HANGING = late_pattern(
     r"^(?:it|this|that|these|those|they|he|she|there|such|both|which)\b|\b(?:these|those) \w+|\bthis \w+"
     r"|\b(?:about|of|for|with|in|on|to|from|by|doing|do|see|think|find|make|know|try) (?:it|that|them|this)\b"
     r"|^(?:它|他|她|这|那)",
     re.IGNORECASE,
 )
-_HELD = LatePattern(
+_HELD = late_pattern(
     r"\b(?:this|these) (?:morning|afternoon|evening|week|weekend|month|year|summer|winter|spring|autumn|fall|days|time"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b",
     re.IGNORECASE,
 )
-_IMPERSONAL = LatePattern(
+_IMPERSONAL = late_pattern(
     r"(?:\w+, )?(?:it|that|this|there|they|these|he|she|his|her|their)(?:['’]|\b)|^(?:这|那|它)", re.IGNORECASE
 )
-_OF_IT = LatePattern(
+_OF_IT = late_pattern(
     r"(?:i|we)(?:['’]\w+)? (?:(?!(?:a|an|the|my|our|his|her|their|some|any|no|this|that|these|those|to|and|but|if|when"
     r"|think|feel|find|know|see|will|hope|believe|make|made)\b)[\w’'-]+ ){1,4}?(?:it|them|him)(?!['’])(?! (?:is|was"
     r"|were"
@@ -99,17 +99,17 @@ _OF_IT = LatePattern(
 )
 """Its object is a pronoun for what was named before."""
 
-_OPINION = LatePattern(
+_OPINION = late_pattern(
     r"\b(?:i|we) (?:\w+ly )?(?:think|believe|guess|suppose|feel like|hope|imagine|expect|see|agree|know)\b"
     r"|\b(?:important|crucial|essential|key|vital) (?:to|for|that|in)\b|我(?:觉得|认为|想(?!要)|相信|希望)",
     re.IGNORECASE,
 )
-_INTENTION = LatePattern(
+_INTENTION = late_pattern(
     r"\b(?:i|we)(?:['’]ll| will)\b|\bcontinue to\b|\bkeep \w+ing\b"
     r"|\b(?:i|we)(?: \w+ly)? (?:plan|intend|aim|want|hope)\b|\b(?:i['’]m|i am) (?:\w+ing to|hoping)\b",
     re.IGNORECASE,
 )
-_REQUEST = LatePattern(
+_REQUEST = late_pattern(
     r"\blooking (?:for|to get|to find|into) (?:[\w-]+ ){0,4}(?:recommendations?|suggestions?|tips|advice|ideas?"
     r"|inspiration"
     r"|info(?:rmation)?|resources|guidance|help|ways)\b"
@@ -131,7 +131,7 @@ _REQUEST = LatePattern(
 )
 """Asks for something, or takes up an answer: what was asked is gone with the talk."""
 
-_COURTESY = LatePattern(
+_COURTESY = late_pattern(
     r"\b(?:thank|thanks|appreciate|conversation|chat with|talking to you|your|you|sounds)\b|谢谢|感谢|你", re.IGNORECASE
 )
 _VAGUE = words(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mnemic.text import sanitise, scripts
 from mnemic.text.facts import verbs
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.sentences import sentences
 
 MAX_MESSAGE_CHARS = 8000
@@ -21,9 +21,9 @@ MAX_MESSAGE_CHARS = 8000
 MAX_STATEMENT_CHARS = 400
 """A longer sentence is no single fact."""
 
-_HAN = LatePattern(f"[{scripts.HAN}]")
+_HAN = late_pattern(f"[{scripts.HAN}]")
 
-_OPENING = LatePattern(
+_OPENING = late_pattern(
     r"(?:(?:yes|yeah|yep|no|nope|well|oh|ok|okay|sure|absolutely|definitely|exactly|indeed|honestly|great|right|true"
     r"|agreed|of course|anyway|hi|hello|hey|thanks|thank you|thx|good (?:morning|afternoon|evening)|perfect|nice|cool"
     r"|awesome|certainly|totally|wow|haha|lol|hmm|sorry|unfortunately|luckily|fortunately|personally|lately|update|note"
@@ -50,47 +50,47 @@ _QUESTION = (
     r"(?:can|could|would|will|do|did|have|are) you\b|speaking of (?:which|that)\b"
     r"|(?:any|what|how|which|where|should|can|could) (?!about\b)[^,]*\?"
 )
-_CUT = LatePattern(
+_CUT = late_pattern(
     r"(?:\s*[;–—]\s*|,?\s+(?:and|but|so|while|though|although|plus|also|then)\s+(?:also\s+|now\s+|then\s+)?|,\s+)"
     rf"(?=(?:I|i|I['’](?:m|ve|ll|d)|my|My|we|our)\b|{_QUESTION})|\s+-{{1,3}}\s+(?={_QUESTION})"
 )
-_REASON = LatePattern(
+_REASON = late_pattern(
     r"(?:^|,?\s+(?:especially\s+|particularly\s+)?)(?i:since|because|as|now that|given that"
     r"|(?:considering|seeing)(?: that)?(?=[^,?]*(?: (?:am|is|are|was|were|have|has|had)|['’](?:m|ve))\b))\s+(?=(?:I"
     r"|i|I['’](?:m|ve)|my|we|we['’](?:re|ve)|our)\b)"
 )
 """What follows gives the reason of a question or of a request, and is told as true."""
 
-_REASON_ENDS = LatePattern(
+_REASON_ENDS = late_pattern(
     r",\s+(?=(?:what|how|which|where|who|when|why|can|could|would|will|do|does|did|is|are|should|please|any|give|help"
     r"|suggest|recommend|tell|show|i['’]d|i was|i would|i want|i need|i wonder|let['’]s)\b)",
     re.IGNORECASE,
 )
-_SUBORDINATE = LatePattern(
+_SUBORDINATE = late_pattern(
     r"\b(?:if|when|whenever|since|because|although|though|while|as|after|before|once|until|unless|that|which|who"
     r"|where|whether|than)\b[^,;]*$",
     re.IGNORECASE,
 )
-_COMMENT = LatePattern(
+_COMMENT = late_pattern(
     r"\s*(?:[,;–—-]|,?\s+(?:and|but|so|which))\s+(?:it|that|this|which)?(?:['’]s|\s+(?:is|was|has|had|seems?|feels?"
     r"|felt))"
     r"\s+[^,;]*$",
     re.IGNORECASE,
 )
-_TELLING = LatePattern(r"\d|(?<=[a-z,] )(?!I\b)[A-Z][a-z]|\b(?:since|because|as) (?:I|my)\b")
+_TELLING = late_pattern(r"\d|(?<=[a-z,] )(?!I\b)[A-Z][a-z]|\b(?:since|because|as) (?:I|my)\b")
 """A comment with a number, a name or a reason of the speaker's in it says more than an opinion."""
 
-_NO_OBJECT = LatePattern(
+_NO_OBJECT = late_pattern(
     r"i (?:\w+ly )?(?:stopped|quit|did|do|don['’]t|didn['’]t|failed|recovered|survived|agreed|tried"
     r"|gave up)\b(?! \w+ing|\s+(?:my|the|like))",
     re.IGNORECASE,
 )
-_VERB = LatePattern(
+_VERB = late_pattern(
     r"\b(?:am|is|are|was|were|be|been|have|has|had|do|does|did|can|could|will|would|['’](?:m|s|re|ve|ll|d))\b"
     r"|['’](?:m|s|re|ve|ll|d)\b|\b[a-z]+(?:ed|s)\b|\bI\s+[a-z]+|\bwe\s+[a-z]+",
     re.IGNORECASE,
 )
-_NO_STATEMENT = LatePattern(
+_NO_STATEMENT = late_pattern(
     r"[?？][\"'”’)\]]*\s*$"
     r"|^(?:can|could|would|will|do|does|did|is|are|was|were|have|has|should|shall|may|might|what|which|who|whom|whose"
     r"|where|when(?! (?:i|we|my)\b)|why|how|any (?:idea|thought|tip|suggestion|recommendation)s?)\b"
@@ -128,12 +128,12 @@ _NO_STATEMENT = LatePattern(
     r"|\bsuppose\b|\b(?:just |only )?(?:kidding|joking)\b|\bfor example\b|\be\.g\.",
     re.IGNORECASE,
 )
-_CONDITION = LatePattern(
+_CONDITION = late_pattern(
     r"^(?:if|unless|suppose|supposing|imagine|assuming|assume|let['’]?s say|what if|as an example|say)\b"
     r"|^(?:如果|假如|要是|假设|倘若|万一|即使)",
     re.IGNORECASE,
 )
-_WORKED_ON = LatePattern(
+_WORKED_ON = late_pattern(
     r"\b(?:translate|rewrite|rephrase|paraphrase|proofread|correct|edit|summari[sz]e|improve|draft|write|compose"
     r"|analy[sz]e|review)\b.*(?::\s*$|\b(?:following|below|this (?:text|email|letter|paragraph|sentence|essay"
     r"|passage))\b"
@@ -143,24 +143,24 @@ _WORKED_ON = LatePattern(
     r"|(?:翻译|润色|改写|续写|写一[篇首封个段]|扮演|假装|帮我写|总结一下).*",
     re.IGNORECASE,
 )
-_SPEAKER = LatePattern(
+_SPEAKER = late_pattern(
     r"(?:[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*)?|user|assistant|system|human|ai)\s*[:：]\s"
     r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
     re.IGNORECASE,
 )
-_OWN_LABEL = LatePattern(
+_OWN_LABEL = late_pattern(
     r"(?:note|update|ps|p\.s\.|fyi|edit|btw|also|remember|fact|background|context|me)\b", re.IGNORECASE
 )
-_CODE = LatePattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$])|^\s{4,}\S.*[;{}()=]\s*$")
+_CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$])|^\s{4,}\S.*[;{}()=]\s*$")
 
-_ZH_CUT = LatePattern(
+_ZH_CUT = late_pattern(
     r"[，,；;]\s*(?:而且|但是|但|不过|所以|然后|也|还)?(?=我|咱)|[，,；;]\s*(?:而且|但是|不过|所以|然后)"
 )
-_ZH_OPENING = LatePattern(
+_ZH_OPENING = late_pattern(
     r"(?:(?:你好|您好|嗨|谢谢你?|多谢|好的|嗯+|是的|对了?|哦|其实|另外|顺便说一下|顺便|还有|请?记住|请?记得|说实话|对我来说"
     r"|总之|没错|当然|不|哈+)[，,。！!：:、\s]+|(?:而且|但是|不过|所以|然后|其实|因为)(?=我|咱))+"
 )
-_ZH_NO_STATEMENT = LatePattern(
+_ZH_NO_STATEMENT = late_pattern(
     r"[?？][”」』）)]*\s*$|[吗呢么嘛][。！!.~～…\s]*$|吗[，,]"
     r"|^(?:请|帮|麻烦|能不能|可以|给我|告诉我|写|翻译|解释|介绍|推荐|列出|教我|别|不要|继续|说说|讲讲)"
     r"|^(?:如果|假如|要是|假设|倘若|万一|即使|比如|例如)|(?:如果|假如|要是|假设)我"
@@ -287,7 +287,7 @@ def _closing(text: str, right: int, end: int) -> str:
     return text[right:end] if right >= end - 1 else ""
 
 
-def _trimmed(piece: str, opening: LatePattern | None) -> tuple[str, int]:
+def _trimmed(piece: str, opening: re.Pattern[str] | None) -> tuple[str, int]:
     """The piece without its outer marks, and how much was cut from its start."""
     left = len(piece) - len(piece.lstrip(" \t\r\n,;:–—-*•，；、"))
     piece = piece[left:]

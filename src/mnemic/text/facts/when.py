@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from mnemic.text.asking import MONTHS, Asking, Date
 from mnemic.text.facts import verbs
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NUMBERS = {
@@ -67,13 +67,13 @@ _DAYS = {
 }
 _LARGER = {"day": "week", "week": "month", "month": "year", "year": "year"}
 _MONTH_NAMES = tuple(names.split()[0] for names in MONTHS)
-_AHEAD = LatePattern(
+_AHEAD = late_pattern(
     r"\b(?:will|going to|gonna|plan|plans|planning|thinking (?:of|about)|considering|hope to|hoping to|want to"
     r"|intend|upcoming|coming up|forward to|due|deadline"
     r"|saving|training for|preparing for|can't wait|(?:excited|nervous|worried) (?:for|about|to))\b|'ll\b"
     r"|\b(?:booked|scheduled|signed up|registered|reserved|invited)\b.*\bfor\b"
 )
-_FELT = LatePattern(
+_FELT = late_pattern(
     r"(?:\b(?:am|is|are|be|feel|feeling|get|getting|getting so|seem|look)|'(?:m|re)) (?:(?:\w+ly|so|very|not|quite"
     r"|a bit|a little) )*"
     r"\w+ed\b"
@@ -257,19 +257,19 @@ def _name(name: str) -> str:
 
 _Read = Callable[[re.Match[str], datetime], When | None]
 _EN_UNIT = r"(?P<unit>day|week|month|year)"
-_RULES: tuple[tuple[LatePattern, _Read], ...] = (
-    (LatePattern("|".join(_name(name) for name in sorted(_DAYS, key=len, reverse=True))), _day),
-    (LatePattern(rf"\b{_N} {_EN_UNIT}s? (?:ago|back|earlier)\b"), _ago),
-    (LatePattern(rf"\b(?:in|within) {_N} {_EN_UNIT}s?\b(?! (?:of|old))"), _ahead),
-    (LatePattern(rf"\b(?:(?P<step>last|past|this|next|coming) |on )(?P<day>{'|'.join(_WEEKDAYS)})\b"), _weekday),
-    (LatePattern(r"\b(?:(?P<step>last|past|previous|this|next|coming) |(?:over|on|at) the )weekend\b"), _weekend),
-    (LatePattern(rf"\b(?P<step>last|past|previous|next) (?P<month>{'|'.join(_MONTH_NAMES)})\b(?! \d)"), _near_month),
-    (LatePattern(rf"\b(?P<step>last|past|previous|this|next) {_EN_UNIT}\b"), _near),
-    (LatePattern(r"(?P<step>上|这|本|下)(?:个)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"), _chinese_weekday),
-    (LatePattern(rf"{_ZH_N}个?(?P<unit>天|周|星期|礼拜|月|年)(?:之)?前"), _ago),
-    (LatePattern(rf"{_ZH_N}个?(?P<unit>天|周|星期|礼拜|月|年)(?:之)?后"), _ahead),
-    (LatePattern(r"(?P<step>上|这|本|下)个?(?P<unit>周|星期|礼拜|月)"), _near),
-    (LatePattern("|".join(_YEARS)), _year),
-    (LatePattern(r"\b(?:in|since|back in|during|of|from)\s(?P<year>(?:19|20)\d\d)\b"), _in_year),
-    (LatePattern(r"(?<!\d)(?P<year>(?:19|20)\d\d)\s?年(?!\s?\d{1,2}\s?月)"), _in_year),
+_RULES: tuple[tuple[re.Pattern[str], _Read], ...] = (
+    (late_pattern("|".join(_name(name) for name in sorted(_DAYS, key=len, reverse=True))), _day),
+    (late_pattern(rf"\b{_N} {_EN_UNIT}s? (?:ago|back|earlier)\b"), _ago),
+    (late_pattern(rf"\b(?:in|within) {_N} {_EN_UNIT}s?\b(?! (?:of|old))"), _ahead),
+    (late_pattern(rf"\b(?:(?P<step>last|past|this|next|coming) |on )(?P<day>{'|'.join(_WEEKDAYS)})\b"), _weekday),
+    (late_pattern(r"\b(?:(?P<step>last|past|previous|this|next|coming) |(?:over|on|at) the )weekend\b"), _weekend),
+    (late_pattern(rf"\b(?P<step>last|past|previous|next) (?P<month>{'|'.join(_MONTH_NAMES)})\b(?! \d)"), _near_month),
+    (late_pattern(rf"\b(?P<step>last|past|previous|this|next) {_EN_UNIT}\b"), _near),
+    (late_pattern(r"(?P<step>上|这|本|下)(?:个)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])"), _chinese_weekday),
+    (late_pattern(rf"{_ZH_N}个?(?P<unit>天|周|星期|礼拜|月|年)(?:之)?前"), _ago),
+    (late_pattern(rf"{_ZH_N}个?(?P<unit>天|周|星期|礼拜|月|年)(?:之)?后"), _ahead),
+    (late_pattern(r"(?P<step>上|这|本|下)个?(?P<unit>周|星期|礼拜|月)"), _near),
+    (late_pattern("|".join(_YEARS)), _year),
+    (late_pattern(r"\b(?:in|since|back in|during|of|from)\s(?P<year>(?:19|20)\d\d)\b"), _in_year),
+    (late_pattern(r"(?<!\d)(?P<year>(?:19|20)\d\d)\s?年(?!\s?\d{1,2}\s?月)"), _in_year),
 )  # fmt: skip

@@ -9,15 +9,15 @@ from collections.abc import Collection
 
 from mnemic.text import scripts, stopwords
 from mnemic.text.graph.names import name_key
-from mnemic.text.patterns import pattern
+from mnemic.text.late_pattern import late_pattern
 
 MOST_WORDS = 7
 MOST_TOKENS = 80
 """Of a longer question its first words are looked at."""
 
 _ALONE = scripts.UNSEGMENTED
-_TOKEN = pattern(f"[{_ALONE}]|[^\\W{_ALONE}](?:[^\\s{_ALONE}]*[^\\W{_ALONE}])?[+#]{{0,2}}")
-_IS_ALONE = pattern(f"[{_ALONE}]")
+_TOKEN = late_pattern(f"[{_ALONE}]|[^\\W{_ALONE}](?:[^\\s{_ALONE}]*[^\\W{_ALONE}])?[+#]{{0,2}}")
+_IS_ALONE = late_pattern(f"[{_ALONE}]")
 
 
 def possible_names(question: str) -> dict[str, list[tuple[int, int]]]:

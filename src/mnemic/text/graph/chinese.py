@@ -9,11 +9,11 @@ from mnemic.model.graph import EntityType
 from mnemic.text import scripts
 from mnemic.text.graph.names import Name, clean_name, type_of
 from mnemic.text.graph.phrases import ORGANISATION, PERSON, PHRASES, PLACE, Phrase
-from mnemic.text.patterns import pattern
+from mnemic.text.late_pattern import late_pattern
 
-_HAN = pattern(f"[{scripts.HAN}]")
-_KANA = pattern(f"[{scripts.KANA}]")
-_CLAUSE = pattern("[^\uff0c,\u3002\uff1b;\uff01!\uff1f?\u3001\uff1a:\n\uff08\uff09()]+")
+_HAN = late_pattern(f"[{scripts.HAN}]")
+_KANA = late_pattern(f"[{scripts.KANA}]")
+_CLAUSE = late_pattern("[^\uff0c,\u3002\uff1b;\uff01!\uff1f?\u3001\uff1a:\n\uff08\uff09()]+")
 _A = "(?P<a>[^\\s]{1,12}?|[A-Za-z][\\w .-]{0,30}?)"
 _B = "(?P<b>[^\\s]{1,14}?|[A-Za-z][\\w .-]{0,30}?)"
 _LATELY = "(?:现在|目前|已经|一直|也|都|主要)?"
@@ -21,7 +21,7 @@ _END = "(?:了|的)?"
 _WORK = Phrase("WORKS_AT", PERSON, ORGANISATION)
 _HOME = Phrase("LIVES_IN", PERSON, PLACE)
 _RULES: tuple[tuple[re.Pattern[str], Phrase], ...] = tuple(
-    (pattern(source), phrase)
+    (late_pattern(source), phrase)
     for source, phrase in (
         (f"{_A}{_LATELY}在{_B}(?:工作|上班|任职){_END}", _WORK),
         (f"{_A}{_LATELY}(?:住在|居住在|搬到了?|搬去了?){_B}{_END}", _HOME),
@@ -44,10 +44,10 @@ _RULES: tuple[tuple[re.Pattern[str], Phrase], ...] = tuple(
     )
 )
 _SPEAKERS = ("我", "用户")
-_OWNING = pattern("^(?:我们的?|我的|用户的|这个|那个|他们的?|其中|因为|所以|但是?|而且?|现在|目前)+")
-_TYPED = pattern("^(?:项目|公司|系统)(?=.)|(?:这座城市|这家公司)$")
-_DENYING = pattern("不|没|别|如果|假如|是否|可能|也许|吗|吧|谁|什么|哪")
-_NOBODY = pattern("^(?:他|她|它|他们|她们|大家|你|您|你们|这|那|这里|那里|家|家里|一起|自己)$")
+_OWNING = late_pattern("^(?:我们的?|我的|用户的|这个|那个|他们的?|其中|因为|所以|但是?|而且?|现在|目前)+")
+_TYPED = late_pattern("^(?:项目|公司|系统)(?=.)|(?:这座城市|这家公司)$")
+_DENYING = late_pattern("不|没|别|如果|假如|是否|可能|也许|吗|吧|谁|什么|哪")
+_NOBODY = late_pattern("^(?:他|她|它|他们|她们|大家|你|您|你们|这|那|这里|那里|家|家里|一起|自己)$")
 
 
 def is_written_in(sentence: str) -> bool:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from mnemic.model.graph import MAX_NAME_CHARS, EntityType
 from mnemic.text import scripts, stopwords
 from mnemic.text.graph import phrases
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import normalise, visible
-from mnemic.text.patterns import pattern
 
 MOST_NAME_WORDS = 7
 
 _ALONE = scripts.UNSEGMENTED
-_WORD = pattern(
+_WORD = late_pattern(
     f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
 )
 _EDGES = (

@@ -17,7 +17,7 @@ from mnemic.text import sanitise
 from mnemic.text.graph.find import MOST_RELATIONS, Findings, Found
 from mnemic.text.graph.names import Name, clean_name, name_key, type_of
 from mnemic.text.graph.phrases import PHRASES, Phrase
-from mnemic.text.late_pattern import LatePattern
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.replies import read_item
 
 PROMPT_VERSION = "graph-1"
@@ -27,7 +27,7 @@ TIMEOUT_S = 20.0
 REPLY_TOKENS = 700
 MAX_SHOWN_CHARS = 4000
 _BEGIN, _END = "---BEGIN TEXT---", "---END TEXT---"
-_FORGED = LatePattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+text\s*[-=_*#>\]]*", re.IGNORECASE)
+_FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+text\s*[-=_*#>\]]*", re.IGNORECASE)
 _TYPES = tuple(dict.fromkeys(phrase.type for phrase in PHRASES.values()))
 _ASK = (
     "Between the markers is a text. List the things that it names (people, projects, technologies, places, "
