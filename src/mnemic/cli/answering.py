@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 from mnemic.adapters.observers.prometheus import PrometheusObserver
 from mnemic.adapters.observers.several import observers_of
 from mnemic.api import Mnemic
+from mnemic.cli.heaps import share_heaps
 from mnemic.cli.output import note
 from mnemic.config import Config
 from mnemic.engine.jobs.worker import Worker
@@ -80,6 +81,7 @@ class Part:
 
 def opened(plan: Plan) -> Mnemic:
     """The memory as a process of this plan opens it. What indexes may take is divided among the processes."""
+    share_heaps()
     budget = plan.config.index_budget_bytes // plan.processes
     return Mnemic.open(replace(plan.config, observer="prometheus", index_budget_bytes=budget), actor=ACTOR)
 
