@@ -35,18 +35,13 @@ class PartCipher:
 
     def sealed(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """The ciphertext of these bytes, piece by piece."""
-        packer, held, number = zlib.compressobj(_QUICK), bytearray(), 0
-        for piece in pieces:
-            held += packer.compress(piece)
+        held, number = bytearray(), 0
+        for piece in _deflated(pieces):
+            held += piece
             while len(held) > _CHUNK_BYTES:
                 yield self._encrypted(number, bytes(held[:_CHUNK_BYTES]), is_last=False)
                 del held[:_CHUNK_BYTES]
                 number += 1
-        held += packer.flush()
-        while len(held) > _CHUNK_BYTES:
-            yield self._encrypted(number, bytes(held[:_CHUNK_BYTES]), is_last=False)
-            del held[:_CHUNK_BYTES]
-            number += 1
         yield self._encrypted(number, bytes(held), is_last=True)
 
     def opened(self, source: IO[bytes]) -> Iterator[bytes]:
@@ -74,7 +69,16 @@ class PartCipher:
             raise InvalidInputError(f"the part {self._part} is damaged, or of another backup") from error
 
 
-def _inflated(unpacker: zlib._Decompress, packed: bytes) -> Iterator[bytes]:  # pyright: ignore[reportPrivateUsage]
+def _deflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(_QUICK)
+    yield from map(packer.compress, pieces)
+    yield packer.flush()
+
+
+def _inflated(
+    unpacker: zlib._Decompress,  # pyright: ignore[reportPrivateUsage] -- it has no public name
+    packed: bytes,
+) -> Iterator[bytes]:
     """What deflated bytes hold, never more than a chunk at a time."""
     piece = unpacker.decompress(packed, _CHUNK_BYTES)
     while piece:
