@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from mnemic.adapters.stores.memory.filters import matches
+from mnemic.adapters.stores.memory.items import matches
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.postgres.texts import decode_text, encode_text
 from mnemic.model.filter import Condition, Not, Scalar

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.adapters.stores.sqlite import SqliteStore, entity_vectors
+from mnemic.adapters.stores.sqlite import SqliteStore, session
 from mnemic.model.scope import Level
 from mnemic.testing.conformance import DurableStoreContract
 from mnemic.testing.samples import ANNA, HERS
@@ -35,7 +35,7 @@ class TestSqliteStore(DurableStoreContract):
             put_vectors(store, an_entity_vector(name, 1.0, number / 3, 0.0), partition=partition)
         whole = nearest(store, 1.0, 0.5, 0.0, limit=3)
         for at_once in (1, 2, 3):
-            monkeypatch.setattr(entity_vectors, "AT_ONCE", at_once)
+            monkeypatch.setattr(session, "AT_ONCE", at_once)
             found = nearest(store, 1.0, 0.5, 0.0, limit=3)
             assert [own for own, _ in found] == [own for own, _ in whole]
             assert [cosine for _, cosine in found] == pytest.approx([cosine for _, cosine in whole], abs=1e-5)

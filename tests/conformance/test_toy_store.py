@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from mnemic.adapters.stores.memory.store import MemoryUnitOfWork
-from mnemic.adapters.stores.memory.tables import Tables
-from mnemic.adapters.stores.memory.transaction import Transaction
+from mnemic.adapters.stores.memory.tables import Tables, Transaction
 from mnemic.errors import UnavailableError
 from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork

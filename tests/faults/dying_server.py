@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from mnemic.adapters.stores.sqlite.memories import SqliteMemories
+from mnemic.adapters.stores.sql.items import SqlMemories
 from mnemic.api.repeats import Repeats
 from mnemic.config import Config
 from tests.doors.http_doors import Listening, Served
@@ -36,7 +36,7 @@ def then_die(method: Callable[..., Any]) -> Callable[..., Any]:
 def main(store: str, place: str) -> None:
     """Serve until the end."""
     if place == "writing":
-        SqliteMemories.add = then_die(SqliteMemories.add)
+        SqlMemories.add = then_die(SqlMemories.add)
     elif place == "answering":
         Repeats.keep = die
     else:

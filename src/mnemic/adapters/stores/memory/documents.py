@@ -1,33 +1,31 @@
-"""Documents and chunks of the reference store."""
+"""Documents and research of the reference store, what was made of what, and what is removed for good."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+import secrets
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from mnemic.adapters.stores.document_checks import check_chunks, check_documents, refused
+from mnemic.adapters.stores.checks import check_chunks, check_documents, refuse_document
 from mnemic.adapters.stores.memory.graph import MemoryGraph
-from mnemic.adapters.stores.memory.research import MemoryResearchSteps
-from mnemic.adapters.stores.memory.tables import Row
-from mnemic.adapters.stores.memory.transaction import Transaction
+from mnemic.adapters.stores.memory.tables import NO_TERMS, Port, Row
 from mnemic.errors import ConflictError
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus
-from mnemic.model.item import Chunk, State
+from mnemic.model.history import Receipt
+from mnemic.model.item import Chunk, Memory, State
+from mnemic.model.research import Step
 from mnemic.model.scope import Partition, Visibility
 from mnemic.model.terms import Terms
+from mnemic.ports.dependants import SourceText
 from mnemic.text.titles import title_key
 
-_NO_TERMS = Terms("", "")
 
-
-class MemoryDocuments:
+class MemoryDocuments(Port):
     """The `Documents` port."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
 
     def put(self, documents: Sequence[Document]) -> None:
         check_documents(documents)
@@ -114,7 +112,7 @@ class MemoryDocuments:
             or old.private_agent != document.private_agent
             or any(i != document.id for i in holders)
         ):
-            raise refused(document.id, document.source)
+            raise refuse_document(document.id, document.source)
 
     def _put(self, document: Document) -> None:
         tables, key = self._transaction.writable, (document.partition, document.id)
@@ -135,7 +133,7 @@ class MemoryDocuments:
         held = [row for row in tables.chunks.values() if _is_of(row, partition, document_id)]
         for row in held:
             gone = replace(row.item, state=State.ERASED, text="", headings=(), title="", source="")
-            tables.chunks[partition, gone.id] = Row(gone, _NO_TERMS, changed, row.number)
+            tables.chunks[partition, gone.id] = Row(gone, NO_TERMS, changed, row.number)
         self._transaction.forget_vectors(partition, *(row.item.id for row in held))
         MemoryGraph(self._transaction).forget(partition, [row.item.id for row in held])
 
@@ -162,3 +160,167 @@ def _meets(document: Document, query: DocumentQuery) -> bool:
         and (query.titles is None or (title_key(document.title) or None) in query.titles)
         and (query.after is None or (document.source, document.id) > query.after)
     )
+
+
+class MemoryResearchSteps(Port):
+    """The `ResearchSteps` port."""
+
+    def put(self, partition: Partition, document: Document, steps: Sequence[Step]) -> int:
+        tables = self._transaction.writable
+        known = tables.documents.get((document.partition, document.id))
+        if known is None or known.status is DocumentStatus.ERASED or known.updated_at != document.updated_at:
+            return 0
+        tables.versions.setdefault(partition, 0)
+        for step in steps:
+            tables.research_steps[partition, document.partition, document.id, step.key] = step
+        return len(steps)
+
+    def get(self, partition: Partition, document: Document, keys: Collection[str]) -> dict[str, Step]:
+        steps = self._transaction.tables.research_steps
+        places = {key: (partition, document.partition, document.id, key) for key in keys}
+        return {key: steps[place] for key, place in places.items() if place in steps}
+
+    def forget(self, before: datetime) -> int:
+        steps = self._transaction.writable.research_steps
+        old = [place for place, step in steps.items() if step.at < before]
+        for place in old:
+            del steps[place]
+        return len(old)
+
+    def cut(self, partition: Partition, document_id: str) -> None:
+        """Remove every step about a document."""
+        steps = self._transaction.writable.research_steps
+        for place in [place for place in steps if place[1:3] == (partition, document_id)]:
+            del steps[place]
+
+
+class MemoryDependants(Port):
+    """The `Dependants` port."""
+
+    def of(self, partition: Partition, ids: Collection[str]) -> list[Memory]:
+        wanted = frozenset(ids)
+        return [
+            memory
+            for memory in self._memories(partition.org)
+            if any(
+                memory.partition == partition or not self._holds(memory.partition, source_id)
+                for source_id in memory.source_ids & wanted
+            )
+        ]
+
+    def flagged(self, org: str, source_id: str) -> list[Memory]:
+        return [m for m in self._memories(org) if any(flag.source_id == source_id for flag in m.flags)]
+
+    def sources(self, memory: Memory) -> list[SourceText]:
+        found = [
+            source
+            for source in self._texts(memory.partition.org)
+            if source.id in memory.source_ids
+            and (source.partition == memory.partition or not self._holds(memory.partition, source.id))
+        ]
+        return sorted(found, key=lambda source: (source.id, source.partition))
+
+    def _memories(self, org: str) -> list[Memory]:
+        items = [row.item for row in self._transaction.tables.memories.values()]
+        return [memory for memory in items if memory.partition.org == org and memory.state is not State.ERASED]
+
+    def _holds(self, partition: Partition, item_id: str) -> bool:
+        tables = self._transaction.tables
+        key = (partition, item_id)
+        return any(key in table for table in (tables.messages, tables.memories, tables.chunks, tables.documents))
+
+    def _texts(self, org: str) -> list[SourceText]:
+        tables = self._transaction.tables
+        rows = [*tables.messages.values(), *tables.memories.values(), *tables.chunks.values()]
+        items = [row.item for row in rows if row.item.partition.org == org and row.item.state is not State.ERASED]
+        documents = [d for d in tables.documents.values() if d.partition.org == org]
+        return [SourceText(item.partition, item.id, item.text) for item in items] + [
+            SourceText(d.partition, d.id, tables.texts.get((d.partition, d.id), ""))
+            for d in documents
+            if d.status is not DocumentStatus.ERASED
+        ]
+
+
+KEY_BYTES = 32
+_BY_PARTITION = (
+    "conversations",
+    "messages",
+    "memories",
+    "documents",
+    "chunks",
+    "vectors",
+    "jobs",
+    "history",
+    "profiles",
+    "cursors",
+    "supports",
+    "mentions",
+    "relations",
+    "entity_vectors",
+    "entities",
+    "read_items",
+    "research_steps",
+)
+
+
+class MemoryErasure(Port):
+    """The `Erasure` port."""
+
+    def count(self, partition: Partition) -> dict[str, int]:
+        counts = {name: len(self._of(name, partition)) for name in _BY_PARTITION}
+        return {name: count for name, count in counts.items() if count}
+
+    def wipe(self, partition: Partition) -> dict[str, int]:
+        counts = self.count(partition)
+        tables = self._transaction.writable
+        for name in (*_BY_PARTITION, "texts"):
+            for key in self._of(name, partition):
+                del getattr(tables, name)[key]
+        tables.horizons.pop(partition, None)
+        tables.floor = max(tables.floor, tables.versions.pop(partition, 0))
+        return counts
+
+    def derived(self, org: str, partitions: Sequence[Partition], ids: Collection[str]) -> list[tuple[Partition, str]]:
+        tables = self._transaction.tables
+        sources = {*ids}
+        for table in (tables.messages, tables.memories, tables.chunks):
+            sources |= {item_id for partition, item_id in table if partition in partitions}
+        return [
+            (partition, item_id)
+            for (partition, item_id), row in tables.memories.items()
+            if partition.org == org
+            and partition not in partitions
+            and row.item.state is not State.ERASED
+            and any(source.source_id in sources for source in row.item.provenance)
+        ]
+
+    def private(self, org: str, agent: str) -> list[tuple[Partition, str]]:
+        tables = self._transaction.tables
+        memories = [row.item for row in tables.memories.values() if row.item.state is not State.ERASED]
+        documents = [each for each in tables.documents.values() if each.status is not DocumentStatus.ERASED]
+        return [
+            (item.partition, item.id)
+            for item in (*memories, *documents)
+            if item.partition.org == org and item.private_agent == agent
+        ]
+
+    def key(self, inherited: bytes = b"") -> bytes:
+        if not self._transaction.tables.secret and self._transaction.is_writing:
+            self._transaction.writable.secret = inherited or secrets.token_bytes(KEY_BYTES)
+        return self._transaction.tables.secret
+
+    def add(self, receipt: Receipt) -> None:
+        receipts = self._transaction.writable.receipts
+        if (receipt.org, receipt.id) in receipts:
+            raise ConflictError(f"receipt {receipt.id} is there already")
+        receipts[receipt.org, receipt.id] = receipt
+
+    def receipts(self, org: str) -> list[Receipt]:
+        return [receipt for (owner, _), receipt in self._transaction.tables.receipts.items() if owner == org]
+
+    def orgs(self) -> list[str]:
+        return sorted({org for org, _ in self._transaction.tables.receipts})
+
+    def _of(self, name: str, partition: Partition) -> list[Any]:
+        table: dict[Any, Any] = getattr(self._transaction.tables, name)
+        return [key for key in table if key[0] == partition or (name == "research_steps" and key[1] == partition)]

@@ -1,4 +1,4 @@
-"""Messages and memories of the reference store."""
+"""Messages, conversations and memories of the reference store."""
 
 from __future__ import annotations
 
@@ -8,25 +8,20 @@ from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
 
-from mnemic.adapters.stores.memory.filters import matches
 from mnemic.adapters.stores.memory.graph import MemoryGraph
-from mnemic.adapters.stores.memory.tables import Row
-from mnemic.adapters.stores.memory.transaction import Transaction
+from mnemic.adapters.stores.memory.tables import NO_TERMS, Port, Row
 from mnemic.errors import ConflictError
 from mnemic.model.conversation import Conversation
+from mnemic.model.filter import Filter
 from mnemic.model.item import Memory, Message, State
-from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.matching import field_at, meets
+from mnemic.model.query import MemoryQuery, MessageQuery, Order
 from mnemic.model.scope import Partition, Visibility
 from mnemic.model.terms import Terms
 
-_NO_TERMS = Terms("", "")
 
-
-class MemoryMessages:
+class MemoryMessages(Port):
     """The `Messages` port."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
 
     def conversation(self, partition: Partition, session: str, at: datetime) -> Conversation:
         new = Conversation(partition, session, 0, 0, at, at)
@@ -77,7 +72,7 @@ class MemoryMessages:
         for key in keys:
             gone = replace(rows[key].item, state=State.ERASED, text="", name=None, metadata={})
             changed = self._transaction.changed(partition)
-            self._transaction.writable.messages[key] = Row(gone, _NO_TERMS, changed, rows[key].number)
+            self._transaction.writable.messages[key] = Row(gone, NO_TERMS, changed, rows[key].number)
             self._transaction.forget_vectors(*key)
         if keys:
             MemoryGraph(self._transaction).forget(partition, [item_id for _, item_id in keys])
@@ -106,11 +101,8 @@ class MemoryMessages:
         return [message for message in items if message.state != State.ERASED]
 
 
-class MemoryMemories:
+class MemoryMemories(Port):
     """The `Memories` port."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
 
     def add(self, rows: Sequence[tuple[Memory, Terms]]) -> list[bool]:
         return [self._add(memory, terms) for memory, terms in rows]
@@ -190,7 +182,7 @@ class MemoryMemories:
                 updated_at=at,
             )
             changed = self._transaction.changed(partition)
-            self._transaction.writable.memories[key] = Row(gone, _NO_TERMS, changed, rows[key].number)
+            self._transaction.writable.memories[key] = Row(gone, NO_TERMS, changed, rows[key].number)
             self._transaction.forget_vectors(*key)
         if keys:
             MemoryGraph(self._transaction).forget(partition, [item_id for _, item_id in keys])
@@ -242,3 +234,52 @@ def _waits_flagged(memory: Memory) -> bool:
 
 def _holds_at(start: datetime, end: datetime | None, at: datetime) -> bool:
     return start <= at and (end is None or at < end)
+
+
+class MemoryConversations(Port):
+    """The `Conversations` port."""
+
+    def get(self, partition: Partition, session: str) -> Conversation | None:
+        return self._transaction.tables.conversations.get((partition, session))
+
+    def messages(self, partition: Partition, session: str, after: int, limit: int) -> list[Message]:
+        items = [row.item for row in self._transaction.tables.messages.values()]
+        found = [m for m in items if (m.partition, m.session) == (partition, session) and m.position > after]
+        kept = [message for message in found if message.state != State.ERASED]
+        return sorted(kept, key=lambda message: message.position)[:limit]
+
+    def said(self, visible: Visibility, query: MessageQuery) -> list[Message]:
+        items = [row.item for row in self._transaction.tables.messages.values()]
+        items = sorted((m for m in items if m.partition in visible.partitions), key=_said_last, reverse=True)
+        if query.after is not None:
+            places = [place for place, message in enumerate(items) if message.id == query.after]
+            items = items[places[0] + 1 :] if places else []
+        kept = [
+            message
+            for message in items
+            if message.state != State.ERASED
+            and query.session in (None, message.session)
+            and (query.since is None or message.observed_at >= query.since)
+            and (query.until is None or message.observed_at < query.until)
+        ]
+        return kept[: query.limit]
+
+    def cursor(self, partition: Partition, session: str, name: str) -> int:
+        return self._transaction.tables.cursors.get((partition, session, name), 0)
+
+    def move(self, partition: Partition, session: str, name: str, was: int, to: int) -> bool:
+        tables = self._transaction.writable
+        if self.cursor(partition, session, name) != was:
+            return False
+        tables.versions.setdefault(partition, 0)
+        tables.cursors[partition, session, name] = to
+        return True
+
+
+def _said_last(message: Message) -> tuple[datetime, int, str]:
+    return message.observed_at, message.position, message.id
+
+
+def matches(memory: Memory, filter_: Filter) -> bool:
+    """True when the memory meets the filter."""
+    return meets(lambda path: field_at(getattr(memory, path[0]), path[1:]), filter_)

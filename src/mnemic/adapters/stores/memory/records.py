@@ -1,4 +1,4 @@
-"""Partitions, vectors, jobs and history of the reference store."""
+"""Partitions, vectors, jobs, history, profiles, upkeep, keys, audit log and requests of the reference store."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.stores.memory.tables import Row
-from mnemic.adapters.stores.memory.transaction import Transaction
+from mnemic.adapters.stores.memory.tables import Port, Row
 from mnemic.errors import ConflictError
+from mnemic.model.access import ApiKey, AuditEntry
 from mnemic.model.candidates import DOCUMENT, MESSAGE
 from mnemic.model.change import Change
 from mnemic.model.clocktime import to_microseconds
-from mnemic.model.document import DocumentStatus
+from mnemic.model.conversation import Conversation
+from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Chunk, Item, Memory, Message, State
 from mnemic.model.job import Job, JobState
+from mnemic.model.profile import ProfileEntry
 from mnemic.model.query import Counts
-from mnemic.model.scope import Partition, Visibility
+from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
 
 _ORDER: Mapping[type[Item], int] = {Message: 0, Memory: 1, Chunk: 2}
 
 
-class MemoryPartitions:
+class MemoryPartitions(Port):
     """The `Partitions` port."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
 
     def versions(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         return {partition: self._transaction.tables.versions.get(partition, 0) for partition in partitions}
@@ -145,11 +145,8 @@ class MemoryPartitions:
         )
 
 
-class MemoryVectors:
+class MemoryVectors(Port):
     """The `Vectors` port."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
 
     def put(self, partition: Partition, rows: Sequence[VectorRow], at: datetime) -> int:
         for row in rows:
@@ -223,11 +220,8 @@ class MemoryVectors:
         return 1
 
 
-class MemoryJobs:
+class MemoryJobs(Port):
     """The `Jobs` port."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
 
     def add(self, jobs: Sequence[Job]) -> list[bool]:
         return [self._add(job) for job in jobs]
@@ -292,11 +286,8 @@ class MemoryJobs:
         return True
 
 
-class MemoryHistory:
+class MemoryHistory(Port):
     """The `History` port."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
 
     def add(self, entries: Sequence[HistoryEntry]) -> None:
         for entry in entries:
@@ -330,3 +321,193 @@ def _is_runnable(job: Job, now: datetime) -> bool:
     if job.state == JobState.PENDING:
         return job.run_at <= now
     return job.state == JobState.RUNNING and job.leased_until is not None and job.leased_until <= now
+
+
+class MemoryProfiles(Port):
+    """The `Profiles` port."""
+
+    def put(self, entries: Sequence[ProfileEntry]) -> None:
+        tables = self._transaction.writable
+        for entry in entries:
+            tables.versions.setdefault(entry.partition, 0)
+            old = tables.profiles.get((entry.partition, entry.key), entry)
+            tables.profiles[entry.partition, entry.key] = replace(entry, created_at=old.created_at)
+
+    def of(self, partition: Partition) -> list[ProfileEntry]:
+        entries = self._transaction.tables.profiles.values()
+        return sorted((e for e in entries if e.partition == partition), key=lambda entry: entry.key)
+
+    def remove(self, partition: Partition, keys: Sequence[str]) -> int:
+        profiles = self._transaction.writable.profiles
+        return sum(profiles.pop((partition, key), None) is not None for key in keys)
+
+
+class MemoryUpkeep(Port):
+    """The `Upkeep` port."""
+
+    def idle(self, cursor: str, since: datetime, limit: int, within: Partition | None = None) -> list[Conversation]:
+        tables = self._transaction.tables
+        found = [
+            talk
+            for (partition, session), talk in tables.conversations.items()
+            if within in (None, partition)
+            and talk.last_at < since
+            and tables.cursors.get((partition, session, cursor), 0) < talk.messages
+        ]
+        return sorted(found, key=lambda talk: (talk.last_at, talk.partition, talk.session))[:limit]
+
+    def memories(self, partition: Partition, after: str, limit: int) -> list[Memory]:
+        items = [row.item for (place, _), row in self._transaction.tables.memories.items() if place == partition]
+        found = [memory for memory in items if memory.state != State.ERASED and memory.id > after]
+        return sorted(found, key=lambda memory: memory.id)[:limit]
+
+    def private_agents(self, partition: Partition) -> list[str]:
+        tables = self._transaction.tables
+        agents = {r.item.private_agent for r in tables.memories.values() if _lives(partition, r.item)}
+        agents |= {d.private_agent for d in tables.documents.values() if _lives(partition, d)}
+        return sorted(agent for agent in agents if agent is not None)
+
+    def fade(self, partition: Partition, values: Mapping[str, float | None]) -> None:
+        rows = self._transaction.writable.memories
+        for item_id, faded in values.items():
+            row = rows.get((partition, item_id))
+            if row is not None and row.item.state != State.ERASED:
+                rows[partition, item_id] = replace(row, item=replace(row.item, faded=faded))
+
+    def last_run(self, schedule: str) -> datetime | None:
+        return self._transaction.tables.schedules.get(schedule)
+
+    def start_run(self, schedule: str, was: datetime | None, at: datetime) -> bool:
+        schedules = self._transaction.writable.schedules
+        if schedules.get(schedule) != was:
+            return False
+        schedules[schedule] = at
+        return True
+
+    def forget_jobs(self, before: datetime) -> int:
+        jobs = self._transaction.writable.jobs
+        old = [key for key, job in jobs.items() if job.state == JobState.DONE and job.created_at < before]
+        for key in old:
+            del jobs[key]
+        return len(old)
+
+
+def _lives(partition: Partition, row: Memory | Document) -> bool:
+    state = row.state.value if isinstance(row, Memory) else row.status.value
+    return row.partition == partition and state != State.ERASED.value
+
+
+class MemoryKeys(Port):
+    """The `Keys` port."""
+
+    def add(self, key: ApiKey) -> None:
+        keys = self._transaction.writable.keys
+        if key.id in keys:
+            raise ConflictError(f"key {key.id} cannot be stored: the id is taken")
+        keys[key.id] = key
+
+    def get(self, id: str) -> ApiKey | None:
+        return self._transaction.tables.keys.get(id)
+
+    def list(self, org: str) -> list[ApiKey]:
+        return [key for key in self._transaction.tables.keys.values() if key.org == org]
+
+    def end(self, org: str, id: str, *, expires_at: datetime | None = None, revoked_at: datetime | None = None) -> bool:
+        keys = self._transaction.writable.keys
+        key = keys.get(id)
+        if key is None or key.org != org:
+            return False
+        keys[id] = replace(
+            key,
+            expires_at=min(filter(None, (key.expires_at, expires_at)), default=None),
+            revoked_at=min(filter(None, (key.revoked_at, revoked_at)), default=None),
+        )
+        return True
+
+    def has_any(self) -> bool:
+        return bool(self._transaction.tables.keys)
+
+
+class MemoryAudit(Port):
+    """The `Audit` port."""
+
+    def add(self, entries: Sequence[AuditEntry]) -> None:
+        audit = self._transaction.writable.audit
+        for entry in entries:
+            audit[next(reversed(audit), 0) + 1] = entry
+
+    def list(self, org: str, before: int | None, limit: int) -> list[tuple[int, AuditEntry]]:
+        audit = self._transaction.tables.audit
+        found = [(number, entry) for number, entry in audit.items() if entry.org == org]
+        return [pair for pair in reversed(found) if before is None or pair[0] < before][:limit]
+
+    def forget(self, before: datetime) -> int:
+        audit = self._transaction.writable.audit
+        old = [number for number, entry in audit.items() if entry.at < before]
+        for number in old:
+            del audit[number]
+        return len(old)
+
+
+class MemoryRequests(Port):
+    """The `Requests` port."""
+
+    def add(self, request: KeptRequest, since: datetime) -> bool:
+        requests = self._transaction.writable.requests
+        known = requests.get(_place(request))
+        if known is not None and known.at >= since:
+            return False
+        requests[_place(request)] = request
+        return True
+
+    def get(self, org: str, caller: str, key: str) -> KeptRequest | None:
+        return self._transaction.tables.requests.get((org, caller, key))
+
+    def answer(self, request: KeptRequest, outcome: Outcome, answer: bytes) -> bool:
+        requests = self._transaction.writable.requests
+        known = self._own(request)
+        if known is None:
+            return False
+        if not known.fingerprint:
+            outcome, answer = Outcome.FORGOTTEN if outcome is Outcome.ANSWERED else outcome, b""
+        requests[_place(request)] = replace(known, outcome=outcome, answer=answer)
+        return True
+
+    def remove(self, request: KeptRequest) -> bool:
+        requests = self._transaction.writable.requests
+        return self._own(request) is not None and requests.pop(_place(request), None) is not None
+
+    def scrub(self, org: str, level: Level, owner: str, but: str) -> int:
+        requests = self._transaction.writable.requests
+        found = [
+            (place, each)
+            for place, each in requests.items()
+            if each.org == org and each.token != but and each.fingerprint and _names(each, level, owner)
+        ]
+        for place, each in found:
+            outcome = Outcome.FORGOTTEN if each.outcome is Outcome.ANSWERED else each.outcome
+            requests[place] = replace(
+                each, outcome=outcome, answer=b"", fingerprint="", user=None, agent=None, session=None
+            )
+        return len(found)
+
+    def forget(self, before: datetime) -> int:
+        requests = self._transaction.writable.requests
+        old = [place for place, each in requests.items() if each.at < before]
+        for place in old:
+            del requests[place]
+        return len(old)
+
+    def _own(self, request: KeptRequest) -> KeptRequest | None:
+        known = self._transaction.tables.requests.get(_place(request))
+        is_own = known is not None and known.token == request.token and known.outcome is Outcome.OPEN
+        return known if is_own else None
+
+
+def _place(request: KeptRequest) -> tuple[str, str, str]:
+    return request.org, request.caller, request.key
+
+
+def _names(request: KeptRequest, level: Level, owner: str) -> bool:
+    named = {Level.USER: request.user, Level.AGENT: request.agent, Level.SESSION: request.session}
+    return level is Level.ORG or named[level] == owner

@@ -6,20 +6,27 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from mnemic.adapters.stores.memory.access import MemoryAudit, MemoryKeys
-from mnemic.adapters.stores.memory.conversations import MemoryConversations, MemoryUpkeep
-from mnemic.adapters.stores.memory.dependants import MemoryDependants
-from mnemic.adapters.stores.memory.documents import MemoryDocuments
-from mnemic.adapters.stores.memory.entity_vectors import MemoryEntityVectors
-from mnemic.adapters.stores.memory.erasure import MemoryErasure
-from mnemic.adapters.stores.memory.graph import MemoryGraph
-from mnemic.adapters.stores.memory.items import MemoryMemories, MemoryMessages
-from mnemic.adapters.stores.memory.profiles import MemoryProfiles
-from mnemic.adapters.stores.memory.records import MemoryHistory, MemoryJobs, MemoryPartitions, MemoryVectors
-from mnemic.adapters.stores.memory.requests import MemoryRequests
-from mnemic.adapters.stores.memory.research import MemoryResearchSteps
-from mnemic.adapters.stores.memory.tables import Tables
-from mnemic.adapters.stores.memory.transaction import Transaction
+from mnemic.adapters.stores.checks import lazy_port
+from mnemic.adapters.stores.memory.documents import (
+    MemoryDependants,
+    MemoryDocuments,
+    MemoryErasure,
+    MemoryResearchSteps,
+)
+from mnemic.adapters.stores.memory.graph import MemoryEntityVectors, MemoryGraph
+from mnemic.adapters.stores.memory.items import MemoryConversations, MemoryMemories, MemoryMessages
+from mnemic.adapters.stores.memory.records import (
+    MemoryAudit,
+    MemoryHistory,
+    MemoryJobs,
+    MemoryKeys,
+    MemoryPartitions,
+    MemoryProfiles,
+    MemoryRequests,
+    MemoryUpkeep,
+    MemoryVectors,
+)
+from mnemic.adapters.stores.memory.tables import Tables, Transaction
 from mnemic.errors import UnavailableError
 from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
@@ -28,25 +35,27 @@ from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 class MemoryUnitOfWork:
     """The small ports over one transaction."""
 
+    partitions = lazy_port(MemoryPartitions)
+    messages = lazy_port(MemoryMessages)
+    conversations = lazy_port(MemoryConversations)
+    upkeep = lazy_port(MemoryUpkeep)
+    memories = lazy_port(MemoryMemories)
+    documents = lazy_port(MemoryDocuments)
+    graph = lazy_port(MemoryGraph)
+    entity_vectors = lazy_port(MemoryEntityVectors)
+    vectors = lazy_port(MemoryVectors)
+    jobs = lazy_port(MemoryJobs)
+    history = lazy_port(MemoryHistory)
+    profiles = lazy_port(MemoryProfiles)
+    keys = lazy_port(MemoryKeys)
+    audit = lazy_port(MemoryAudit)
+    requests = lazy_port(MemoryRequests)
+    research = lazy_port(MemoryResearchSteps)
+    erasure = lazy_port(MemoryErasure)
+    dependants = lazy_port(MemoryDependants)
+
     def __init__(self, transaction: Transaction) -> None:
-        self.partitions = MemoryPartitions(transaction)
-        self.messages = MemoryMessages(transaction)
-        self.conversations = MemoryConversations(transaction)
-        self.upkeep = MemoryUpkeep(transaction)
-        self.memories = MemoryMemories(transaction)
-        self.documents = MemoryDocuments(transaction)
-        self.graph = MemoryGraph(transaction)
-        self.entity_vectors = MemoryEntityVectors(transaction)
-        self.vectors = MemoryVectors(transaction)
-        self.jobs = MemoryJobs(transaction)
-        self.history = MemoryHistory(transaction)
-        self.profiles = MemoryProfiles(transaction)
-        self.keys = MemoryKeys(transaction)
-        self.audit = MemoryAudit(transaction)
-        self.requests = MemoryRequests(transaction)
-        self.research = MemoryResearchSteps(transaction)
-        self.erasure = MemoryErasure(transaction)
-        self.dependants = MemoryDependants(transaction)
+        self.transaction = transaction
 
 
 class MemoryStore:

@@ -1,14 +1,16 @@
-"""The rows of the reference store at one moment."""
+"""The rows of the reference store at one moment, and one transaction over them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.errors import InvalidInputError, UnsupportedError
 from mnemic.model.access import ApiKey, AuditEntry
 from mnemic.model.conversation import Conversation
 from mnemic.model.document import Document
@@ -26,6 +28,7 @@ ItemT = TypeVar("ItemT", bound=Item)
 Key = tuple[Partition, str]
 LinkKey = tuple[Partition, str, str]
 StepKey = tuple[Partition, Partition, str, str]
+NO_TERMS = Terms("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,34 +81,68 @@ class Tables:
 
     def copy(self) -> Tables:
         """A copy whose tables may be changed without changing these."""
-        return Tables(
-            self.versions.copy(),
-            self.horizons.copy(),
-            self.conversations.copy(),
-            self.messages.copy(),
-            self.memories.copy(),
-            self.documents.copy(),
-            self.texts.copy(),
-            self.chunks.copy(),
-            self.vectors.copy(),
-            self.spaces.copy(),
-            self.jobs.copy(),
-            self.history.copy(),
-            self.profiles.copy(),
-            self.cursors.copy(),
-            self.schedules.copy(),
-            self.keys.copy(),
-            self.audit.copy(),
-            self.receipts.copy(),
-            self.requests.copy(),
-            self.entities.copy(),
-            self.entity_vectors.copy(),
-            self.relations.copy(),
-            self.mentions.copy(),
-            self.supports.copy(),
-            self.read_items.copy(),
-            self.research_steps.copy(),
-            self.secret,
-            self.floor,
-            self.number,
-        )
+        values: list[Any] = [copy(getattr(self, each.name)) for each in fields(self)]
+        return Tables(*values)
+
+
+class Transaction:
+    """Tables to read, and, when it writes, to change."""
+
+    def __init__(self, tables: Tables, *, is_writing: bool) -> None:
+        self._tables = tables
+        self._is_writing = is_writing
+        self._advanced: set[Partition] = set()
+
+    @property
+    def is_writing(self) -> bool:
+        """False when it only reads."""
+        return self._is_writing
+
+    @property
+    def tables(self) -> Tables:
+        """The tables, to read."""
+        return self._tables
+
+    @property
+    def writable(self) -> Tables:
+        """The tables, to change. Raises `UnsupportedError` in a transaction that only reads."""
+        if not self._is_writing:
+            raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
+        return self._tables
+
+    def check_dims(self, space: str, dims: int) -> None:
+        """Note the dims of a new space. Raises `InvalidInputError` when they are not the space's."""
+        known = self.writable.spaces.setdefault(space, dims)
+        if known != dims:
+            raise InvalidInputError(
+                f"a vector of {dims} dimensions cannot be kept in space {space}, whose vectors have {known}"
+            )
+
+    def changed(self, partition: Partition) -> int:
+        """The version to write rows of this partition with."""
+        versions = self.writable.versions
+        if partition not in self._advanced:
+            self._advanced.add(partition)
+            if not versions.get(partition):  # new, or begun without a row: nobody goes on from what it once was
+                versions[partition] = self._tables.floor
+                self.writable.horizons[partition] = self._tables.floor + 1
+            versions[partition] += 1
+        return versions[partition]
+
+    def number(self) -> int:
+        """The running number of a new row: order of writing."""
+        self.writable.number += 1
+        return self._tables.number
+
+    def forget_vectors(self, partition: Partition, *item_ids: str) -> None:
+        """Remove every vector of these items."""
+        gone = {(partition, item_id) for item_id in item_ids}
+        for key in [key for key in self._tables.vectors if key[:2] in gone]:
+            del self.writable.vectors[key]
+
+
+class Port:
+    """A small port over one transaction."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction

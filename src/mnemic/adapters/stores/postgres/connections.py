@@ -10,7 +10,7 @@ import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, LiteralString, cast
+from typing import LiteralString, cast
 
 import psycopg
 from psycopg import Connection
@@ -21,8 +21,7 @@ from mnemic.adapters.stores.postgres.failures import refused, translated_errors
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.postgres.texts import register
 from mnemic.errors import ConfigError, UnavailableError
-
-Row = tuple[Any, ...]
+from mnemic.model.columns import Row
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,19 +16,18 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 from psycopg import Connection, ServerCursor, sql
 
-from mnemic.adapters.stores.postgres.connections import Row, query
-from mnemic.adapters.stores.postgres.rows import to_literal, to_vector
+from mnemic.adapters.stores.postgres.connections import query
+from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.postgres.texts import to_json
-from mnemic.adapters.stores.rows import dumps
 from mnemic.adapters.stores.sqlite.copying import CopyFile, make_empty, new_age, rows_statement
-from mnemic.adapters.stores.sqlite.rows import to_blob
+from mnemic.adapters.stores.sqlite.session import Session as SqliteSession
 from mnemic.adapters.stores.sqlite.statements import migrations
 from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.errors import UnsupportedError
+from mnemic.model.columns import Row, dumps
 from mnemic.ports.copying import PASSING_TABLES, Rows, Told
 from mnemic.ports.store import UnitOfWork
 
@@ -203,7 +202,7 @@ def _to_column(kind: str, value: object) -> object:
     if value is None:
         return None
     if kind == "vector" and isinstance(value, bytes):
-        return to_literal(np.frombuffer(value, dtype="<f4"))
+        return Session.to_vector(SqliteSession.from_vector(value))
     if kind == "text[]":
         return json.loads(str(value))
     return bool(value) if kind == "boolean" else value
@@ -214,7 +213,7 @@ def _to_copy(kind: str, value: object) -> object:
     if value is None:
         return None
     if kind == "vector":
-        return to_blob(to_vector(str(value)))
+        return SqliteSession.to_vector(Session.from_vector(str(value)))
     if kind == "text[]":
         return dumps(value)
     return int(bool(value)) if kind == "boolean" else value

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from psycopg import Connection, errors, sql
 
-from mnemic.adapters.stores.postgres.connections import Row, query
+from mnemic.adapters.stores.postgres.connections import query
 from mnemic.adapters.stores.postgres.failures import translated_errors
 from mnemic.adapters.stores.postgres.statements import migrations, statements
 from mnemic.errors import ConfigError
+from mnemic.model.columns import Row
 
 _ADVISORY_KEY = (
     0x4D4E454D49474D  # "MNEMIGM": one migration at a time in a database, since extensions belong to all of it

@@ -1,4 +1,4 @@
-"""One transaction on one connection: what the ports of a unit of work share.
+"""One transaction on one connection of PostgreSQL, and what PostgreSQL keeps and compares in a way of its own.
 
 A unit of work that writes locks the row of a partition when it first writes there, or first reads that partition by
 name, until its end; a call on several partitions locks them in their order. Reads of all that is visible lock nothing.
@@ -9,37 +9,96 @@ Row security shows a transaction the rows of the orgs that were named in it, and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 
+import numpy as np
+from numpy.typing import NDArray
 from psycopg import Connection, Cursor, ServerCursor
 
-from mnemic.adapters.stores.postgres.connections import Row, query
+from mnemic.adapters.stores.checks import lazy_port
+from mnemic.adapters.stores.postgres.connections import query
 from mnemic.adapters.stores.postgres.failures import translated_errors
 from mnemic.adapters.stores.postgres.statements import statements
-from mnemic.adapters.stores.rows import partition_of
-from mnemic.errors import UnsupportedError
-from mnemic.model.scope import Partition
+from mnemic.adapters.stores.postgres.texts import to_json
+from mnemic.adapters.stores.sql.filters import FilterCompiler
+from mnemic.adapters.stores.sql.session import Parameters, SqlSession, partition_key
+from mnemic.adapters.stores.sql.vectors import SqlEntityVectors
+from mnemic.adapters.stores.sql.work import SqlWork
+from mnemic.model.columns import Row, dumps, partition_of
+from mnemic.model.filter import Scalar
+from mnemic.model.item import Memory
+from mnemic.model.scope import Partition, Visibility
 
-Parameters = Mapping[str, object]
 _STREAMED_ROWS = 1000
 _ROWS_AT_ONCE = 2000
 _DOING = "reading or writing rows"
+_SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
-class Session:
-    """Runs named statements, and keeps the partition numbers and versions of its transaction."""
+class PostgresFilters(FilterCompiler):
+    """A filter as PostgreSQL takes it.
+
+    An equality on metadata becomes a containment, which the GIN index answers; the other comparisons look at the JSON
+    type first, so that texts, numbers and truth values never mix.
+    """
+
+    always, never, placeholder = "true", "false", "%({})s"
+
+    def __init__(self) -> None:
+        super().__init__(statements("filters"))
+
+    def _exists(self, field: str, keys: Sequence[str]) -> str:
+        if keys:
+            return self._fragments["exists_metadata"].format(field=self._path(keys))
+        kind = "exists_list" if field == "categories" else "exists"
+        return self._fragments[kind].format(field=self._field(field))
+
+    def _column(self, name: str, operator: str, value: Scalar) -> str:
+        fragment = operator
+        if operator == "contains":
+            fragment = "contains_list" if name == "categories" else "contains_text"
+        return self._fragments[fragment].format(field=self._field(name), value=self._bind(value))
+
+    def _metadata(self, keys: Sequence[str], operator: str, value: Scalar) -> str:
+        if operator == "eq":
+            return self._fragments["eq_metadata"].format(value=self._document(keys, value))
+        if operator == "contains":
+            document = self._document(keys, [value])
+            if not isinstance(value, str):
+                return self._fragments["eq_metadata"].format(value=document)
+            return self._fragments["contains_metadata_text"].format(
+                document=document, field=self._path(keys), value=self._bind(value)
+            )
+        kind, bound = "number", to_json(value)
+        if isinstance(value, str | bool):
+            kind, bound = ("text" if isinstance(value, str) else "boolean"), value
+        return self._fragments[f"order_{kind}"].format(
+            field=self._path(keys), sign=_SIGNS[operator], value=self._bind(bound)
+        )
+
+    def _document(self, keys: Sequence[str], value: object) -> str:
+        """The smallest metadata with this value at these keys, as a parameter."""
+        for key in reversed(keys):
+            value = {key: value}
+        return self._bind(to_json(value))
+
+    def _path(self, keys: Sequence[str]) -> str:
+        steps = "".join(self._fragments["step"].format(key=self._bind(key)) for key in keys)
+        return f"({self._fragments['field_metadata']} {steps})"
+
+
+class Session(SqlSession):
+    """Runs statements, and keeps the partition numbers and versions of its transaction."""
 
     def __init__(self, connection: Connection[Row], place: str, *, is_writing: bool) -> None:
+        super().__init__(is_writing=is_writing)
         self._connection = connection
         self._place = place
-        self._is_writing = is_writing
-        self._sql = statements("partitions")
         self._numbers = count()
-        self._pids: dict[Partition, int] = {}
         self._absent: set[Partition] = set()  # in a transaction that only reads, what is not there stays so
         self._locked: dict[int, int] = {}  # version by pid, before this transaction
-        self._advanced: set[int] = set()
         self._guard = statements("connection")
         self._orgs: set[str] = set()
         self._is_told = True  # the server knows of all of `_orgs`
@@ -52,8 +111,7 @@ class Session:
             self._orgs.update(orgs)
             self._is_told = False
 
-    def run(self, sql: str, parameters: Parameters | None = None) -> Cursor[Row]:
-        """Execute one statement."""
+    def run(self, sql: str, parameters: Parameters | None = None, /) -> Cursor[Row]:
         with translated_errors(_DOING, self._place):
             if self._is_told:
                 return self._connection.execute(query(sql), parameters)
@@ -61,78 +119,54 @@ class Session:
                 self._tell()
                 return self._connection.execute(query(sql), parameters)
 
-    def run_across(self, sql: str, parameters: Parameters | None = None) -> Cursor[Row]:
-        """Execute one statement over the rows of every org: for maintenance, and for who presents a key."""
+    def run_across(self, sql: str, parameters: Parameters | None = None, /) -> Cursor[Row]:
         with translated_errors(_DOING, self._place), self._connection.pipeline():
             self._connection.execute(query(self._guard["see_every_org"]), {"is_on": "on"})
             cursor = self._connection.execute(query(sql), parameters)
             self._connection.execute(query(self._guard["see_every_org"]), {"is_on": "off"})
         return cursor
 
-    def write_across(self, sql: str, parameters: Parameters) -> Cursor[Row]:
-        """As `run_across`, for a statement that changes rows."""
-        self.check_writing()
-        return self.run_across(sql, parameters)
-
-    def stream(self, sql: str, parameters: Parameters) -> Iterator[Row]:
-        """The rows of a statement, fetched as they are used."""
+    def merge_sorted(self, selects: Sequence[str], order: str, parameters: Parameters, /) -> Iterator[Row]:
         with (
             translated_errors(_DOING, self._place),
             ServerCursor(self._connection, f"stream_{next(self._numbers)}") as cursor,
         ):
             self._tell()
             cursor.itersize = _STREAMED_ROWS
-            cursor.execute(query(sql), parameters)
+            cursor.execute(query("\nUNION ALL\n".join(selects) + f"\n{order}"), parameters)
             yield from cursor
 
-    def write(self, sql: str, parameters: Parameters) -> Cursor[Row]:
-        """Execute one statement that changes rows. Raises `UnsupportedError` in a transaction that only reads."""
-        self.check_writing()
-        return self.run(sql, parameters)
-
-    def write_each(self, sql: str, rows: Sequence[Parameters]) -> list[bool]:
-        """Execute a statement that ends in RETURNING for each row, in one journey: whether it returned anything."""
+    def write_each(self, sql: str, rows: Sequence[Parameters], /) -> list[bool]:
+        """All in one journey."""
         self.check_writing()
         if not rows:
             return []
         with translated_errors(_DOING, self._place), self._connection.cursor() as cursor:
             self._tell()
             cursor.executemany(query(sql), rows, returning=True)
-            return [result.fetchone() is not None for result in cursor.results()]
+            return [result.rowcount == 1 for result in cursor.results()]
 
-    def write_many(self, sql: str, rows: Sequence[Parameters]) -> None:
-        """Execute a statement over arrays, one of each column, for all rows: some thousand in each journey."""
+    def write_many(self, sql: str, rows: Sequence[Parameters], /) -> None:
+        """The statement is one over arrays, one of each column: some thousand rows in each journey."""
         self.check_writing()
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             part = rows[start : start + _ROWS_AT_ONCE]
             self.run(sql, {name: [row[name] for row in part] for name in part[0]})
 
-    @property
-    def is_writing(self) -> bool:
-        """False in a transaction that only reads."""
-        return self._is_writing
+    def forget(self, partition: Partition, /) -> None:
+        self._locked.pop(self._pids.get(partition, -1), None)
+        super().forget(partition)
 
-    def forget(self, partition: Partition) -> None:
-        """The partition is no more; who names it again in this transaction makes it anew."""
-        pid = self._pids.pop(partition, None)
-        if pid is not None:
-            self._locked.pop(pid, None)
-            self._advanced.discard(pid)
+    def list_values(self, values: Iterable[str], /) -> list[str]:
+        return [*values]
 
-    def check_writing(self) -> None:
-        """Raises `UnsupportedError` in a transaction that only reads."""
-        if not self._is_writing:
-            raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
+    def pid(self, partition: Partition, /) -> int | None:
+        return self._lock(partition) if self.is_writing else self.look_up_pid(partition)
 
-    def pid(self, partition: Partition) -> int | None:
-        """The number of a partition, None when it was never written."""
-        if self._is_writing:
-            return self._lock(partition)
-        self.pids([partition])
-        return self._pids.get(partition)
+    def look_up_pid(self, partition: Partition, /) -> int | None:
+        return next(iter(self.pids([partition])), None)
 
-    def pids(self, partitions: Collection[Partition]) -> list[int]:
-        """The numbers of those that exist."""
+    def pids(self, partitions: Sequence[Partition], /) -> list[int]:
         unknown = [
             partition for partition in partitions if partition not in self._pids and partition not in self._absent
         ]
@@ -140,12 +174,7 @@ class Session:
             self.versions(unknown)
         return [self._pids[partition] for partition in partitions if partition in self._pids]
 
-    def listed(self, values: Sequence[str]) -> list[str]:
-        """A parameter for `ANY`."""
-        return [*values]
-
-    def versions(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """The versions of those that exist."""
+    def versions(self, partitions: Sequence[Partition], /) -> dict[Partition, int]:
         self.see(*(partition.org for partition in partitions))
         asked = {
             "orgs": [partition.org for partition in partitions],
@@ -153,44 +182,34 @@ class Session:
             "owners": [partition.owner for partition in partitions],
         }
         versions: dict[Partition, int] = {}
-        for org, level, owner, pid, version in self.run(self._sql["pids"], asked):
+        for org, level, owner, pid, version in self.run(self._partitions["pids"], asked):
             partition = partition_of(org, level, owner)
             self._pids[partition] = pid
             versions[partition] = version
-        if not self._is_writing:
+        if not self.is_writing:
             self._absent.update(partition for partition in partitions if partition not in versions)
         return versions
 
-    def lock(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """The numbers of these partitions, made now if they are new, and locked in order."""
-        self.check_writing()
-        return {partition: self.writable_pid(partition) for partition in sorted(set(partitions))}
-
-    def writable_pid(self, partition: Partition) -> int:
-        """The number of a partition, made now if it is new, and locked."""
+    def writable_pid(self, partition: Partition, /) -> int:
         self.check_writing()
         pid = self._lock(partition)
         while pid is None:
-            row = self.run(self._sql["create"], _key(partition)).fetchone()
+            row = self.run(self._partitions["create"], partition_key(partition)).fetchone()
             pid = self._lock(partition) if row is None else self._known(partition, row)
         return pid
 
-    def changed(self, partition: Partition) -> tuple[int, int]:
-        """(number, version) to write rows with; `advance` must follow when a row was written."""
+    def changed(self, partition: Partition, /) -> tuple[int, int]:
         pid = self.writable_pid(partition)
         return pid, self._locked[pid] + 1
 
-    def advance(self, pid: int) -> None:
-        """Make the version that `changed` named the partition's own; only the first call in a transaction does."""
-        if pid not in self._advanced:
-            self.write(self._sql["advance"], {"pid": pid, "version": self._locked[pid] + 1})
-            self._advanced.add(pid)
+    def _next_version(self, pid: int, /) -> int:
+        return self._locked[pid] + 1
 
     def _lock(self, partition: Partition) -> int | None:
         pid = self._pids.get(partition)
         if pid is None or pid not in self._locked:
             self.see(partition.org)
-            row = self.run(self._sql["lock"], _key(partition)).fetchone()
+            row = self.run(self._partitions["lock"], partition_key(partition)).fetchone()
             pid = None if row is None else self._known(partition, row)
         return pid
 
@@ -205,6 +224,49 @@ class Session:
         self._locked[pid] = version
         return pid
 
+    @staticmethod
+    def statements(topic: str, /) -> dict[str, str]:
+        return statements(topic)
 
-def _key(partition: Partition) -> Parameters:
-    return {"org": partition.org, "level": partition.level.value, "owner": partition.owner}
+    @staticmethod
+    def filters() -> PostgresFilters:
+        return PostgresFilters()
+
+    @staticmethod
+    def to_vector(vector: NDArray[np.float32], /) -> str:
+        """Pgvector's text form `[a,b,c]`, with digits enough for the same float32 to come back."""
+        return dumps(np.asarray(vector, dtype=np.float32).tolist())
+
+    @staticmethod
+    def from_vector(value: str, /) -> NDArray[np.float32]:
+        """Pgvector writes the shortest digits that name a float32."""
+        vector = np.array(json.loads(value), dtype=np.float32)
+        vector.flags.writeable = False
+        return vector
+
+    @staticmethod
+    def own_columns(memory: Memory, /) -> Parameters:
+        """Its categories as a list, and its metadata in the form that is searched."""
+        return {"categories": [*memory.categories], "filterable": to_json(memory.metadata)}
+
+
+class PostgresEntityVectors(SqlEntityVectors):
+    """The `EntityVectors` port; a question is compared with every vector that it may see."""
+
+    def nearest(
+        self,
+        visible: Visibility,
+        space: str,
+        vector: NDArray[np.float32],
+        limit: int,
+        between: Callable[[], None] = lambda: None,
+    ) -> list[tuple[str, float]]:
+        between()
+        key = self._session.visible(visible, space=space, limit=max(limit, 0), vector=self._session.to_vector(vector))
+        return [(row[0], float(row[1])) for row in self._session.run(self._sql["nearest"], key)]
+
+
+class PostgresUnitOfWork(SqlWork[Session]):
+    """Every port over one transaction."""
+
+    entity_vectors = lazy_port(PostgresEntityVectors)

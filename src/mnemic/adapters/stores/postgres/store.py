@@ -15,57 +15,17 @@ import psycopg
 from psycopg import Connection
 from psycopg.pq import TransactionStatus
 
-from mnemic.adapters.stores.postgres.access import PostgresAudit, PostgresKeys
-from mnemic.adapters.stores.postgres.connections import Connections, Row, Target, query
-from mnemic.adapters.stores.postgres.conversations import PostgresConversations
+from mnemic.adapters.stores.postgres.connections import Connections, Target, query
 from mnemic.adapters.stores.postgres.copying import PostgresRows, lock_all, replace_rows, write_rows
-from mnemic.adapters.stores.postgres.dependants import PostgresDependants
-from mnemic.adapters.stores.postgres.documents import PostgresDocuments
-from mnemic.adapters.stores.postgres.entity_vectors import PostgresEntityVectors
-from mnemic.adapters.stores.postgres.erasure import PostgresErasure
 from mnemic.adapters.stores.postgres.failures import translated_errors
-from mnemic.adapters.stores.postgres.graph import PostgresGraph
-from mnemic.adapters.stores.postgres.history import PostgresHistory
-from mnemic.adapters.stores.postgres.jobs import PostgresJobs
-from mnemic.adapters.stores.postgres.memories import PostgresMemories
-from mnemic.adapters.stores.postgres.messages import PostgresMessages
 from mnemic.adapters.stores.postgres.migration import migrate
-from mnemic.adapters.stores.postgres.partitions import PostgresPartitions
-from mnemic.adapters.stores.postgres.profiles import PostgresProfiles
-from mnemic.adapters.stores.postgres.requests import PostgresRequests
-from mnemic.adapters.stores.postgres.research import PostgresResearchSteps
-from mnemic.adapters.stores.postgres.session import Session
+from mnemic.adapters.stores.postgres.session import PostgresUnitOfWork, Session
 from mnemic.adapters.stores.postgres.statements import statements
-from mnemic.adapters.stores.postgres.upkeep import PostgresUpkeep
-from mnemic.adapters.stores.postgres.vectors import PostgresVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError
+from mnemic.model.columns import Row
 from mnemic.model.health import Condition, Finding
 from mnemic.ports.copying import CopyingStore, Rows, Told
 from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
-
-
-class PostgresUnitOfWork:
-    """The small ports over one transaction."""
-
-    def __init__(self, session: Session) -> None:
-        self.partitions = PostgresPartitions(session)
-        self.messages = PostgresMessages(session)
-        self.conversations = PostgresConversations(session)
-        self.upkeep = PostgresUpkeep(session)
-        self.memories = PostgresMemories(session)
-        self.documents = PostgresDocuments(session)
-        self.graph = PostgresGraph(session)
-        self.entity_vectors = PostgresEntityVectors(session)
-        self.vectors = PostgresVectors(session)
-        self.jobs = PostgresJobs(session)
-        self.history = PostgresHistory(session)
-        self.profiles = PostgresProfiles(session)
-        self.keys = PostgresKeys(session)
-        self.audit = PostgresAudit(session)
-        self.requests = PostgresRequests(session)
-        self.research = PostgresResearchSteps(session)
-        self.erasure = PostgresErasure(session)
-        self.dependants = PostgresDependants(session)
 
 
 class PostgresStore:

@@ -1,17 +1,37 @@
-"""One transaction on one connection: what the ports of a unit of work share."""
+"""One transaction on one connection of SQLite, and what SQLite keeps and compares in a way of its own."""
 
 from __future__ import annotations
 
+import heapq
 import json
 import sqlite3
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
+from operator import itemgetter
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.stores.checks import lazy_port
+from mnemic.adapters.stores.sql.filters import FilterCompiler
+from mnemic.adapters.stores.sql.session import Parameters, SqlSession, partition_key
+from mnemic.adapters.stores.sql.vectors import SqlEntityVectors
+from mnemic.adapters.stores.sql.work import SqlWork
 from mnemic.adapters.stores.sqlite.statements import statements
-from mnemic.errors import BackendError, UnavailableError, UnsupportedError
-from mnemic.model.scope import Partition
+from mnemic.errors import BackendError, ConflictError, UnavailableError
+from mnemic.model.columns import Row
+from mnemic.model.filter import Scalar
+from mnemic.model.scope import Partition, Visibility
+from mnemic.ports.entity_vectors import AT_ONCE
 
-Parameters = Mapping[str, object]
+_FLOAT32 = np.dtype("<f4")
+_version = itemgetter(-3)  # of a row of `changes`; its class and number follow
+
+_INDEXED = ["slot"]
+"""The key of metadata that has an index of its own."""
+
+_BOOL, _TEXT, _NUMBER = "'true', 'false'", "'text'", "'integer', 'real'"
 
 
 @contextmanager
@@ -40,105 +60,175 @@ def _translated(error: Exception, doing: str) -> BackendError:
     return BackendError(f"the store failed ({doing}): {error}")
 
 
-class Session:
-    """Runs named statements, and keeps the partition numbers and versions of its transaction."""
+class SqliteFilters(FilterCompiler):
+    """A filter as SQLite takes it."""
+
+    always, never, placeholder = "1", "0", ":{}"
+
+    def __init__(self) -> None:
+        super().__init__(statements("filters"))
+
+    def _exists(self, field: str, keys: Sequence[str]) -> str:
+        if keys:
+            value = self._fragments["field_metadata"].format(path=self._path(keys))
+            return self._fragments["exists"].format(field=value)
+        if field == "categories":
+            return f"({self._field(field)} != '[]')"
+        return self._fragments["exists"].format(field=self._field(field))
+
+    def _column(self, name: str, operator: str, value: Scalar) -> str:
+        bound = self._bind(value)
+        if operator != "contains":
+            return self._fragments[operator].format(field=self._field(name), value=bound)
+        if name == "categories":
+            return self._fragments["contains_list"].format(column=name, value=bound, types=_TEXT)
+        return self._fragments["contains_text"].format(field=self._field(name), value=bound)
+
+    def _metadata(self, keys: Sequence[str], operator: str, value: Scalar) -> str:
+        if operator == "eq" and [*keys] == _INDEXED and isinstance(value, str):
+            return self._fragments["eq_slot"].format(value=self._bind(value))
+        where, bound = self._path(keys), self._bind(value)
+        types = _BOOL if isinstance(value, bool) else _TEXT if isinstance(value, str) else _NUMBER
+        if operator == "contains":
+            is_text = int(isinstance(value, str))
+            return self._fragments["contains_metadata"].format(path=where, value=bound, types=types, is_text=is_text)
+        test = self._fragments[operator].format(field=self._fragments["field_metadata"].format(path=where), value=bound)
+        found = self._fragments["type_metadata"].format(path=where)
+        return self._fragments["typed"].format(type=found, types=types, test=test)
+
+    def _path(self, keys: Sequence[str]) -> str:
+        return self._bind("$" + "".join(f'."{key}"' for key in keys))
+
+
+class Session(SqlSession):
+    """Runs statements, and keeps the partition numbers and versions of its transaction."""
 
     def __init__(self, connection: sqlite3.Connection, *, is_writing: bool) -> None:
+        super().__init__(is_writing=is_writing)
         self._connection = connection
-        self._is_writing = is_writing
-        self._pids: dict[Partition, int] = {}
         self._versions: dict[int, int] = {}
-        self._advanced: set[int] = set()
 
-    def run(self, sql: str, parameters: Parameters | Sequence[object] = ()) -> sqlite3.Cursor:
-        """Execute one statement. An `sqlite3.IntegrityError` comes as it is, for the port to say what it means."""
+    def run(self, sql: str, parameters: Parameters | None = None, /) -> sqlite3.Cursor:
         try:
-            return self._connection.execute(sql, parameters)
-        except sqlite3.IntegrityError:
-            raise
+            return self._connection.execute(sql, parameters or ())
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise _translated(error, "reading or writing rows") from error
 
-    def write(self, sql: str, parameters: Parameters | Sequence[object] = ()) -> sqlite3.Cursor:
-        """Execute one statement that changes rows. Raises `UnsupportedError` in a transaction that only reads."""
+    def merge_sorted(self, selects: Sequence[str], order: str, parameters: Parameters, /) -> Iterator[Row]:
+        return heapq.merge(*(self.run(f"{select}\n{order}", parameters) for select in selects), key=_version)
+
+    def write_each(self, sql: str, rows: Sequence[Parameters], /) -> list[bool]:
+        """Raises `ConflictError` where a row is refused for a reason that the statement does not name."""
         self.check_writing()
-        return self.run(sql, parameters)
+        try:
+            return [self._connection.execute(sql, row).rowcount == 1 for row in rows]
+        except sqlite3.IntegrityError as error:
+            raise ConflictError(f"a row cannot be stored: {error}") from error
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise _translated(error, "writing rows") from error
 
-    def write_each(self, sql: str, rows: Sequence[Parameters]) -> list[bool]:
-        """Execute a statement for each row: whether it wrote one."""
-        return [self.write(sql, row).rowcount == 1 for row in rows]
-
-    def write_many(self, sql: str, rows: Sequence[Parameters]) -> None:
-        """Execute a statement for all rows in one call."""
+    def write_many(self, sql: str, rows: Sequence[Parameters], /) -> None:
         self.check_writing()
         try:
             self._connection.executemany(sql, rows)
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise _translated(error, "writing rows") from error
 
-    @property
-    def is_writing(self) -> bool:
-        """False in a transaction that only reads."""
-        return self._is_writing
+    def list_values(self, values: Iterable[str], /) -> str:
+        """A list for `json_each`. That ends each value at a character U+0000."""
+        return json.dumps([*values], ensure_ascii=False)
 
-    def forget(self, partition: Partition) -> None:
-        """The partition is no more; who names it again in this transaction makes it anew."""
-        pid = self._pids.pop(partition, None)
-        if pid is not None:
-            self._versions.pop(pid, None)
-            self._advanced.discard(pid)
-
-    def check_writing(self) -> None:
-        """Raises `UnsupportedError` in a transaction that only reads."""
-        if not self._is_writing:
-            raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
-
-    def pid(self, partition: Partition) -> int | None:
-        """The number of a partition, None when it was never written."""
+    def pid(self, partition: Partition, /) -> int | None:
         known = self._pids.get(partition)
         if known is None:
-            row = self.run(statements("partitions")["pid"], _key(partition)).fetchone()
+            row = self.run(self._partitions["pid"], partition_key(partition)).fetchone()
             if row is None:
                 return None
             known = self._pids[partition] = int(row[0])
         return known
 
-    def pids(self, partitions: Collection[Partition]) -> str:
-        """The numbers of those that exist, as a JSON list for `json_each`."""
+    def look_up_pid(self, partition: Partition, /) -> int | None:
+        return self.pid(partition)
+
+    def pids(self, partitions: Sequence[Partition], /) -> str:
         found = (self.pid(partition) for partition in partitions)
         return json.dumps([pid for pid in found if pid is not None])
 
-    def listed(self, values: Sequence[str]) -> str:
-        """A parameter for `json_each`. That ends each value at a character U+0000."""
-        return json.dumps(list(values), ensure_ascii=False)
+    def versions(self, partitions: Sequence[Partition], /) -> dict[Partition, int]:
+        rows = [self.run(self._partitions["version"], partition_key(each)).fetchone() for each in partitions]
+        return {partition: row[0] for partition, row in zip(partitions, rows, strict=True) if row}
 
-    def lock(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """The numbers of these partitions, made now if they are new; one writer at a time has all of the file."""
-        return {partition: self.writable_pid(partition) for partition in sorted(set(partitions))}
-
-    def writable_pid(self, partition: Partition) -> int:
-        """The number of a partition, made now if it is new."""
+    def writable_pid(self, partition: Partition, /) -> int:
+        """One writer at a time has all of the file, so that nothing is left to lock."""
         pid = self.pid(partition)
         if pid is None:
-            row = self.write(statements("partitions")["create"], _key(partition)).fetchone()
+            row = self.write(self._partitions["create"], partition_key(partition)).fetchone()
             pid = self._pids[partition] = int(row[0])
         return pid
 
-    def changed(self, partition: Partition) -> tuple[int, int]:
-        """(number, version) to write rows with; `advance` must follow when a row was written."""
+    def changed(self, partition: Partition, /) -> tuple[int, int]:
         pid = self.writable_pid(partition)
-        version = self._versions.get(pid)
-        if version is None:
-            row = self.write(statements("partitions")["next_version"], {"pid": pid}).fetchone()
-            version = self._versions[pid] = int(row[0])
-        return pid, version
+        if pid not in self._versions:
+            row = self.write(self._partitions["next_version"], {"pid": pid}).fetchone()
+            self._versions[pid] = int(row[0])
+        return pid, self._versions[pid]
 
-    def advance(self, pid: int) -> None:
-        """Make the version that `changed` named the partition's own; only the first call in a transaction does."""
-        if pid not in self._advanced:
-            self.write(statements("partitions")["advance"], {"pid": pid, "version": self._versions[pid]})
-            self._advanced.add(pid)
+    def _next_version(self, pid: int, /) -> int:
+        return self._versions[pid]
+
+    def forget(self, partition: Partition, /) -> None:
+        self._versions.pop(self._pids.get(partition, -1), None)
+        super().forget(partition)
+
+    @staticmethod
+    def statements(topic: str, /) -> dict[str, str]:
+        return statements(topic)
+
+    @staticmethod
+    def filters() -> SqliteFilters:
+        return SqliteFilters()
+
+    @staticmethod
+    def to_vector(vector: NDArray[np.float32], /) -> bytes:
+        """Little-endian float32."""
+        return np.asarray(vector, dtype=_FLOAT32).tobytes()
+
+    @staticmethod
+    def from_vector(value: bytes, /) -> NDArray[np.float32]:
+        return np.frombuffer(value, _FLOAT32)
 
 
-def _key(partition: Partition) -> Parameters:
-    return {"org": partition.org, "level": partition.level.value, "owner": partition.owner}
+class SqliteEntityVectors(SqlEntityVectors):
+    """The `EntityVectors` port; a question is compared with every vector that it may see."""
+
+    def nearest(
+        self,
+        visible: Visibility,
+        space: str,
+        vector: NDArray[np.float32],
+        limit: int,
+        between: Callable[[], None] = lambda: None,
+    ) -> list[tuple[str, float]]:
+        key = self._session.visible(visible, space=space)
+        between()
+        rows: Iterator[tuple[str, bytes]] = iter(self._session.run(self._sql["visible"], key))
+        best: dict[str, float] = {}
+        while limit > 0 and (some := [*islice(rows, AT_ONCE)]):
+            vectors = self._session.from_vector(b"".join(row[1] for row in some))
+            cosines: NDArray[np.float32] = vectors.reshape(len(some), -1) @ vector
+            fresh: dict[str, float] = {}
+            places: list[int] = np.argsort(-cosines, kind="stable").tolist()
+            for place in places:
+                fresh.setdefault(some[place][0], cosines.item(place))
+                if len(fresh) == limit:
+                    break
+            best |= {own: max(cosine, best.get(own, cosine)) for own, cosine in fresh.items()}
+            best = dict(sorted(best.items(), key=lambda found: (-found[1], found[0]))[:limit])
+            between()
+        return [*best.items()]
+
+
+class SqliteUnitOfWork(SqlWork[Session]):
+    """Every port over one transaction."""
+
+    entity_vectors = lazy_port(SqliteEntityVectors)

@@ -1,4 +1,4 @@
-"""The `.sql` files beside this module: named statements and migrations. SQL is written there and nowhere else."""
+"""The statements of this store, and its migrations. SQL is written in `.sql` files and nowhere else."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from functools import cache
 from importlib.resources import files
 
 from mnemic.adapters.sql_files import named_statements
+from mnemic.adapters.stores.sql import dialect
+
+_OWN = {"connection", "copying", "filters"}
 
 APPLICATION_ID = 0x4D4E454D  # "MNEM", so that `file` and we can tell a Mnemic store from another SQLite file
 
 
 def statements(topic: str) -> dict[str, str]:
-    """The statements of `queries/<topic>.sql` by name, without a closing semicolon."""
-    return named_statements(__package__ or __name__, f"queries/{topic}.sql")
+    """The statements of a topic by name, without a closing semicolon: this store's own, or those of both."""
+    if topic in _OWN:
+        return named_statements(__package__ or __name__, f"queries/{topic}.sql")
+    return dialect.statements("sqlite", topic)
 
 
 @cache

@@ -11,26 +11,9 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from mnemic.adapters.stores.sqlite.access import SqliteAudit, SqliteKeys
-from mnemic.adapters.stores.sqlite.conversations import SqliteConversations
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
-from mnemic.adapters.stores.sqlite.dependants import SqliteDependants
-from mnemic.adapters.stores.sqlite.documents import SqliteDocuments
-from mnemic.adapters.stores.sqlite.entity_vectors import SqliteEntityVectors
-from mnemic.adapters.stores.sqlite.erasure import SqliteErasure
-from mnemic.adapters.stores.sqlite.graph import SqliteGraph
-from mnemic.adapters.stores.sqlite.history import SqliteHistory
-from mnemic.adapters.stores.sqlite.jobs import SqliteJobs
-from mnemic.adapters.stores.sqlite.memories import SqliteMemories
-from mnemic.adapters.stores.sqlite.messages import SqliteMessages
-from mnemic.adapters.stores.sqlite.partitions import SqlitePartitions
-from mnemic.adapters.stores.sqlite.profiles import SqliteProfiles
-from mnemic.adapters.stores.sqlite.requests import SqliteRequests
-from mnemic.adapters.stores.sqlite.research import SqliteResearchSteps
-from mnemic.adapters.stores.sqlite.session import Session, translated_errors
+from mnemic.adapters.stores.sqlite.session import Session, SqliteUnitOfWork, translated_errors
 from mnemic.adapters.stores.sqlite.statements import APPLICATION_ID, migrations, statements
-from mnemic.adapters.stores.sqlite.upkeep import SqliteUpkeep
-from mnemic.adapters.stores.sqlite.vectors import SqliteVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
 from mnemic.ports.copying import CopyingStore, Rows, Told
@@ -38,30 +21,6 @@ from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000
 _SWITCH_PAUSE_S = 0.01
-
-
-class SqliteUnitOfWork:
-    """The small ports over one transaction."""
-
-    def __init__(self, session: Session) -> None:
-        self.partitions = SqlitePartitions(session)
-        self.messages = SqliteMessages(session)
-        self.conversations = SqliteConversations(session)
-        self.upkeep = SqliteUpkeep(session)
-        self.memories = SqliteMemories(session)
-        self.documents = SqliteDocuments(session)
-        self.graph = SqliteGraph(session)
-        self.entity_vectors = SqliteEntityVectors(session)
-        self.vectors = SqliteVectors(session)
-        self.jobs = SqliteJobs(session)
-        self.history = SqliteHistory(session)
-        self.profiles = SqliteProfiles(session)
-        self.keys = SqliteKeys(session)
-        self.audit = SqliteAudit(session)
-        self.requests = SqliteRequests(session)
-        self.research = SqliteResearchSteps(session)
-        self.erasure = SqliteErasure(session)
-        self.dependants = SqliteDependants(session)
 
 
 class SqliteStore:

@@ -1,0 +1,87 @@
+"""What every store refuses before it writes anything, and how its unit of work makes the ports that are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from mnemic.errors import ConflictError, InvalidInputError
+from mnemic.model.document import Document, DocumentStatus
+from mnemic.model.graph import Sheet
+from mnemic.model.item import Chunk, Memory, State
+
+PortT = TypeVar("PortT")
+
+
+class _LazyPort:
+    def __init__(self, make: Callable[[Any], object]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, work: Any, owner: type) -> object:
+        port = work.__dict__[self._name] = self._make(work.transaction)
+        return port
+
+
+def lazy_port(make: Callable[[Any], PortT]) -> PortT:
+    """A port of a unit of work, made of its `transaction` when it is first asked for, and kept. Typed as what it will
+    be, as `dataclasses.field` is.
+    """
+    return cast("PortT", _LazyPort(make))
+
+
+def check_documents(documents: Sequence[Document]) -> None:
+    """Raises `InvalidInputError` for a document that is to be stored as erased, or whose source holds U+0000."""
+    for document in documents:
+        if document.status == DocumentStatus.ERASED:
+            raise InvalidInputError(f"document {document.id} cannot be stored as erased; erase it")
+        if "\0" in document.source:
+            raise InvalidInputError(f"the source of document {document.id} holds the character U+0000")
+
+
+def check_chunks(document: Document, chunks: Sequence[Chunk]) -> None:
+    """Raises `InvalidInputError` for chunks of another document, partition or agent, and for an index that comes twice;
+    `ConflictError` for an id that comes twice.
+    """
+    place = (document.id, document.partition, document.private_agent)
+    for chunk in chunks:
+        if (chunk.document_id, chunk.partition, chunk.private_agent) != place:
+            raise InvalidInputError(f"chunk {chunk.id} is of another document, partition or agent than {document.id}")
+    if len({chunk.index for chunk in chunks}) < len(chunks):
+        raise InvalidInputError(f"two chunks of document {document.id} have one index")
+    if len({chunk.id for chunk in chunks}) < len(chunks):
+        raise ConflictError(f"two chunks of document {document.id} have one id")
+
+
+def refuse_document(id: str, source: str) -> ConflictError:
+    """Why a document is not put."""
+    return ConflictError(
+        f"document {id} cannot be stored: another one in its place has the source {source!r}, "
+        "or it was erased, or it is private to another agent"
+    )
+
+
+def is_readable(memory: Memory) -> bool:
+    """True for a memory that the graph reads; keep the statements `unread` and `readable` equal to it.
+
+    What expires leaves no lasting trace, and what waits for review says nothing yet. A superseded one says how it was
+    until its end; without an end another memory says the same for it.
+    """
+    is_past = memory.state is State.SUPERSEDED and memory.valid_to is not None
+    return (memory.state is State.ACTIVE or is_past) and memory.expires_at is None
+
+
+def check_sheets(sheets: Sequence[Sheet]) -> None:
+    """Raises `InvalidInputError` for sheets that say something twice, or name a relation's end that they lack."""
+    if len({sheet.item_id for sheet in sheets}) < len(sheets):
+        raise InvalidInputError("two sheets are about one item")
+    for sheet in sheets:
+        if len({(named.key, named.type) for named in sheet.names}) < len(sheet.names):
+            raise InvalidInputError(f"the sheet of {sheet.item_id} names an entity twice")
+        if len({(each.source, each.target, each.type) for each in sheet.relations}) < len(sheet.relations):
+            raise InvalidInputError(f"the sheet of {sheet.item_id} says a relation twice")
+        ends = {end for each in sheet.relations for end in (each.source, each.target)}
+        if not ends <= set(range(len(sheet.names))):
+            raise InvalidInputError(f"the sheet of {sheet.item_id} relates what it does not name")

@@ -1,0 +1,175 @@
+"""What the ports need of one transaction of a store; `Session` of each store is one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.stores.sql.filters import FilterCompiler
+from mnemic.errors import UnsupportedError
+from mnemic.model.columns import Row
+from mnemic.model.item import Memory
+from mnemic.model.scope import Partition, Visibility
+
+Parameters = Mapping[str, object]
+
+
+class Rows(Protocol):
+    """What a statement returned: `rowcount` is how many rows it changed."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class SqlSession(ABC):
+    """Runs statements, and keeps the partition numbers and versions of its transaction."""
+
+    def __init__(self, *, is_writing: bool) -> None:
+        self.is_writing = is_writing
+        self._partitions = self.statements("partitions")
+        self._pids: dict[Partition, int] = {}
+        self._advanced: set[int] = set()
+
+    @staticmethod
+    @abstractmethod
+    def statements(topic: str, /) -> dict[str, str]:
+        """The statements of a topic as this store takes them."""
+
+    @abstractmethod
+    def run(self, sql: str, parameters: Parameters | None = None, /) -> Rows:
+        """Execute one statement. A parameter that it does not name is left out."""
+
+    def run_across(self, sql: str, parameters: Parameters | None = None, /) -> Rows:
+        """Execute one statement over the rows of every org: for maintenance, and for who presents a key."""
+        return self.run(sql, parameters)
+
+    @abstractmethod
+    def merge_sorted(self, selects: Sequence[str], order: str, parameters: Parameters, /) -> Iterator[Row]:
+        """The rows of several statements of one form in a common order, fetched as they are used. The last columns of
+        each are what `order` names: a version, and further ones within it.
+        """
+
+    def see(self, *orgs: str) -> None:
+        """Say that rows of these orgs are asked for, whose partitions are not named. Nothing here has to know."""
+        del orgs
+
+    def write(self, sql: str, parameters: Parameters | None = None, /) -> Rows:
+        """Execute one statement that changes rows. Raises `UnsupportedError` in a transaction that only reads."""
+        self.check_writing()
+        return self.run(sql, parameters)
+
+    def write_across(self, sql: str, parameters: Parameters, /) -> Rows:
+        """As `run_across`, for a statement that changes rows."""
+        self.check_writing()
+        return self.run_across(sql, parameters)
+
+    @abstractmethod
+    def write_each(self, sql: str, rows: Sequence[Parameters], /) -> list[bool]:
+        """Execute a statement for each row: whether it wrote one."""
+
+    @abstractmethod
+    def write_many(self, sql: str, rows: Sequence[Parameters], /) -> None:
+        """Execute a statement for all rows in one call."""
+
+    def check_writing(self) -> None:
+        """Raises `UnsupportedError` in a transaction that only reads."""
+        if not self.is_writing:
+            raise UnsupportedError("this unit of work only reads; open one with write()", capability="write")
+
+    @abstractmethod
+    def list_values(self, values: Iterable[str], /) -> object:
+        """A parameter for `= ANY`."""
+
+    @abstractmethod
+    def pid(self, partition: Partition, /) -> int | None:
+        """The number of a partition, None when it was never written. Locked, when this transaction writes."""
+
+    @abstractmethod
+    def look_up_pid(self, partition: Partition, /) -> int | None:
+        """As `pid`, never locked."""
+
+    @abstractmethod
+    def pids(self, partitions: Sequence[Partition], /) -> object:
+        """The numbers of those that exist, as a parameter for `= ANY`; none is locked."""
+
+    @abstractmethod
+    def versions(self, partitions: Sequence[Partition], /) -> dict[Partition, int]:
+        """The versions of those that exist."""
+
+    @abstractmethod
+    def writable_pid(self, partition: Partition, /) -> int:
+        """The number of a partition, made now if it is new, and locked."""
+
+    def lock(self, partitions: Iterable[Partition], /) -> dict[Partition, int]:
+        """The numbers of these partitions, made now if they are new, and locked in order."""
+        self.check_writing()
+        return {partition: self.writable_pid(partition) for partition in sorted(set(partitions))}
+
+    @abstractmethod
+    def changed(self, partition: Partition, /) -> tuple[int, int]:
+        """(number, version) to write rows with; `advance` must follow when a row was written."""
+
+    def advance(self, pid: int, /) -> None:
+        """Make the version that `changed` named the partition's own; only the first call in a transaction does."""
+        if pid not in self._advanced:
+            self.write(self._partitions["advance"], {"pid": pid, "version": self._next_version(pid)})
+            self._advanced.add(pid)
+
+    @abstractmethod
+    def _next_version(self, pid: int, /) -> int:
+        """The version that rows of this transaction are written with, after `changed`."""
+
+    def forget(self, partition: Partition, /) -> None:
+        """The partition is no more; who names it again in this transaction makes it anew."""
+        pid = self._pids.pop(partition, None)
+        self._advanced.discard(-1 if pid is None else pid)
+
+    def visible(self, visible: Visibility, **more: object) -> dict[str, object]:
+        """The parameters `pids` and `agent` of statements that show what is visible, and others."""
+        return {"pids": self.pids(visible.partitions), "agent": visible.agent or "", **more}
+
+    @staticmethod
+    @abstractmethod
+    def filters() -> FilterCompiler:
+        """A compiler for one filter."""
+
+    @staticmethod
+    @abstractmethod
+    def to_vector(vector: NDArray[np.float32], /) -> object:
+        """A vector as a parameter."""
+
+    @staticmethod
+    @abstractmethod
+    def from_vector(value: Any, /) -> NDArray[np.float32]:
+        """The inverse of `to_vector`."""
+
+    @staticmethod
+    def own_columns(memory: Memory, /) -> Parameters:
+        """The columns of a memory that this store keeps in a way of its own."""
+        del memory
+        return {}
+
+
+def partition_key(partition: Partition) -> Parameters:
+    """What names the row of a partition."""
+    return {"org": partition.org, "level": partition.level.value, "owner": partition.owner}
+
+
+class SqlPort:
+    """A port over one transaction, with the statements of its topic."""
+
+    _topic: ClassVar[str]
+
+    def __init_subclass__(cls, topic: str = "") -> None:
+        if topic:
+            cls._topic = topic
+
+    def __init__(self, session: SqlSession) -> None:
+        self._session = session
+        self._sql = session.statements(self._topic)
