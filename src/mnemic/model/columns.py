@@ -161,7 +161,7 @@ def _noun_reader(kind: Any, time: Callable[[Any], datetime]) -> Callable[[Any], 
     readers = {name: plain_reader(hint, time) for name, hint in field_types(kind).items()}
 
     def read_noun(value: Any) -> Any:
-        named: Mapping[str, Any] = dict(zip(readers, value, strict=True)) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType] -- JSON
+        named: Mapping[str, Any] = dict(zip(readers, value, strict=True)) if kind in _AS_LISTS else value
         parts = ((name, readers[name], part) for name, part in named.items())
         return kind(**{name: part if read is None else read(part) for name, read, part in parts})
 

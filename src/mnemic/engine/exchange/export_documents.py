@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from mnemic.engine.inputs import check_foreign_id, check_id, check_line, check_metadata
-from mnemic.engine.memories.fields import from_json, to_json
+from mnemic.engine.memories.fields import to_json
 from mnemic.engine.parts import Parts
 from mnemic.engine.secrets import fields_without_secrets, redact, tell_redacted
 from mnemic.errors import InvalidInputError
@@ -241,7 +241,7 @@ def _whole(value: Any, name: str) -> int:
 
 
 def _time(record: Mapping[str, Any], name: str) -> datetime:
-    value = from_json(name, record[name])
-    if not isinstance(value, datetime):
+    value = record[name]
+    if not isinstance(value, str):
         raise InvalidInputError(f"{name} must be a time")
-    return as_utc(value, name)
+    return as_utc(datetime.fromisoformat(value), name)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import UnionType
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Union, cast, get_args, get_origin
 
 from mnemic.engine.exchange.export_documents import DocumentReader, WholeDocument
 from mnemic.engine.inputs import (
@@ -26,9 +26,10 @@ from mnemic.engine.parts import Parts
 from mnemic.engine.secrets import fact_without_secrets, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.clocktime import as_utc
+from mnemic.model.columns import field_types
 from mnemic.model.conversation import CURSORS
-from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Flag, Memory, Message, Provenance, Role, State
+from mnemic.model.history import HistoryEntry
+from mnemic.model.item import Flag, Memory, Message, Provenance, State
 from mnemic.model.profile import ProfileEntry
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.model.unicode import check_unicode
@@ -42,8 +43,6 @@ _NOUNS: Mapping[str, type[Noun]] = {
     "memory": Memory,
     "history": HistoryEntry,
 }
-_LISTS = ("categories", "provenance", "flags")
-_READERS = {"role": Role, "action": Action, "at": datetime.fromisoformat}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,9 @@ class RecordReader:
         try:
             check_unicode(json.dumps(record, ensure_ascii=False), "it")
             known: Record = {"flags": [], **record}  # exports of before have none
-            values = {name: _value(name, known[name]) for name in kind.__dataclass_fields__ if name != "partition"}
+            values = {
+                name: _value(kind, name, known[name]) for name in kind.__dataclass_fields__ if name != "partition"
+            }
             noun = kind(partition=self._partition(record, kind), **values)
             _check_types(noun)
             return self._checked(self._clean(noun))
@@ -165,11 +166,10 @@ class RecordReader:
         )
 
 
-def _value(name: str, value: Any) -> Any:
-    if name in _LISTS:
+def _value(kind: type[Noun], name: str, value: Any) -> Any:
+    if get_origin(field_types(kind)[name]) is tuple:
         _check_list(name, value)
-    read = _READERS.get(name)
-    found: object = read(value) if read else from_json(name, value)
+    found: object = from_json(kind, name, value)
     return as_utc(found, name) if isinstance(found, datetime) else found
 
 
@@ -187,7 +187,7 @@ def _check_flags(memory: Memory) -> None:
 
 
 def _check_types(noun: object) -> None:
-    for name, hint in get_type_hints(type(noun)).items():
+    for name, hint in field_types(type(noun)).items():
         value = getattr(noun, name)
         if not _fits(value, hint):
             raise InvalidInputError(f"{name} cannot be {value!r:.60}")

@@ -4,85 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, cast
+from typing import Any
 
-from mnemic.model.item import Cause, Flag, Kind, Memory, Provenance, State, Trust
+from mnemic.model.columns import field_types, plain_reader, to_plain
+from mnemic.model.item import Kind, Memory
 from mnemic.model.scope import Partition
 from mnemic.text.normalise import dedup_key
 from mnemic.text.slots import Filled
 
-CHANGEABLE = (
-    "text",
-    "dedup_key",
-    "kind",
-    "importance",
-    "confidence",
-    "categories",
-    "context",
-    "snippet",
-    "source",
-    "private_agent",
-    "observed_at",
-    "valid_from",
-    "valid_to",
-    "retired_at",
-    "expires_at",
-    "is_pinned",
-    "state",
-    "other_id",
-    "trust",
-    "provenance",
-    "metadata",
-    "flags",
-)
+_NO_CONTENT = ("id", "partition", "agent", "created_at", "updated_at", "last_accessed_at", "access_count", "faded")
+
+CHANGEABLE = tuple(name for name in field_types(Memory) if name not in _NO_CONTENT)
 """Everything an edit may change; access counts, fading and the time of the last update are no content."""
 
-_TIMES = (
-    "observed_at",
-    "created_at",
-    "updated_at",
-    "valid_from",
-    "valid_to",
-    "retired_at",
-    "expires_at",
-    "last_accessed_at",
-)
-_READERS: Mapping[str, Callable[[Any], object]] = {
-    **dict.fromkeys(_TIMES, datetime.fromisoformat),
-    "kind": Kind,
-    "state": State,
-    "trust": Trust,
-    "categories": tuple,
-    "provenance": lambda entries: tuple(Provenance(**entry) for entry in entries),
-    "flags": lambda entries: tuple(
-        Flag(each["source_id"], Cause(each["cause"]), datetime.fromisoformat(each["at"]), each["entry_id"])
-        for each in entries
-    ),
-}
 
-
-def to_json(value: object) -> object:
+def to_json(value: object) -> Any:
     """A field's value as JSON: times as ISO 8601, enumerations as their text, tuples as lists."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, Provenance):
-        return asdict(value)
-    if isinstance(value, Flag):
-        return {name: to_json(part) for name, part in asdict(value).items()}
-    if isinstance(value, tuple):
-        return [to_json(part) for part in cast("tuple[object, ...]", value)]
-    return dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
+    return to_plain(value, datetime.isoformat)
 
 
-def from_json(name: str, value: object) -> Any:
-    """The inverse of `to_json` for the field `name`. Raises ValueError or TypeError for what it cannot be."""
-    return value if value is None else _READERS.get(name, lambda same: same)(value)
+def from_json(kind: type, name: str, value: object) -> Any:
+    """The inverse of `to_json` for the field `name` of a noun. Raises ValueError or TypeError for what it cannot be."""
+    read = plain_reader(field_types(kind)[name], datetime.fromisoformat)
+    return value if value is None or read is None else read(value)
 
 
 def held_key(text: str, kind: Kind, valid_from: datetime | None) -> str:
@@ -115,7 +62,7 @@ def as_json(memory: Memory, names: Iterable[str]) -> dict[str, object]:
 
 def with_fields(memory: Memory, fields: Mapping[str, object]) -> Memory:
     """The memory with fields given as JSON put in."""
-    values: dict[str, Any] = {name: from_json(name, value) for name, value in fields.items()}
+    values: dict[str, Any] = {name: from_json(Memory, name, value) for name, value in fields.items()}
     return replace(memory, **values)
 
 
