@@ -76,7 +76,7 @@ class Columns(Generic[NounT]):
     ) -> None:
         hints = field_types(kind)
         names = [name for name, hint in hints.items() if hint is not Partition and name not in without]
-        self._kind, self._has_place = kind, Partition in hints.values()
+        self.kind, self._has_place = kind, Partition in hints.values()
         self.of_field = {name: (renamed or {}).get(name, name) for name in names}
         self.names = tuple(self.of_field.values())
         self.typed_names = tuple((self.of_field[name], _sql_type(hints[name])) for name in names)
@@ -105,7 +105,7 @@ class Columns(Generic[NounT]):
             row = row[PLACE:]
         for (name, read), value in zip(self._readers, row, strict=True):
             further[name] = value if read is None or value is None else read(value)
-        return self._kind(**further)
+        return self.kind(**further)
 
 
 @cache
