@@ -17,3 +17,10 @@ def named_statements(package: str, path: str) -> dict[str, str]:
     """
     parts = _NAME.split(files(package).joinpath(path).read_text("utf-8"))
     return {name: body.strip().rstrip(";") for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@cache
+def numbered_scripts(package: str, folder: str) -> list[tuple[int, str]]:
+    """(number, text) of every file `NNNN_its_name.sql` in a folder of `package`, in order."""
+    entries = [entry for entry in (files(package) / folder).iterdir() if entry.name.endswith(".sql")]
+    return sorted((int(entry.name[:4]), entry.read_text("utf-8")) for entry in entries)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
-
-from mnemic.adapters.sql_files import named_statements
+from mnemic.adapters.sql_files import named_statements, numbered_scripts
 from mnemic.adapters.stores.sql import dialect
 
 _OWN = {"connection", "copying", "filters"}
@@ -20,11 +17,6 @@ def statements(topic: str) -> dict[str, str]:
     return dialect.statements("sqlite", topic)
 
 
-@cache
 def migrations() -> list[tuple[int, str]]:
     """(version, script) of every migration, in order."""
-    folder = files(__package__ or __name__) / "migrations"
-    found = [
-        (int(entry.name[:4]), entry.read_text("utf-8")) for entry in folder.iterdir() if entry.name.endswith(".sql")
-    ]
-    return sorted(found)
+    return numbered_scripts(__package__ or __name__, "migrations")
