@@ -10,8 +10,7 @@ import pytest
 
 from mnemic.adapters.stores.sql.dialect import NOUNS
 from mnemic.model.columns import Columns, field_types, plain_reader, to_plain
-from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.document_text import Heading
+from mnemic.model.document import Document, DocumentStatus, Heading
 from mnemic.model.item import Cause, Flag, Kind, Memory, Provenance, State
 from mnemic.model.scope import Level, Partition
 

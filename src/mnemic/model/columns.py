@@ -15,9 +15,9 @@ from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from mnemic.model.clocktime import from_microseconds, to_microseconds
-from mnemic.model.document_text import Heading
+from mnemic.model.document import Heading
 from mnemic.model.scope import Level, Partition
+from mnemic.model.values import from_microseconds, to_microseconds
 
 NounT = TypeVar("NounT")
 Row = tuple[Any, ...]

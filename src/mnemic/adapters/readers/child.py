@@ -17,8 +17,8 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from mnemic.errors import MnemicError
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, Unreadable, UnreadableError
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, Unreadable, UnreadableError
 
 LENGTH_BYTES = 8
 GRACE_S = 5.0
@@ -93,7 +93,7 @@ def answered(reader: Reader, data: bytes, name: str, limits: ReadLimits) -> byte
 
 def document_from(facts: dict[str, Any]) -> ReadDocument:
     """The document of an answer. Raises `MnemicError`, `KeyError`, `TypeError` or `ValueError` for anything else."""
-    from mnemic.model.document_text import Heading
+    from mnemic.model.document import Heading
 
     return ReadDocument(
         title=str(facts["title"]),

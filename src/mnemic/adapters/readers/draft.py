@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from mnemic.adapters.readers import refusals
-from mnemic.model.document_text import Heading, ReadDocument, ReadLimits
+from mnemic.model.document import Heading, ReadDocument, ReadLimits
 
 _UNWANTED = re.compile(r"[\x00\ud800-\udfff]")
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")

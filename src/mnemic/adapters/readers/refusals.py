@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mnemic.model.document_text import MEBIBYTE, ReadLimits
-from mnemic.ports.reader import Unreadable, UnreadableError
+from mnemic.model.document import MEBIBYTE, ReadLimits
+from mnemic.ports.files import Unreadable, UnreadableError
 
 SHOWN = 80
 """Characters of a file's name in a message."""

@@ -14,13 +14,12 @@ from mnemic.adapters.stores.checks import check_chunks, check_documents, refuse_
 from mnemic.adapters.stores.memory.graph import MemoryGraph
 from mnemic.adapters.stores.memory.tables import NO_TERMS, Port, Row
 from mnemic.errors import ConflictError
-from mnemic.model.document import Document, DocumentQuery, DocumentStatus
-from mnemic.model.history import Receipt
+from mnemic.model.candidates import Terms
+from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Step
 from mnemic.model.item import Chunk, Memory, State
-from mnemic.model.research import Step
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
-from mnemic.ports.dependants import SourceText
+from mnemic.ports.store import SourceText
 from mnemic.text.titles import title_key
 
 

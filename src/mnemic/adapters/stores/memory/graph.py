@@ -28,7 +28,7 @@ from mnemic.model.graph import (
 )
 from mnemic.model.item import Memory, Role, State
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.entity_vectors import AT_ONCE, EntityVector
+from mnemic.ports.tables import AT_ONCE, EntityVector
 
 _LinkT = TypeVar("_LinkT", Mention, Support)
 

@@ -11,13 +11,11 @@ from datetime import datetime
 from mnemic.adapters.stores.memory.graph import MemoryGraph
 from mnemic.adapters.stores.memory.tables import NO_TERMS, Port, Row
 from mnemic.errors import ConflictError
-from mnemic.model.conversation import Conversation
-from mnemic.model.filter import Filter
-from mnemic.model.item import Memory, Message, State
-from mnemic.model.matching import field_at, meets
-from mnemic.model.query import MemoryQuery, MessageQuery, Order
+from mnemic.model.candidates import Terms
+from mnemic.model.filter import Filter, field_at, meets
+from mnemic.model.item import Conversation, Memory, Message, State
+from mnemic.model.recall import MemoryQuery, MessageQuery, Order
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
 
 
 class MemoryMessages(Port):

@@ -13,19 +13,13 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.memory.tables import Port, Row
 from mnemic.errors import ConflictError
-from mnemic.model.access import ApiKey, AuditEntry
 from mnemic.model.candidates import DOCUMENT, MESSAGE
-from mnemic.model.change import Change
-from mnemic.model.clocktime import to_microseconds
-from mnemic.model.conversation import Conversation
 from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Chunk, Item, Memory, Message, State
-from mnemic.model.job import Job, JobState
-from mnemic.model.profile import ProfileEntry
-from mnemic.model.query import Counts
-from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.item import Change, Chunk, Conversation, Item, Memory, Message, ProfileEntry, State
+from mnemic.model.recall import Counts
+from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
 from mnemic.model.scope import Level, Partition, Visibility
+from mnemic.model.values import to_microseconds
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
 
 _ORDER: Mapping[type[Item], int] = {Message: 0, Memory: 1, Chunk: 2}

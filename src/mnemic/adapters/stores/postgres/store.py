@@ -24,8 +24,7 @@ from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.columns import Row
 from mnemic.model.health import Condition, Finding
-from mnemic.ports.copying import CopyingStore, Rows, Told
-from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
+from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 
 class PostgresStore:

@@ -12,10 +12,10 @@ from mnemic.adapters.stores.sql.dialect import MEMORY, RECEIPT
 from mnemic.adapters.stores.sql.session import SqlPort, SqlSession
 from mnemic.errors import ConflictError
 from mnemic.model.columns import partition_of
-from mnemic.model.history import Receipt
 from mnemic.model.item import Memory
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition
-from mnemic.ports.dependants import SourceText
+from mnemic.ports.store import SourceText
 
 KEY_BYTES = 32
 

@@ -25,17 +25,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from mnemic.model.access import ApiKey, AuditEntry, Right
 from mnemic.model.columns import Columns
-from mnemic.model.conversation import Conversation
-from mnemic.model.document import Document
+from mnemic.model.document import Document, Step
 from mnemic.model.graph import Entity, Mention, Relation, Support, Unread
-from mnemic.model.history import HistoryEntry, Receipt
-from mnemic.model.item import Chunk, Memory, Message
-from mnemic.model.job import Job
-from mnemic.model.profile import ProfileEntry
-from mnemic.model.request import KeptRequest
-from mnemic.model.research import Step
+from mnemic.model.item import Chunk, Conversation, Memory, Message, ProfileEntry
+from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, KeptRequest, Receipt, Right
 
 _SPAN = {"start": "span_start", "end": "span_end"}
 

@@ -11,13 +11,12 @@ from mnemic.adapters.stores.sql.dialect import CHUNK, DOCUMENT, STEP
 from mnemic.adapters.stores.sql.graph import GraphLinks
 from mnemic.adapters.stores.sql.session import Parameters, Rows, SqlPort
 from mnemic.errors import ConflictError
-from mnemic.model.clocktime import to_microseconds
+from mnemic.model.candidates import Terms
 from mnemic.model.columns import Row, partition_of
-from mnemic.model.document import Document, DocumentQuery
+from mnemic.model.document import Document, DocumentQuery, Step
 from mnemic.model.item import Chunk
-from mnemic.model.research import Step
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
+from mnemic.model.values import to_microseconds
 from mnemic.text.titles import title_key
 
 

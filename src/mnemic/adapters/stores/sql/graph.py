@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from mnemic.adapters.stores.checks import check_sheets, is_readable
 from mnemic.adapters.stores.sql.dialect import ENTITY, MENTION, RELATION, SUPPORT, UNREAD
 from mnemic.adapters.stores.sql.session import Rows, SqlPort, SqlSession
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.columns import micros
 from mnemic.model.graph import (
     Entity,
@@ -24,6 +23,7 @@ from mnemic.model.graph import (
 )
 from mnemic.model.item import Memory
 from mnemic.model.scope import Partition, Visibility
+from mnemic.model.values import to_microseconds
 
 _BEHIND_ALL = "\U0010ffff"
 _ALL_KEYS = 2**31 - 1

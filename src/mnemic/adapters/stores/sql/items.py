@@ -11,13 +11,12 @@ from mnemic.adapters.stores.sql.dialect import CONVERSATION, MEMORY, MESSAGE
 from mnemic.adapters.stores.sql.graph import GraphLinks
 from mnemic.adapters.stores.sql.session import SqlPort, SqlSession
 from mnemic.errors import ConflictError
-from mnemic.model.clocktime import from_microseconds, to_microseconds
+from mnemic.model.candidates import Terms
 from mnemic.model.columns import dumps, micros
-from mnemic.model.conversation import Conversation
-from mnemic.model.item import Memory, Message, State
-from mnemic.model.query import MemoryQuery, MessageQuery
+from mnemic.model.item import Conversation, Memory, Message, State
+from mnemic.model.recall import MemoryQuery, MessageQuery
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
+from mnemic.model.values import from_microseconds, to_microseconds
 
 _HOLDERS = (State.ACTIVE, State.QUARANTINED)
 

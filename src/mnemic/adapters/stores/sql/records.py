@@ -9,16 +9,11 @@ from datetime import datetime
 from mnemic.adapters.stores.sql.dialect import AUDIT, CONVERSATION, HISTORY, JOB, KEY, MEMORY, PROFILE, REQUEST
 from mnemic.adapters.stores.sql.session import SqlPort
 from mnemic.errors import ConflictError
-from mnemic.model.access import ApiKey, AuditEntry
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.columns import dumps, micros, moment, to_plain
-from mnemic.model.conversation import Conversation
-from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Memory
-from mnemic.model.job import Job, JobState
-from mnemic.model.profile import ProfileEntry
-from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.item import Conversation, Memory, ProfileEntry
+from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
 from mnemic.model.scope import Level, Partition, Visibility
+from mnemic.model.values import to_microseconds
 
 
 class SqlJobs(SqlPort, topic="jobs"):

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.sql.session import SqlPort, SqlSession
 from mnemic.errors import InvalidInputError
-from mnemic.model.change import Change
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.columns import Row, partition_of
-from mnemic.model.item import State
-from mnemic.model.query import Counts
+from mnemic.model.item import Change, State
+from mnemic.model.recall import Counts
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.entity_vectors import EntityVector
+from mnemic.model.values import to_microseconds
 from mnemic.ports.store import Reading, StaleTerms, VectorRow
+from mnemic.ports.tables import EntityVector
 
 _ACTIVE, _ERASED = State.ACTIVE.value, State.ERASED.value  # a member of an enum costs a look-up each time
 _CHANGED = ("changed_messages", "changed_memories", "changed_chunks")

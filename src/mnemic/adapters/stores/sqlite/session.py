@@ -23,7 +23,7 @@ from mnemic.errors import BackendError, ConflictError, UnavailableError
 from mnemic.model.columns import Row
 from mnemic.model.filter import Scalar
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.entity_vectors import AT_ONCE
+from mnemic.ports.tables import AT_ONCE
 
 _FLOAT32 = np.dtype("<f4")
 _version = itemgetter(-3)  # of a row of `changes`; its class and number follow
