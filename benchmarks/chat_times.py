@@ -17,12 +17,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.machine import keep, provenance, table
 from mnemic.adapters.llms.registry import open_llm
-from mnemic.evaluation.generated import GeneratedTexts
-from mnemic.evaluation.speed import opened, timed_ms
-from mnemic.model.context import Context
-from mnemic.model.llm import Prompt, PromptMessage
+from mnemic.evaluation.speed import GeneratedTexts, opened, timed_ms
+from mnemic.model.chat import Prompt, PromptMessage
+from mnemic.model.recall import Context
 from mnemic.model.scope import Scope
-from mnemic.ports.llm import Llm
+from mnemic.ports.models import Llm
 
 ABOUT = """# The parts of an answer
 

@@ -27,8 +27,8 @@ from mnemic import Mnemic, Scope
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.evaluation.embedders import SyntheticEmbedder
-from mnemic.evaluation.generated import GeneratedTexts
-from mnemic.ports.embedder import Embedder
+from mnemic.evaluation.speed import GeneratedTexts
+from mnemic.ports.models import Embedder
 
 STARTS = 9
 BATCH = 1_000

@@ -20,11 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.machine import keep, provenance, table
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.evaluation.dataset import Dataset, LabelledQuestion, load_dataset
 from mnemic.evaluation.metrics import Ranking, score_run
-from mnemic.evaluation.passages import keep_passages
-from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored
+from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, keep_passages, opened, spaces_of, stored
 from mnemic.model.document import DocumentQuery
 from mnemic.model.scope import Level, Scope
 

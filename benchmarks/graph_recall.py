@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.linked_facts import NAME, linked_facts
 from benchmarks.machine import keep, provenance, table
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
-from mnemic.engine.question import Question
-from mnemic.engine.recall.recall import answer
+from mnemic.engine.engine import Parts
+from mnemic.engine.inputs import Question
+from mnemic.engine.recall import answer
 from mnemic.evaluation.dataset import Dataset, LabelledQuestion, load_dataset
 from mnemic.evaluation.metrics import Means, Ranking, Report, score_run
 from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored

@@ -26,9 +26,9 @@ from typing import cast
 from qdrant_client import QdrantClient, models
 
 from benchmarks.machine import keep, provenance, table
-from mnemic.adapters.indexes.qdrant_collection import Wanted, said_of
-from mnemic.adapters.indexes.qdrant_link import QdrantOptions
-from mnemic.adapters.indexes.qdrant_opening import Collection, open_qdrant
+from mnemic.adapters.indexes.qdrant import QdrantCollection as Collection
+from mnemic.adapters.indexes.qdrant import open_qdrant
+from mnemic.adapters.indexes.qdrant_points import QdrantOptions, Wanted, said_of
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.api import Mnemic
 from mnemic.build import build
@@ -36,7 +36,7 @@ from mnemic.config import Config
 from mnemic.evaluation.dataset import load_dataset
 from mnemic.evaluation.retrieval import Space, spaces_of, stored
 from mnemic.model.scope import Scope
-from mnemic.ports.embedder import Embedder
+from mnemic.ports.models import Embedder
 from tests.qdrant_servers import QdrantServer
 
 TOP = 10

@@ -37,14 +37,11 @@ from mnemic.adapters.llms.registry import open_llm
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.facts.curate import CurateReport, Curating
-from mnemic.engine.parts import Parts
+from mnemic.engine.curate import CurateReport, Curating
+from mnemic.engine.engine import Parts
 from mnemic.errors import InvalidInputError
-from mnemic.model.conversation import CURATED
-from mnemic.model.gem import CATEGORIES, IMPORTANCE_WORDS, gem_of
-from mnemic.model.item import Kind, Memory, Message, State
+from mnemic.model.item import CATEGORIES, CURATED, IMPORTANCE_WORDS, Kind, Memory, Message, State, Verdict, gem_of
 from mnemic.model.scope import Level, Scope
-from mnemic.model.verdict import Verdict
 
 FOLDER = "chat-exports"
 TALKS = "halumem/corpus.jsonl.gz"

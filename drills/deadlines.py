@@ -25,11 +25,10 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.evaluation.embedders import SyntheticEmbedder
-from mnemic.evaluation.generated import GeneratedTexts
 from mnemic.evaluation.metrics import percentile
+from mnemic.evaluation.speed import GeneratedTexts
 from mnemic.model.scope import Scope
-from mnemic.ports.embedder import Vectors
-from mnemic.ports.reranker import RerankerCapabilities, Scores
+from mnemic.ports.models import RerankerCapabilities, Scores, Vectors
 
 SCOPE = Scope(user="anna")
 DEADLINES_MS = (20, 50, 100, 200)

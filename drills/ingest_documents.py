@@ -25,9 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from drills.kit.memory import opened
 from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
-from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.ingest import IngestReport
-from mnemic.model.ingest import Outcome as FileOutcome
+from mnemic.model.document import Document, DocumentStatus, IngestReport
+from mnemic.model.document import Outcome as FileOutcome
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Scope
 from mnemic.text.boilerplate import boilerplate

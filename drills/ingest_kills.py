@@ -30,8 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from drills.kit.memory import file_problems, opened
 from drills.kit.outcome import Outcome
 from mnemic.api import Mnemic
-from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.document_text import MEBIBYTE
+from mnemic.model.document import MEBIBYTE, Document, DocumentStatus
 from mnemic.model.scope import Scope
 from mnemic.ports.store import MAIN_VIEW
 

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.memory import file_problems, opened
 from drills.kit.outcome import Outcome, options
-from mnemic.adapters.clocks.system import SystemClock
+from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
 from mnemic.errors import NotFoundError
 from mnemic.model.scope import Level, Scope

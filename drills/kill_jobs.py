@@ -28,9 +28,10 @@ from drills.kit.memory import file_problems, parts_of
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
 from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
-from mnemic.engine.erasure.delete import delete
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.erase import delete
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs.jobs import run_jobs, work
+from mnemic.engine.jobs import run_jobs, work
 from mnemic.engine.kinds import (
     CONSOLIDATE_SUMMARY,
     CURATE,
@@ -42,10 +43,9 @@ from mnemic.engine.kinds import (
     REMAKE,
     SUMMARISE,
 )
-from mnemic.engine.parts import Parts, new_id
 from mnemic.model.item import Kind
-from mnemic.model.job import Job, JobState
-from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Level, Scope
 
 USERS = [f"user{number:02d}" for number in range(12)]

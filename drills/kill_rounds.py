@@ -26,12 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
 from drills.kit.outcome import Outcome, options
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.model.history import Action, HistoryEntry
+from mnemic.model.candidates import Terms
 from mnemic.model.item import Kind, Memory
-from mnemic.model.job import Job, JobState
-from mnemic.model.query import MemoryQuery
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import Action, HistoryEntry, Job, JobState
 from mnemic.model.scope import Level, Scope
-from mnemic.model.terms import Terms
 from mnemic.ports.store import MAIN_VIEW, UnitOfWork, VectorRow
 
 SCOPE = Scope(user="anna")

@@ -20,7 +20,7 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.evaluation.embedders import SyntheticEmbedder
-from mnemic.evaluation.generated import GeneratedTexts
+from mnemic.evaluation.speed import GeneratedTexts
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
 

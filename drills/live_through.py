@@ -30,9 +30,8 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.model.item import Kind, Memory, State
-from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Scope
-from mnemic.model.settings import Settings
+from mnemic.model.settings import LifeSettings, Settings
 
 LOG = "chat-exports/pi-openclaw/before-compaction.jsonl"
 SCOPE = Scope(user="anna")

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.memory import file_problems
 from drills.kit.outcome import Outcome, options
-from mnemic.engine.memories.profile import MAX_VALUE_CHARS
+from mnemic.engine.profile import MAX_VALUE_CHARS
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.scope import Scope
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor

@@ -23,11 +23,10 @@ from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.facts.assimilate import Place, assimilate, prepare
-from mnemic.engine.parts import Parts
-from mnemic.model.fact import Fact
-from mnemic.model.item import Kind, Memory, State
-from mnemic.model.query import MemoryQuery
+from mnemic.engine.assimilate import Place, assimilate, prepare
+from mnemic.engine.engine import Parts
+from mnemic.model.item import Fact, Kind, Memory, State
+from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, Scope
 
 FACTS, RESTATEMENTS, MOST_MERGED = 50, 1000, 0.02

@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from drills.kit.outcome import Outcome, options
 from mnemic.adapters.readers.sandbox import SandboxReader
 from mnemic.errors import MnemicError
-from mnemic.model.document_text import MEBIBYTE, ReadDocument, ReadLimits
-from mnemic.ports.reader import UnreadableError
+from mnemic.model.document import MEBIBYTE, ReadDocument, ReadLimits
+from mnemic.ports.files import UnreadableError
 
 ENOUGH_OVERLAP = 0.9
 """Of the words of a PDF with those of the text beside it."""

@@ -33,9 +33,9 @@ from mnemic.adapters.llms.scripted import Script, ScriptedLlm
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.evaluation.generated import GeneratedTexts
-from mnemic.model.llm import Prompt
-from mnemic.model.research import ResearchReport
+from mnemic.evaluation.speed import GeneratedTexts
+from mnemic.model.chat import Prompt
+from mnemic.model.document import ResearchReport
 from mnemic.model.scope import Scope
 
 SCOPE = Scope(user="anna")

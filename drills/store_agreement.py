@@ -33,9 +33,8 @@ from drills.kit.outcome import Outcome
 from drills.kit.part import part_of
 from mnemic.evaluation.dataset import Dataset, load_dataset
 from mnemic.evaluation.metrics import Ranking, Report, score_run
-from mnemic.evaluation.retrieval import RetrievalOptions, read_run, run_retrieval, spaces_of
-from mnemic.evaluation.run_file import UnfinishedRun, run_key
-from mnemic.ports.embedder import Vectors
+from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, read_run, run_key, run_retrieval, spaces_of
+from mnemic.ports.models import Vectors
 
 SHOWN_METRICS = ("R@10", "nDCG@10", "s_any@5")
 FIRST = 10

@@ -25,11 +25,11 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.errors import TimedOutError
-from mnemic.evaluation.generated import GeneratedTexts
 from mnemic.evaluation.metrics import percentile
-from mnemic.model.llm import Prompt
+from mnemic.evaluation.speed import GeneratedTexts
+from mnemic.model.chat import Prompt
 from mnemic.model.scope import Scope
-from mnemic.ports.llm import Llm
+from mnemic.ports.models import Llm
 
 SCOPE = Scope(user="anna", session="s1")
 POLL_S = 0.05

@@ -27,7 +27,7 @@ from drills.kit.memory import file_problems, is_found_by_vector, is_found_by_wor
 from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
 from mnemic.errors import ConflictError
-from mnemic.model.history import Action
+from mnemic.model.records import Action
 from mnemic.model.scope import Scope
 
 SCOPE = Scope(user="anna")

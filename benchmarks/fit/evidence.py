@@ -17,11 +17,10 @@ import numpy as np
 from benchmarks.fit.features import opened
 from benchmarks.fit.sets import BenchSet, load, part
 from mnemic.api import Mnemic
-from mnemic.engine.indexing.embedding import question_vectors
-from mnemic.engine.parts import Parts
-from mnemic.engine.question import Question, Watch
-from mnemic.engine.recall.recall import ranked
-from mnemic.engine.recall.relevance import evidence_of
+from mnemic.engine.engine import Parts
+from mnemic.engine.indexing import question_vectors
+from mnemic.engine.inputs import Question, Watch
+from mnemic.engine.recall import evidence_of, ranked
 from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion
 from mnemic.evaluation.retrieval import QuestionClock, Space, spaces_of, stored
 from mnemic.model.scope import Scope

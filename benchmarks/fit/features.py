@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.indexing.embedding import question_vectors
-from mnemic.engine.parts import Parts
-from mnemic.engine.question import Question, Watch
-from mnemic.engine.recall.recall import ranked
-from mnemic.engine.recall.score import Scored
+from mnemic.engine.engine import Parts
+from mnemic.engine.indexing import question_vectors
+from mnemic.engine.inputs import Question, Watch
+from mnemic.engine.recall import ranked
+from mnemic.engine.score import Scored
 from mnemic.evaluation.dataset import Dataset
 from mnemic.evaluation.retrieval import QuestionClock, Space, spaces_of, stored
+from mnemic.model.candidates import Space as VectorSpace
 from mnemic.model.scope import Scope
-from mnemic.model.space import Space as VectorSpace
-from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 FEATURES = (
     "keyword",

@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from benchmarks.machine import ROOT, keep, provenance, table
 from mnemic.evaluation.dataset import CorpusRow, Dataset, load_dataset
 from mnemic.evaluation.extraction_words import USER, Bag, bag
-from mnemic.model.clocktime import as_utc
 from mnemic.model.item import Role
+from mnemic.model.values import as_utc
 from mnemic.text.facts.find import Candidate, Said, candidates, terms_of
 
 SET, LICENCE = "longmemeval-pool", "MIT"

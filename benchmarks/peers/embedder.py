@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from mnemic.adapters.embedders.minilm import DIMS, MinilmEmbedder
-from mnemic.model.space import Space
-from mnemic.ports.embedder import EmbedderCapabilities, Vectors
+from mnemic.model.candidates import Space
+from mnemic.ports.models import EmbedderCapabilities, Vectors
 
 BATCH = 1024
 COMPLETE = "texts.json"

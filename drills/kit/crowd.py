@@ -15,7 +15,7 @@ from random import Random
 
 from drills.kit.open_loop import Request, posted
 from mnemic.api import Mnemic
-from mnemic.evaluation.generated import GeneratedTexts
+from mnemic.evaluation.speed import GeneratedTexts
 from mnemic.model.scope import Scope
 
 ORGS = ("default", "other")

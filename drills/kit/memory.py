@@ -13,11 +13,11 @@ from pathlib import Path
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
-from mnemic.ports.clock import Clock
+from mnemic.ports.observer import Clock
 
 NEARLY_ONE = 0.999
 LARGE_ROWS = 500

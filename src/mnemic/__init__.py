@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from mnemic.api.backup import check_backup
     from mnemic.config import Config
     from mnemic.engine.tools.function import tool
-    from mnemic.model.context import Context
-    from mnemic.model.draft import MemoryDraft, MessageDraft
-    from mnemic.model.item import Kind, Memory, Message, Role, State, Trust, Turn
-    from mnemic.model.recall import Hit, Recall
+    from mnemic.model.chat import ToolContext
+    from mnemic.model.item import Kind, Memory, MemoryDraft, Message, MessageDraft, Role, State, Trust, Turn
+    from mnemic.model.recall import Context, Hit, Recall
     from mnemic.model.scope import Level, Scope
     from mnemic.model.settings import Settings
-    from mnemic.model.tool import ToolContext
     from mnemic.remote import connect
 
 __version__ = "0.1.0"
@@ -59,15 +57,15 @@ _HOMES = {
     "check_backup": "api.backup",
     "connect": "remote",
     "Config": "config",
-    "Context": "model.context",
+    "Context": "model.recall",
     "Mnemic": "api",
-    "MemoryDraft": "model.draft",
-    "MessageDraft": "model.draft",
+    "MemoryDraft": "model.item",
+    "MessageDraft": "model.item",
     **dict.fromkeys(("Kind", "Memory", "Message", "Role", "State", "Trust", "Turn"), "model.item"),
     **dict.fromkeys(("Hit", "Recall"), "model.recall"),
     **dict.fromkeys(("Level", "Scope"), "model.scope"),
     "Settings": "model.settings",
-    "ToolContext": "model.tool",
+    "ToolContext": "model.chat",
     "tool": "engine.tools.function",
 }
 

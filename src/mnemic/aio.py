@@ -38,32 +38,23 @@ from mnemic.api.documents import LISTED as LISTED_PASSAGES
 from mnemic.api.jobs import UNFINISHED, JobVerbs
 from mnemic.api.keys import AUDIT_PAGE, DEFAULT_RIGHTS, OVERLAP_S, KeyVerbs
 from mnemic.config import Config
-from mnemic.engine.conversation.end import EndReport
-from mnemic.engine.documents.documents import DocumentPage
-from mnemic.engine.exchange.export import OWN_LEVELS
-from mnemic.engine.exchange.import_logs import ImportReport
-from mnemic.engine.facts.consolidate import ConsolidateReport
-from mnemic.engine.facts.curate import CurateReport
-from mnemic.engine.facts.extract import ExtractReport
-from mnemic.engine.jobs.jobs import LISTED
-from mnemic.engine.jobs.worker import POLL_S, Told, Worker
-from mnemic.engine.recall.why_not import WhyNot
-from mnemic.engine.summaries.reflect import ReflectReport
-from mnemic.engine.summaries.summarise import SummariseReport
-from mnemic.engine.upkeep.decay import DecayReport
-from mnemic.engine.upkeep.evict import EvictReport
-from mnemic.model.access import ApiKey, AuditPage, IssuedKey, Right
-from mnemic.model.context import Context
-from mnemic.model.document import Document
-from mnemic.model.draft import MemoryDraft
+from mnemic.engine.consolidate import ConsolidateReport
+from mnemic.engine.conversation import EndReport
+from mnemic.engine.curate import CurateReport
+from mnemic.engine.documents import DocumentPage
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.extract import ExtractReport
+from mnemic.engine.import_files import ImportReport
+from mnemic.engine.jobs import LISTED, POLL_S, Told, Worker
+from mnemic.engine.recall import WhyNot
+from mnemic.engine.reflect import ReflectReport
+from mnemic.engine.summaries import SummariseReport
+from mnemic.engine.upkeep import DecayReport, EvictReport
+from mnemic.model.document import Document, IngestReport
 from mnemic.model.health import Diagnosis
-from mnemic.model.history import HistoryEntry, Receipt
-from mnemic.model.ingest import IngestReport
-from mnemic.model.item import Chunk, Item, Memory, Turn
-from mnemic.model.job import Job, JobState
-from mnemic.model.profile import Profile, ProfileEntry
-from mnemic.model.query import Counts, Page
-from mnemic.model.recall import Recall
+from mnemic.model.item import Chunk, Item, Memory, MemoryDraft, Profile, ProfileEntry, Turn
+from mnemic.model.recall import Context, Counts, Page, Recall
+from mnemic.model.records import ApiKey, AuditPage, HistoryEntry, IssuedKey, Job, JobState, Receipt, Right
 from mnemic.model.scope import Level, Scope
 from mnemic.text.blocks import Language
 

@@ -11,31 +11,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mnemic.adapters.clocks.system import SystemClock
-from mnemic.adapters.files.folders import LocalFiles
-from mnemic.adapters.indexes.graphs import GraphKeeper
+from mnemic.adapters.files import LocalFiles
+from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
+from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
-from mnemic.engine.claiming import claiming
+from mnemic.engine.access import claiming
+from mnemic.engine.engine import Parts, ReaderPool, RetiredSpace
 from mnemic.engine.metering import Traced
-from mnemic.engine.parts import Parts
-from mnemic.engine.readers import ReaderPool
-from mnemic.engine.retired import RetiredSpace
 from mnemic.errors import BackendError, ConfigError
-from mnemic.ports.archive import Archive
-from mnemic.ports.detector import Detector
-from mnemic.ports.embedder import Embedder
-from mnemic.ports.index import Index, ServedIndex
-from mnemic.ports.keyring import Keyring
-from mnemic.ports.llm import Llm
+from mnemic.ports.files import Archive, ClosableReader, Keyring
+from mnemic.ports.index import Index, ServedIndex, Window
+from mnemic.ports.models import Detector, Embedder, Llm, Reranker, Tool
 from mnemic.ports.observer import Observer
-from mnemic.ports.reader import ClosableReader
-from mnemic.ports.reranker import Reranker
 from mnemic.ports.store import Store
-from mnemic.ports.tool import Tool
-from mnemic.ports.window import Window
 from mnemic.text.analyser import Analyser
 from mnemic.text.writing import Writing
 
@@ -150,7 +141,7 @@ def _observer(config: Config) -> Observer:
         raise ConfigError(
             f"traces need packages that are not here ({error}): run `pip install 'mnemic[telemetry]'`"
         ) from error
-    from mnemic.adapters.observers.several import SeveralObservers
+    from mnemic.adapters.observers.counters import SeveralObservers
 
     return SeveralObservers([counting, sending_to(config.traces)])
 
@@ -174,7 +165,7 @@ def _reranker(config: Config, llm: Llm | None) -> Reranker | None:
 
 
 def _llm_reranker(config: Config, llm: Llm | None) -> Reranker:
-    from mnemic.adapters.rerankers.llm import LlmReranker
+    from mnemic.adapters.rerankers.registry import LlmReranker
 
     if llm is None:
         raise ConfigError("reranker 'llm' asks the language model, and none is configured: set llm.name")
@@ -246,7 +237,7 @@ def _spaces(config: Config, store: Store, main: Embedder | None, further: int) -
     index = served or _index(replace(config, index_budget_bytes=share))
     if not further:
         return index, served
-    from mnemic.adapters.indexes.spaces import SpacesIndex
+    from mnemic.adapters.indexes.tiered import SpacesIndex
 
     return SpacesIndex(index, [ScanIndex(budget_bytes=share) for _ in range(further)]), served
 
@@ -259,7 +250,8 @@ def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIn
     if embedder is None:
         raise ConfigError("memory.index.backend is qdrant, which holds vectors, and no embedder makes any: name one")
     try:
-        from mnemic.adapters.indexes.qdrant_opening import Collection, open_qdrant
+        from mnemic.adapters.indexes.qdrant import QdrantCollection as Collection
+        from mnemic.adapters.indexes.qdrant import open_qdrant
     except ImportError as error:
         raise ConfigError(
             f"an index in Qdrant needs a client that is not here ({error}): run `pip install 'mnemic[qdrant]'`"

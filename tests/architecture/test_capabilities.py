@@ -10,16 +10,15 @@ import pytest
 
 CAPABILITIES: Mapping[str, tuple[str, ...]] = {
     "failsafe of the window": (
-        "mnemic.engine.conversation.window",
+        "mnemic.engine.window",
         "mnemic.adapters.windows.store",
         "mnemic.adapters.windows.redis",
-        "mnemic.adapters.windows.last_resort",
     ),
-    "summary buffer": ("mnemic.engine.conversation.pending", "mnemic.engine.summaries.summarise"),
-    "consolidation": ("mnemic.engine.summaries.episodes", "mnemic.engine.facts.consolidate"),
-    "profile": ("mnemic.engine.memories.profile",),
-    "decay and eviction": ("mnemic.engine.upkeep.decay", "mnemic.engine.upkeep.evict"),
-    "reflection": ("mnemic.engine.summaries.reflect",),
+    "summary buffer": ("mnemic.engine.summaries",),
+    "consolidation": ("mnemic.engine.consolidate",),
+    "profile": ("mnemic.engine.profile",),
+    "decay and eviction": ("mnemic.engine.upkeep",),
+    "reflection": ("mnemic.engine.reflect",),
 }
 
 
@@ -50,19 +49,15 @@ def test_no_capability_reaches_another(imports: grimp.ImportGraph):
 def test_only_the_table_of_handlers_knows_who_answers_an_event(imports: grimp.ImportGraph):
     everyone = {module for modules in CAPABILITIES.values() for module in modules}
     publishers = imports.find_modules_that_directly_import("mnemic.engine.events") & everyone
-    assert publishers == {"mnemic.engine.conversation.pending", "mnemic.engine.summaries.summarise"}
+    assert publishers == {"mnemic.engine.summaries"}
     assert "mnemic.engine.handlers" not in {
         name for module in everyone for name in imports.find_upstream_modules(module)
     }
 
 
 def test_an_import_across_capabilities_is_found_however_long_its_way(imports: grimp.ImportGraph):
-    imports.add_import(importer="mnemic.engine.summaries.digest", imported="mnemic.engine.summaries.summarise")
+    imports.add_import(importer="mnemic.engine.digest", imported="mnemic.engine.summaries")
     try:
-        assert (
-            "mnemic.engine.summaries.reflect",
-            "mnemic.engine.summaries.digest",
-            "mnemic.engine.summaries.summarise",
-        ) in chains(imports)
+        assert ("mnemic.engine.reflect", "mnemic.engine.digest", "mnemic.engine.summaries") in chains(imports)
     finally:
-        imports.remove_import(importer="mnemic.engine.summaries.digest", imported="mnemic.engine.summaries.summarise")
+        imports.remove_import(importer="mnemic.engine.digest", imported="mnemic.engine.summaries")

@@ -9,7 +9,7 @@ import numpy as np
 
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.model.candidates import Candidates, IndexQuery
-from mnemic.model.change import Change
+from mnemic.model.item import Change
 from mnemic.model.scope import Partition
 from mnemic.testing.index_samples import ELSEWHERE, HERS, HIS
 

@@ -13,18 +13,13 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.errors import ConflictError, MnemicError
-from mnemic.model.change import Change
-from mnemic.model.conversation import Conversation
+from mnemic.model.chat import Usage
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus
 from mnemic.model.filter import EVERYTHING
-from mnemic.model.item import Chunk, Memory, Message
-from mnemic.model.job import Job
-from mnemic.model.llm import Usage
-from mnemic.model.query import MemoryQuery
-from mnemic.model.request import KeptRequest
+from mnemic.model.item import Change, Chunk, Conversation, Memory, Message
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import Job, KeptRequest
 from mnemic.model.scope import Level, Partition, Visibility
-from mnemic.ports.documents import Documents
-from mnemic.ports.requests import Requests
 from mnemic.ports.store import (
     Conversations,
     Jobs,
@@ -39,6 +34,7 @@ from mnemic.ports.store import (
     VectorRow,
     Vectors,
 )
+from mnemic.ports.tables import Documents, Requests
 from mnemic.testing.store_units import Stopped
 
 LONG_AGO = datetime.fromisoformat("0001-01-02T00:00:00+00:00")

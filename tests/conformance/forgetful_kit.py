@@ -9,11 +9,11 @@ import pytest
 
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.postgres.statements import statements
-from mnemic.model.change import Change
 from mnemic.model.document import DocumentQuery
 from mnemic.model.graph import EntityQuery, EntityType, RelationQuery, SourceKind, entity_id
-from mnemic.model.job import JobState
-from mnemic.model.query import MemoryQuery, MessageQuery
+from mnemic.model.item import Change
+from mnemic.model.recall import MemoryQuery, MessageQuery
+from mnemic.model.records import JobState
 from mnemic.model.scope import Level
 from mnemic.ports.store import StaleTerms, UnitOfWork
 from mnemic.testing.isolation import IsolationRun

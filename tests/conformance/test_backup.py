@@ -20,8 +20,8 @@ from mnemic.errors import (
     InvalidInputError,
     UnauthorisedError,
 )
-from mnemic.model.access import Right
 from mnemic.model.health import Condition
+from mnemic.model.records import Right
 from mnemic.model.scope import Level
 from tests.conformance.backup_kit import ANA, BORIS, CANARY, fill, opened, texts
 from tests.unit.engine.kit import Clock

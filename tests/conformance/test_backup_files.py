@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mnemic import check_backup
-from mnemic.adapters.archives.scratch import scratch_folder
+from mnemic.adapters.archives.parts import scratch_folder
 from mnemic.errors import BackendError, ConfigError, InvalidInputError, UnavailableError, UnsupportedError
 from tests.conformance.backup_kit import ANA, fill, opened, texts
 

@@ -9,8 +9,8 @@ import pytest
 from mnemic.adapters.readers.html import HtmlReader
 from mnemic.adapters.readers.pdf import PdfReader
 from mnemic.adapters.readers.text import TextReader
-from mnemic.model.document_text import Heading, ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader
+from mnemic.model.document import Heading, ReadDocument, ReadLimits
+from mnemic.ports.files import Reader
 from mnemic.testing.reader_contract import ReaderContract, Sample
 from tests.conformance import document_files as files
 

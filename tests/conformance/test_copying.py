@@ -13,8 +13,7 @@ import pytest
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.errors import UnavailableError, UnsupportedError
-from mnemic.ports.copying import PASSING_TABLES
-from mnemic.ports.store import Store
+from mnemic.ports.store import PASSING_TABLES, Store
 from mnemic.testing.samples import a_memory, add_memories
 from mnemic.testing.store_copying import CopyingContract, copier, nothing_kept, rows_of, unheard, used, written
 

@@ -14,8 +14,7 @@ from psycopg import sql
 
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.model.document import DocumentStatus
-from mnemic.model.document_text import Heading
+from mnemic.model.document import DocumentStatus, Heading
 from mnemic.ports.store import Store
 from mnemic.testing.samples import ANNA, HERS, NOW, a_document, a_vector, add_vectors, fill_document, terms
 

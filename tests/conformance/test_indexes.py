@@ -10,10 +10,9 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from mnemic.adapters.indexes.fts5 import Fts5Index
-from mnemic.adapters.indexes.graphs import GraphKeeper
+from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.indexes.spaces import SpacesIndex
-from mnemic.adapters.indexes.tiered import TieredIndex
+from mnemic.adapters.indexes.tiered import SpacesIndex, TieredIndex
 from mnemic.ports.index import Index
 from mnemic.testing.index_contract import Fed, IndexContract, replay
 from mnemic.testing.index_samples import NOW

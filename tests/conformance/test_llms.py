@@ -11,13 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from mnemic.adapters.llms.chat_client import ChatEndpoint
 from mnemic.adapters.llms.llama_cpp import LlamaCppLlm, packaged_model
-from mnemic.adapters.llms.openai import OpenAILlm
+from mnemic.adapters.llms.openai import ChatEndpoint, OpenAILlm
 from mnemic.adapters.llms.scripted import ScriptedLlm
 from mnemic.errors import BackendError, BadReplyError, InvalidInputError, TimedOutError, UnsupportedError
-from mnemic.model.llm import Completion, Finish, Piece, Prompt, ToolSpec
-from mnemic.ports.llm import Llm
+from mnemic.model.chat import Completion, Finish, Piece, Prompt, ToolSpec
+from mnemic.ports.models import Llm
 from mnemic.testing.llm_contract import LlmContract, ask, closing
 
 CONTEXT_TOKENS = 512

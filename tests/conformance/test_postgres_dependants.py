@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.ports.store import Store
 from tests.conformance.conftest import MakePostgres
 from tests.unit.engine.kit import Clock, WordEmbedder

@@ -9,15 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mnemic.adapters.clocks.system import SystemClock
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
-from mnemic.engine.facts.assimilate import Place, assimilate, prepare
-from mnemic.engine.parts import Parts
-from mnemic.model.fact import Fact
-from mnemic.model.item import Kind, State
-from mnemic.model.query import MemoryQuery
+from mnemic.adapters.system_clock import SystemClock
+from mnemic.engine.assimilate import Place, assimilate, prepare
+from mnemic.engine.engine import Parts
+from mnemic.model.item import Fact, Kind, State
+from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, Scope
 
 PLACE = Place(Scope(user="anna").partition(Level.USER))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from tests.unit.engine import test_graph_recall as recall
 from tests.unit.engine.kit import Clock, WordEmbedder
 

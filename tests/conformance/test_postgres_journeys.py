@@ -10,7 +10,7 @@ import pytest
 from psycopg import Connection
 
 from mnemic.adapters.stores.postgres import PostgresStore
-from mnemic.model.query import MemoryQuery
+from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Scope
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

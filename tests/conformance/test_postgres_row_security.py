@@ -16,8 +16,8 @@ from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import migrations, statements
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.health import Condition
-from mnemic.model.history import Receipt
-from mnemic.model.profile import ProfileEntry
+from mnemic.model.item import ProfileEntry
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Level, Scope
 from mnemic.testing.samples import (
     ANNA,

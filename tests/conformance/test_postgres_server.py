@@ -15,10 +15,10 @@ import pytest
 from mnemic.adapters.stores.postgres import PostgresStore, migration
 from mnemic.adapters.stores.postgres.statements import migrations
 from mnemic.errors import BackendError, ConfigError, TimedOutError, UnavailableError
+from mnemic.model.chat import Usage
 from mnemic.model.health import Condition
 from mnemic.model.item import Memory
-from mnemic.model.job import JobState
-from mnemic.model.llm import Usage
+from mnemic.model.records import JobState
 from mnemic.model.scope import Level
 from mnemic.testing.samples import (
     ANNA,

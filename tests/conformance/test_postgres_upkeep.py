@@ -7,14 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.api import Mnemic
 from mnemic.engine import sweep
-from mnemic.engine.parts import Parts
-from mnemic.engine.upkeep.decay import decay_partition
-from mnemic.engine.upkeep.evict import evict_partition
+from mnemic.engine.engine import Parts
+from mnemic.engine.upkeep import decay_partition, evict_partition
 from mnemic.model.item import Kind
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 from qdrant_client import QdrantClient
 
-from mnemic.adapters.clocks.system import SystemClock
-from mnemic.adapters.indexes.qdrant_opening import Collection, open_qdrant
+from mnemic.adapters.indexes.qdrant import QdrantCollection as Collection
+from mnemic.adapters.indexes.qdrant import open_qdrant
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.indexes.spaces import SpacesIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.indexes.tiered import SpacesIndex
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
+from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.model.scope import Scope
 from tests.properties.test_isolation import SCOPES, Row, may_see, recalled, write
 from tests.qdrant_servers import REAL_KEY, REAL_URL, QdrantServer, a_name

@@ -19,7 +19,7 @@ from mnemic.adapters.readers.sandbox import SandboxReader
 from mnemic.adapters.readers.tables import CsvReader
 from mnemic.adapters.readers.text import CodeReader, TextReader
 from mnemic.adapters.readers.xlsx import XlsxReader
-from mnemic.ports.reader import Reader
+from mnemic.ports.files import Reader
 from mnemic.testing.reader_contract import ReaderContract, Sample
 from tests.conformance import document_files as files
 

@@ -9,18 +9,17 @@ from pathlib import Path
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.indexes.spaces import SpacesIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.indexes.tiered import SpacesIndex
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.indexing.vectors import fill_vectors
-from mnemic.engine.parts import Parts
-from mnemic.engine.retired import RetiredSpace
+from mnemic.engine.engine import Parts, RetiredSpace
+from mnemic.engine.indexing import fill_vectors
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.model.health import Condition, Finding
 from mnemic.model.recall import Recall
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 from mnemic.ports.store import MAIN_VIEW, Store
 from tests.unit.engine.ingest_kit import put, reading
 from tests.unit.engine.kit import ANNA, BERT, Clock, WordEmbedder

@@ -9,7 +9,7 @@ import pytest
 
 from mnemic.adapters.rerankers.cross_encoder import CrossEncoderReranker
 from mnemic.adapters.rerankers.maxsim import MaxSimReranker
-from mnemic.ports.reranker import Reranker, Scores
+from mnemic.ports.models import Reranker, Scores
 from mnemic.testing.reranker_contract import RerankerContract, closing
 from tests.conformance.tiny_reranker import write_tiny_reranker
 

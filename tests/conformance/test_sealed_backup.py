@@ -19,8 +19,8 @@ from mnemic.config import Config
 from mnemic.errors import ConfigError, ConflictError, InvalidInputError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition
 from mnemic.model.scope import Level
-from mnemic.ports.copying import SHARED_TABLES, CopyingStore
-from mnemic.ports.keyring import DataKey
+from mnemic.ports.files import DataKey
+from mnemic.ports.store import SHARED_TABLES, CopyingStore
 from tests.conformance.backup_kit import fill, opened, texts
 
 ACME = Scope(org="acme-of-avonlea", user="ana-lovelace", agent="quill-pen", session="morning-tea")

@@ -14,7 +14,7 @@ import pytest
 from mnemic import Mnemic, Scope
 from mnemic.config import Config
 from mnemic.errors import ConfigError
-from mnemic.evaluation.generated import GeneratedTexts
+from mnemic.evaluation.speed import GeneratedTexts
 from mnemic.model.item import Chunk
 from mnemic.model.recall import Recall
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.windows.redis import RedisWindow
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.ports.store import Store

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from mnemic import AsyncMnemic, Mnemic, errors
 from mnemic.config import Config
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.model.scope import Scope
 from mnemic.remote import RemoteMnemic, connect, connect_async
 from mnemic.remote.routes import ROUTES

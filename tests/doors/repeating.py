@@ -19,7 +19,7 @@ from starlette.types import Scope as AsgiScope
 from mnemic import Mnemic, Scope
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.model.access import ApiKey
+from mnemic.model.records import ApiKey
 from mnemic.rest.replies import Replies
 from mnemic.testing.samples import NOW
 from mnemic.web.problems import ProblemError

@@ -18,7 +18,7 @@ from mnemic.cli import backup, failures
 from mnemic.cli.progress import Told
 from mnemic.config import Config
 from mnemic.errors import ConflictError, ForbiddenError, InvalidInputError, UnsupportedError
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.remote import connect, connect_async
 from tests.doors.doors import run
 from tests.doors.http_doors import LOCAL, Listening, Served

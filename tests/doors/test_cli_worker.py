@@ -17,8 +17,8 @@ import pytest
 
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.engine.kinds import EMBED
-from mnemic.model.job import Job, JobState
-from mnemic.model.llm import Usage
+from mnemic.model.chat import Usage
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Level, Partition
 from mnemic.testing.samples import a_job
 from tests.doors.doors import run

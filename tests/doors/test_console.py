@@ -10,9 +10,9 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser
 
-from mnemic.engine.parts import new_id
+from mnemic.engine.engine import new_id
 from mnemic.model.item import State
-from mnemic.model.job import Job, JobState
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Level, Scope
 from tests.doors.browser import ANA, Console, Site
 

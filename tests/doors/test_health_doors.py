@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mnemic import Scope
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from tests.doors.doors import run
 from tests.doors.http_doors import LOCAL, Served
 

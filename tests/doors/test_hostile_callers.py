@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.model.scope import Scope
 from mnemic.web.limits import Limits, OwnLevels
 from tests.doors.review_scenarios import ORDER

@@ -16,9 +16,9 @@ import pytest
 
 from mnemic import Scope
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.engine.requests import KEPT
+from mnemic.engine.access import KEPT
 from mnemic.errors import UnavailableError
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.model.scope import Level
 from mnemic.ports.store import UnitOfWork
 from mnemic.remote import connect

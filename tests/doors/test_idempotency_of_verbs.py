@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.engine.requests import current
+from mnemic.engine.access import current
 from mnemic.remote.routes import ROUTES
 from mnemic.testing.verbs import REST
 from tests.doors.chat_scenarios import CHATS
@@ -20,7 +20,7 @@ from tests.doors.scenarios import Scenario
 from tests.doors.test_scenarios import ALL_SCENARIOS, go, is_offered
 from tests.doors.test_scenarios import model as model  # noqa: PLC0414 -- a fixture
 
-OF_ITS_OWN = ("engine/requests.py", "web/audit.py")
+OF_ITS_OWN = ("engine/access.py", "web/audit.py")
 """What writes beside the requests: their answers, and the audit log."""
 
 READING = {"recall", "context", "why_not", "ask", "research"}

@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mnemic import Mnemic, Scope, tool
 from mnemic.mcp.app import door
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.web.doors import application
 from mnemic.web.gate import Gate
 from mnemic.web.health import Health

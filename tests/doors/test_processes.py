@@ -27,7 +27,7 @@ from mnemic.cli.failures import EXIT_CODES
 from mnemic.cli.serve import tell
 from mnemic.cli.supervisor import Supervisor
 from mnemic.config import load_config
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.web.limits import Limits
 from tests.doors.doors import run
 

@@ -18,12 +18,11 @@ import pytest
 import uvicorn
 
 from mnemic import Config, Mnemic, Scope
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.build import build
 from mnemic.errors import UnavailableError
-from mnemic.model.access import Right
-from mnemic.model.proxy import ProxySettings
-from mnemic.model.settings import Settings
+from mnemic.model.records import Right
+from mnemic.model.settings import ProxySettings, Settings
 from mnemic.ports.store import Store
 from mnemic.proxy.app import door
 from mnemic.testing.chat_server import EVENTS, ChatReply, ChatServer, Ending, event, whole

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from mnemic import Scope
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.testing.chat_server import ChatReply, ChatServer, whole
 from tests.doors.test_proxy import Proxied
 

@@ -12,7 +12,7 @@ import pytest
 
 from mnemic import Config, Mnemic, Scope, Settings, tool
 from mnemic.adapters.llms.llama_cpp import packaged_model
-from mnemic.model.assistant import AssistantSettings
+from mnemic.model.chat import AssistantSettings
 from tests.doors.test_proxy import Proxied
 
 ANA = Scope(user="ana")

@@ -14,9 +14,8 @@ from mnemic.api.jobs import JobVerbs
 from mnemic.api.keys import KeyVerbs
 from mnemic.api.profile import ProfileVerbs
 from mnemic.errors import BadReplyError, ConfigError, UnsupportedError
-from mnemic.model.access import ApiKey
-from mnemic.model.draft import MemoryDraft, MessageDraft
-from mnemic.model.item import Memory, Message, Role
+from mnemic.model.item import Memory, MemoryDraft, Message, MessageDraft, Role
+from mnemic.model.records import ApiKey
 from mnemic.remote import RemoteMnemic, connect
 from mnemic.remote.assistant import RemoteTools
 from mnemic.remote.connection import split

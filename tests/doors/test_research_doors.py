@@ -17,8 +17,8 @@ from mnemic.adapters.llms.scripted import ScriptedLlm
 from mnemic.api.assistant import ToolVerbs
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.model.access import Right
-from mnemic.model.llm import Prompt
+from mnemic.model.chat import Prompt
+from mnemic.model.records import Right
 from mnemic.testing.chat_server import ChatServer
 from tests.doors.doors import run
 from tests.doors.http_doors import LOCAL, Served

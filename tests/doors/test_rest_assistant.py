@@ -15,9 +15,9 @@ import pytest
 
 from mnemic.config import load_config
 from mnemic.errors import BackendError, ConfigError, ForbiddenError, UnsupportedError
-from mnemic.model.access import Right
-from mnemic.model.assistant import Replied, Said
+from mnemic.model.chat import Replied, Said
 from mnemic.model.item import Message, Role
+from mnemic.model.records import Right
 from mnemic.model.scope import Level, Scope
 from mnemic.remote import RemoteMnemic, connect, connect_async
 from mnemic.testing.chat_server import EVENTS, ChatReply, ChatServer, Ending, event

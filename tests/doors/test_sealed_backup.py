@@ -15,7 +15,7 @@ from mnemic import AsyncMnemic, Mnemic, Scope, check_backup
 from mnemic.cli import failures
 from mnemic.config import Config, load_config, resolve
 from mnemic.errors import ConfigError, InvalidInputError
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.remote import connect
 from tests.doors.doors import run
 from tests.doors.http_doors import Listening, Served

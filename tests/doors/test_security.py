@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from mnemic.model.access import IssuedKey, Right
+from mnemic.model.records import IssuedKey, Right
 from mnemic.model.scope import Scope
 from mnemic.web.limits import Limits
 from tests.doors.http_doors import LOCAL, Served

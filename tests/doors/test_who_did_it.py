@@ -16,8 +16,8 @@ from mnemic import AsyncMnemic, Scope
 from mnemic.api.acting import acting, acting_as
 from mnemic.config import load_config
 from mnemic.mcp.app import door as mcp_door
-from mnemic.model.access import IssuedKey, Right
-from mnemic.model.query import Page
+from mnemic.model.recall import Page
+from mnemic.model.records import IssuedKey, Right
 from mnemic.rest.app import door as rest_door
 from mnemic.testing.chat_server import ChatReply, ChatServer
 from mnemic.web.doors import application

@@ -15,16 +15,16 @@ import pytest
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.adapters.embedders.registry import open_embedder
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
+from mnemic.engine.engine import Parts
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs.jobs import list_jobs, retry_jobs, work
-from mnemic.engine.parts import Parts
-from mnemic.model.job import JobState
+from mnemic.engine.jobs import list_jobs, retry_jobs, work
+from mnemic.model.records import JobState
 from mnemic.model.scope import Level, Scope
-from mnemic.ports.embedder import Embedder
+from mnemic.ports.models import Embedder
 from mnemic.ports.store import Store
 from mnemic.testing.embedding_server import EmbeddingServer, Reply
 

@@ -14,19 +14,18 @@ from typing import Any
 
 import pytest
 
-from mnemic.adapters.clocks.system import SystemClock
 from mnemic.adapters.indexes.fts5 import Fts5Index
-from mnemic.adapters.indexes.qdrant import Place, QdrantIndex
-from mnemic.adapters.indexes.qdrant_link import QdrantLink, QdrantOptions
-from mnemic.adapters.indexes.qdrant_opening import Collection, open_qdrant
-from mnemic.adapters.indexes.qdrant_points import State, key_of, state_point
-from mnemic.adapters.indexes.qdrant_vectors import QdrantVectors
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.indexes.qdrant import Place, QdrantIndex, open_qdrant
+from mnemic.adapters.indexes.qdrant import QdrantCollection as Collection
+from mnemic.adapters.indexes.qdrant_points import QdrantLink, QdrantOptions, State, key_of, state_point
+from mnemic.adapters.indexes.qdrant_search import QdrantVectors
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
+from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
-from mnemic.model.change import Change
+from mnemic.engine.engine import Parts
 from mnemic.model.health import Condition, Finding
+from mnemic.model.item import Change
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store
 from mnemic.testing.index_samples import HERS, a_change, a_query, gone, ids

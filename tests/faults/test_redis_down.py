@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from mnemic.adapters.clocks.system import SystemClock
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.observers.prometheus import PrometheusObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
+from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.redis import RedisWindow
 from mnemic.adapters.windows.redis_link import RedisOptions
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import UnavailableError
 from mnemic.model.health import Condition
 from mnemic.model.scope import Scope

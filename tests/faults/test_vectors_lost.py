@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
+from mnemic.engine.engine import Parts
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs.jobs import list_jobs, work
+from mnemic.engine.jobs import list_jobs, work
 from mnemic.engine.kinds import EMBED
-from mnemic.engine.parts import Parts
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.model.document_text import Heading
+from mnemic.model.document import Heading
 from mnemic.text.analyser import Analyser
 from mnemic.text.boilerplate import boilerplate, trimmed
 from mnemic.text.chunk_drafts import draft_chunks

@@ -10,14 +10,12 @@ import pytest
 from mnemic import Mnemic, Scope
 from mnemic.build import build
 from mnemic.config import Config, load_config, resolve
-from mnemic.config.files import first_file
 from mnemic.config.keys import KEYS
+from mnemic.config.resolution import first_file
 from mnemic.errors import ConfigError
 from mnemic.model.item import Kind
-from mnemic.model.life import LifeSettings
-from mnemic.model.proxy import ProxySettings
 from mnemic.model.scope import Level
-from mnemic.model.settings import Settings
+from mnemic.model.settings import LifeSettings, ProxySettings, Settings
 
 BGE_PREFIX = "Represent this sentence for searching relevant passages: "
 

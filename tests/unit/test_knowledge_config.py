@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mnemic.config import load_config
-from mnemic.engine.documents.request import chunk_config
+from mnemic.engine.ingest_plan import chunk_config
 from mnemic.errors import ConfigError
 from mnemic.model.settings import Settings
 from mnemic.text.chunk_drafts import DOCUMENT_CHUNKS

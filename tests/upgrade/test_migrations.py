@@ -12,8 +12,8 @@ from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.stores.sqlite import store as sqlite_store
 from mnemic.adapters.stores.sqlite.statements import migrations
 from mnemic.errors import BackendError, ConfigError
-from mnemic.model.job import JobState
-from mnemic.model.llm import Usage
+from mnemic.model.chat import Usage
+from mnemic.model.records import JobState
 from mnemic.testing.samples import ANNA, HERS, NOW, a_document, a_memory, a_query, add_memories, fill_document
 from mnemic.testing.store_units import texts
 

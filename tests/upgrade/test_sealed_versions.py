@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from mnemic import Mnemic
-from mnemic.adapters.archives import manifest as manifests
+from mnemic.adapters.archives import parts as manifests
 from mnemic.adapters.archives.keyring import FileKeyring
 from mnemic.adapters.archives.sealed import write_parts
 from mnemic.adapters.archives.zipped import MANIFEST

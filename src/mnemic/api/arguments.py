@@ -8,20 +8,17 @@ from datetime import datetime
 from typing import Any, TypedDict, cast
 
 from mnemic.api.known import refuse_unknown
-from mnemic.engine.context.assembly import DOCUMENTS, ContextRequest
-from mnemic.engine.exchange.import_logs import Progress
-from mnemic.engine.inputs import check_choice, check_fraction, check_id, check_line, memory_draft
-from mnemic.engine.question import Question
+from mnemic.engine.context import DOCUMENTS, ContextRequest
+from mnemic.engine.import_files import Progress
+from mnemic.engine.inputs import Question, check_choice, check_fraction, check_id, check_line, memory_draft
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE
-from mnemic.model.clocktime import as_utc
-from mnemic.model.context import Placement
-from mnemic.model.draft import MessageDraft
 from mnemic.model.filter import parse_filter
-from mnemic.model.item import Kind, State
-from mnemic.model.query import MemoryQuery, MessageQuery, Order
+from mnemic.model.item import Kind, MessageDraft, State
+from mnemic.model.recall import MemoryQuery, MessageQuery, Order, Placement
 from mnemic.model.scope import Level, Scope
 from mnemic.model.settings import Settings
+from mnemic.model.values import as_utc
 
 MOST = 2**31
 """The largest of the numbers that count something."""
@@ -33,7 +30,7 @@ MessageLike = MessageDraft | Mapping[str, object]
 
 
 class MemoryFields(TypedDict, total=False):
-    """The optional arguments of `remember`; see `mnemic.model.draft.MemoryDraft` for defaults and meanings.
+    """The optional arguments of `remember`; see `mnemic.model.item.MemoryDraft` for defaults and meanings.
 
     `importance` is 0..1 or one of "low", "medium", "high"; times are aware datetimes or ISO 8601 texts.
     """

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from mnemic.api.acting import acting
 from mnemic.api.arguments import ContextFields, context_request_of
+from mnemic.engine.engine import Parts
 from mnemic.engine.inputs import check_text
-from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
-from mnemic.model.assistant import Answer, ChatEvent, Replied, Reply
-from mnemic.model.llm import ToolCall, ToolSpec
+from mnemic.model.chat import Answer, ChatEvent, Replied, Reply, ToolCall, ToolContext, ToolOutcome, ToolSpec
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
-from mnemic.model.tool import ToolContext, ToolOutcome
+from mnemic.ports.models import Tool
 from mnemic.ports.observer import Observer
-from mnemic.ports.tool import Tool
 
 if TYPE_CHECKING:
-    from mnemic.engine.assistant.assistant import ChatRequest  # with tools and asyncio: who only asks needs none of it
+    from mnemic.engine.assistant import ChatRequest  # with tools and asyncio: who only asks needs none of it
     from mnemic.engine.tools.toolbox import Toolbox
 
 TOOL_ACTOR = "tool"
@@ -84,7 +82,7 @@ class AssistantVerbs:
         `Reply.session`. Raises ConfigError when no language model is configured, and BackendError when it fails, with
         the user's side captured; a failure of memory is told in `Reply.degraded`.
         """
-        from mnemic.engine.assistant.assistant import chat
+        from mnemic.engine.assistant import chat
 
         reply = None
         for event in chat(self._parts, scope, self._chat_request(message, fields, is_streaming=False)):
@@ -98,7 +96,7 @@ class AssistantVerbs:
 
         Closing it early, or a model that breaks off, keeps what was said until then.
         """
-        from mnemic.engine.assistant.assistant import chat
+        from mnemic.engine.assistant import chat
 
         return chat(self._parts, scope, self._chat_request(message, fields, is_streaming=True))
 
@@ -107,7 +105,7 @@ class AssistantVerbs:
 
         Raises ConfigError when no language model is configured; BackendError when it fails.
         """
-        from mnemic.engine.assistant.assistant import ask
+        from mnemic.engine.assistant import ask
 
         question = check_text(question, "question", self._parts.settings)
         return ask(self._parts, scope, context_request_of(question, fields, self._parts.settings))
@@ -138,7 +136,7 @@ class AssistantVerbs:
         return ToolVerbs(self._all_tools, self._add_tools, self._parts)
 
     def _chat_request(self, message: str, fields: ChatFields, *, is_streaming: bool) -> ChatRequest:
-        from mnemic.engine.assistant.assistant import ChatRequest
+        from mnemic.engine.assistant import ChatRequest
 
         settings = self._parts.settings
         message = check_text(message, "message", settings)

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from mnemic.api.arguments import ContextFields
 from mnemic.api.assistant import ChatFields, ToolVerbs
 from mnemic.api.research import ResearchFields
-from mnemic.model.assistant import Answer, ChatEvent, Reply
-from mnemic.model.llm import ToolSpec
-from mnemic.model.research import ResearchReport
+from mnemic.model.chat import Answer, ChatEvent, Reply, ToolOutcome, ToolSpec
+from mnemic.model.document import ResearchReport
 from mnemic.model.scope import Scope
-from mnemic.model.tool import ToolOutcome
-from mnemic.ports.tool import Tool
+from mnemic.ports.models import Tool
 
 if TYPE_CHECKING:
     from mnemic.api.verbs import Mnemic

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mnemic.api.graph import LISTED, GraphVerbs
-from mnemic.engine.exchange.export import OWN_LEVELS
+from mnemic.engine.export import OWN_LEVELS
 from mnemic.model.graph import EntityType, GraphPath, GraphReport, Neighbourhood, NodePage
 from mnemic.model.scope import Level, Scope
 

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from mnemic.api.review import REVIEW_LIMIT
-from mnemic.model.item import Memory
-from mnemic.model.review import Review
+from mnemic.model.item import Memory, Review
 from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:

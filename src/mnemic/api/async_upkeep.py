@@ -10,12 +10,12 @@ from mnemic.api.arguments import MessageFields
 from mnemic.api.backup import BackupFields, RestoreFields
 from mnemic.api.health import HealthFields
 from mnemic.api.reembed import ReembedFields
-from mnemic.engine.health.health import HealthReport
-from mnemic.engine.indexing.reembed import ReembedReport
-from mnemic.engine.jobs.jobs import WorkReport
+from mnemic.engine.health import HealthReport
+from mnemic.engine.jobs import WorkReport
+from mnemic.engine.reembed import ReembedReport
 from mnemic.model.backup import BackupReport, RestoreReport
 from mnemic.model.item import Message
-from mnemic.model.query import MessagePage
+from mnemic.model.recall import MessagePage
 from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:

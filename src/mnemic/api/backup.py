@@ -8,10 +8,9 @@ from typing import TypedDict, Unpack
 
 from mnemic.build import archive, open_keyring
 from mnemic.config import Config
-from mnemic.engine.backup.backup import Order, backup, check, receive
-from mnemic.engine.backup.restore import Wish, restore
+from mnemic.engine.backup import Order, Wish, backup, check, receive, restore
+from mnemic.engine.engine import Parts
 from mnemic.engine.inputs import check_choice
-from mnemic.engine.parts import Parts
 from mnemic.model.backup import BackupReport, Contents, RestoreReport
 
 Progress = Callable[[str, int, int], object]

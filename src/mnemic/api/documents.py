@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack, cast
 
 from mnemic.api.acting import Acting
 from mnemic.api.known import refuse_unknown
-from mnemic.engine.documents.documents import (
+from mnemic.engine.documents import (
     DocumentPage,
     delete_document,
     document_passages,
@@ -18,20 +18,14 @@ from mnemic.engine.documents.documents import (
     get_document,
     list_documents,
 )
-from mnemic.engine.documents.ingest import ingest
-from mnemic.engine.documents.request import (
-    MAX_SOURCE_CHARS,
-    IngestRequest,
-    Progress,
-    chunk_config,
-)
+from mnemic.engine.engine import Parts
+from mnemic.engine.ingest import ingest
+from mnemic.engine.ingest_plan import MAX_SOURCE_CHARS, IngestRequest, Progress, chunk_config
 from mnemic.engine.inputs import check_choice, check_line
-from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
-from mnemic.model.document import Document, DocumentQuery, DocumentStatus
-from mnemic.model.history import Receipt
-from mnemic.model.ingest import Chunking, IngestReport, Secrets
+from mnemic.model.document import Chunking, Document, DocumentQuery, DocumentStatus, IngestReport, Secrets
 from mnemic.model.item import Chunk
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Level, Scope
 from mnemic.text.chunking import ChunkConfig
 

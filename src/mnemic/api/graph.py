@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from mnemic.engine.exchange.export import OWN_LEVELS
-from mnemic.engine.graph.extract import extract_graph
-from mnemic.engine.graph.walk import Walk, neighbours, nodes, path
+from mnemic.engine.engine import Parts
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.graph import Walk, neighbours, nodes, path
+from mnemic.engine.graph_extract import extract_graph
 from mnemic.engine.inputs import check_choice
-from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
-from mnemic.model.clocktime import as_utc
 from mnemic.model.graph import (
     MAX_NAME_CHARS,
     MAX_TYPE_CHARS,
@@ -22,6 +21,7 @@ from mnemic.model.graph import (
     NodePage,
 )
 from mnemic.model.scope import Level, Scope
+from mnemic.model.values import as_utc
 
 LISTED = 50
 MOST_LISTED = 1000

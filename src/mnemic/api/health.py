@@ -7,12 +7,12 @@ from typing import TypedDict, Unpack
 
 from mnemic.api.acting import Acting
 from mnemic.api.known import refuse_unknown
-from mnemic.engine.exchange.export import OWN_LEVELS
-from mnemic.engine.health.health import HealthReport, HealthRequest, Progress, health
+from mnemic.engine.engine import Parts
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.health import HealthReport, HealthRequest, Progress, health
 from mnemic.engine.inputs import check_choice
-from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
-from mnemic.model.memory_health import Ailment
+from mnemic.model.health import Ailment
 from mnemic.model.scope import Level, Scope
 
 LISTED = 100

@@ -5,10 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Sequence
 
+from mnemic.engine.engine import Parts
 from mnemic.engine.inputs import check_choice, check_id
-from mnemic.engine.jobs.jobs import LISTED, list_jobs, retry_jobs
-from mnemic.engine.parts import Parts
-from mnemic.model.job import Job, JobState
+from mnemic.engine.jobs import LISTED, list_jobs, retry_jobs
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Scope
 
 UNFINISHED = (JobState.PENDING, JobState.RUNNING, JobState.DEAD)

@@ -6,13 +6,13 @@ import builtins
 from collections.abc import Collection
 from datetime import datetime
 
-from mnemic.engine import keys
-from mnemic.engine.context.parallel import is_waiting
+from mnemic.engine import access as keys
+from mnemic.engine.context import is_waiting
+from mnemic.engine.engine import Parts
 from mnemic.engine.inputs import check_id
-from mnemic.engine.parts import Parts
-from mnemic.model.access import ApiKey, AuditEntry, AuditPage, IssuedKey, Right
-from mnemic.model.clocktime import as_utc
+from mnemic.model.records import ApiKey, AuditEntry, AuditPage, IssuedKey, Right
 from mnemic.model.scope import Scope
+from mnemic.model.values import as_utc
 
 DEFAULT_RIGHTS = (Right.READ, Right.WRITE)
 OVERLAP_S = 3600.0

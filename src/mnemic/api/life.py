@@ -9,23 +9,22 @@ from typing import Unpack
 from mnemic.api.acting import Acting
 from mnemic.api.arguments import MessageFields, message_query_of
 from mnemic.engine.browse import list_messages
-from mnemic.engine.conversation.end import EndReport, end
-from mnemic.engine.conversation.window import window
-from mnemic.engine.erasure.erase import erase, receipts
-from mnemic.engine.exchange.export import OWN_LEVELS
-from mnemic.engine.facts.consolidate import ConsolidateReport, consolidate
-from mnemic.engine.facts.curate import CurateReport, curate
-from mnemic.engine.facts.extract import ExtractReport, extract
+from mnemic.engine.consolidate import ConsolidateReport, consolidate
+from mnemic.engine.conversation import EndReport, end
+from mnemic.engine.curate import CurateReport, curate
+from mnemic.engine.engine import Parts
+from mnemic.engine.erase import erase, receipts
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.extract import ExtractReport, extract
 from mnemic.engine.inputs import check_choice
-from mnemic.engine.parts import Parts
-from mnemic.engine.summaries.reflect import ReflectReport, reflect
-from mnemic.engine.summaries.summarise import SummariseReport, summarise
-from mnemic.engine.upkeep.decay import DecayReport, decay
-from mnemic.engine.upkeep.evict import EvictReport, evict
+from mnemic.engine.reflect import ReflectReport, reflect
+from mnemic.engine.summaries import SummariseReport, summarise
+from mnemic.engine.upkeep import DecayReport, EvictReport, decay, evict
+from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
-from mnemic.model.history import Receipt
 from mnemic.model.item import Message
-from mnemic.model.query import MessagePage
+from mnemic.model.recall import MessagePage
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Level, Scope
 
 

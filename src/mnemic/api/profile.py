@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping
 
-from mnemic.engine.memories.profile import get_profile, set_profile, whole_profile
-from mnemic.engine.parts import Parts
-from mnemic.model.profile import Profile, ProfileEntry
+from mnemic.engine.engine import Parts
+from mnemic.engine.profile import get_profile, set_profile, whole_profile
+from mnemic.model.item import Profile, ProfileEntry
 from mnemic.model.scope import Scope
 from mnemic.text.blocks import Language, profile_block
 

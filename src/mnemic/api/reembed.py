@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict, Unpack
 
-from mnemic.engine.indexing.reembed import Progress, ReembedReport, reembed
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
+from mnemic.engine.reembed import Progress, ReembedReport, reembed
 
 
 class ReembedFields(TypedDict, total=False):

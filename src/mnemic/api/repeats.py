@@ -7,10 +7,10 @@ import uuid
 from contextlib import AbstractContextManager
 from datetime import datetime
 
-from mnemic.engine import requests
-from mnemic.engine.parts import Parts
-from mnemic.engine.requests import Claim
-from mnemic.model.request import KeptRequest, Outcome
+from mnemic.engine import access as requests
+from mnemic.engine.access import Claim
+from mnemic.engine.engine import Parts
+from mnemic.model.records import KeptRequest, Outcome
 from mnemic.model.scope import Level, Scope
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TypedDict, Unpack
 
-from mnemic.engine.documents.request import MAX_SOURCE_CHARS
+from mnemic.engine.engine import Parts
+from mnemic.engine.ingest_plan import MAX_SOURCE_CHARS
 from mnemic.engine.inputs import check_line, check_text
-from mnemic.engine.parts import Parts
-from mnemic.engine.research.research import MAX_PARALLEL, ResearchRequest, Told, ignore_progress, research
+from mnemic.engine.research import MAX_PARALLEL, ResearchRequest, Told, ignore_progress, research
 from mnemic.errors import InvalidInputError
-from mnemic.model.research import ResearchLimits, ResearchReport
+from mnemic.model.document import ResearchLimits, ResearchReport
 from mnemic.model.scope import Scope
 from mnemic.text.blocks import Language
 from mnemic.text.pieces import LEAST_ROOM

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from mnemic.api.acting import Acting
+from mnemic.engine.browse import reject, review, trust
+from mnemic.engine.engine import Parts
 from mnemic.engine.inputs import check_id
-from mnemic.engine.parts import Parts
-from mnemic.engine.review import reject, review, trust
-from mnemic.model.item import Memory
-from mnemic.model.review import Review
+from mnemic.model.item import Memory, Review
 from mnemic.model.scope import Scope
 
 REVIEW_LIMIT = 50

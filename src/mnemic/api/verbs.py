@@ -41,34 +41,28 @@ from mnemic.api.research import ResearchVerbs
 from mnemic.api.review import ReviewVerbs
 from mnemic.build import build
 from mnemic.config import Config, load_config
-from mnemic.engine import browse
-from mnemic.engine.context.context import context
-from mnemic.engine.conversation.capture import capture, complete
-from mnemic.engine.doctor.doctor import doctor, glance
-from mnemic.engine.erasure.delete import clear, delete
-from mnemic.engine.exchange.export import OWN_LEVELS, export
-from mnemic.engine.exchange.import_logs import ImportReport
-from mnemic.engine.exchange.imports import ImportRequest, import_content
+from mnemic.engine import browse, edit
+from mnemic.engine.context import context
+from mnemic.engine.conversation import capture, complete
+from mnemic.engine.doctor import doctor, glance
+from mnemic.engine.engine import Parts
+from mnemic.engine.erase import clear, delete
+from mnemic.engine.export import OWN_LEVELS, export
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.indexing.vectors import adopt_spaces
+from mnemic.engine.import_files import ImportReport
+from mnemic.engine.imports import ImportRequest, import_content
+from mnemic.engine.indexing import adopt_spaces
 from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
-from mnemic.engine.jobs.jobs import WorkReport, work
-from mnemic.engine.jobs.worker import POLL_S, Told, Worker
-from mnemic.engine.memories import edit
-from mnemic.engine.memories.remember import remember
-from mnemic.engine.parts import Parts
-from mnemic.engine.recall.recall import recall
-from mnemic.engine.recall.why_not import WhyNot, why_not
+from mnemic.engine.jobs import POLL_S, Told, Worker, WorkReport, work
+from mnemic.engine.recall import WhyNot, recall, why_not
+from mnemic.engine.remember import remember
 from mnemic.errors import InvalidInputError
-from mnemic.model.clocktime import as_utc
-from mnemic.model.context import Context
-from mnemic.model.draft import MemoryDraft
 from mnemic.model.health import Diagnosis
-from mnemic.model.history import HistoryEntry, Receipt
-from mnemic.model.item import Item, Memory, Role, Turn
-from mnemic.model.query import Counts, Page
-from mnemic.model.recall import Recall
+from mnemic.model.item import Item, Memory, MemoryDraft, Role, Turn
+from mnemic.model.recall import Context, Counts, Page, Recall
+from mnemic.model.records import HistoryEntry, Receipt
 from mnemic.model.scope import Level, Scope
+from mnemic.model.values import as_utc
 
 DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")

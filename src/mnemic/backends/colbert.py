@@ -15,7 +15,7 @@ from mnemic.backends.in_memory import InMemoryBackend, Scored
 from mnemic.backends.registry import MemoryRegistry
 from mnemic.backends.token_embedders import TokenEmbedder, chosen_token_embedder
 from mnemic.errors import BadReplyError
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 
 
 def max_sim(query: Vectors, document: Vectors) -> float:

@@ -1,6 +1,6 @@
 """The embedder of the memory primitive: texts in, a table of vectors out.
 
-A thin face of the port `mnemic.ports.embedder`: whoever brings a model of his own writes two methods; every embedder
+A thin face of the port `mnemic.ports.models`: whoever brings a model of his own writes two methods; every embedder
 that Mnemic knows by name comes in through `PortEmbedder`.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from mnemic.adapters.embedders.registry import open_embedder
-from mnemic.ports import embedder as port
-from mnemic.ports.embedder import Vectors
+from mnemic.ports import models as port
+from mnemic.ports.models import Vectors
 
 DEFAULT_EMBEDDER = "minilm"
 """all-MiniLM-L6-v2 with 384 components, in 8 bits, from files that come with Mnemic: about 22 MB, no download."""

@@ -16,7 +16,7 @@ from mnemic.backends.extras import FACTS, import_extra
 from mnemic.backends.in_memory import InMemoryBackend, Scored
 from mnemic.backends.registry import MemoryRegistry
 from mnemic.errors import BadReplyError
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 
 
 @MemoryRegistry.register("faiss")

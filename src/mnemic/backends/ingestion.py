@@ -15,9 +15,8 @@ from importlib.util import find_spec
 from mnemic.adapters.readers.registry import file_type
 from mnemic.backends.extras import install_line
 from mnemic.errors import BadReplyError, ConfigError, InvalidInputError, UnavailableError
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.files import Files, FoundFile, LeftOut
-from mnemic.ports.reader import Reader, UnreadableError
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Files, FoundFile, LeftOut, Reader, UnreadableError
 from mnemic.text.chunking import Chunk, ChunkConfig, chunk_text
 
 PDF_EXTRA = "memory-pdf"
@@ -48,7 +47,7 @@ def ingest_path(path: str | os.PathLike[str], config: ChunkConfig | None = None)
     name. A file that was named itself raises what keeps it from being read: `UnreadableError` with the reason,
     `UnavailableError`, or `ConfigError` with the line that installs its reader.
     """
-    from mnemic.adapters.files.folders import LocalFiles
+    from mnemic.adapters.files import LocalFiles
     from mnemic.adapters.readers.sandbox import SandboxReader
 
     limits, files, skipped = ReadLimits(), LocalFiles(), list[LeftOut]()

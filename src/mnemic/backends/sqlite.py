@@ -18,7 +18,7 @@ from typing import Any
 
 import uuid_utils
 
-from mnemic.adapters.indexes.fts5_writer import token
+from mnemic.adapters.indexes.fts5 import token
 from mnemic.adapters.sql_files import named_statements
 from mnemic.adapters.stores.sqlite.session import translated_errors
 from mnemic.backends.checks import checked_document, checked_request

@@ -19,7 +19,7 @@ from mnemic.adapters.embedders.minilm import MAX_TOKENS, THREADS
 from mnemic.adapters.extras import import_runtime
 from mnemic.backends.extras import import_extra
 from mnemic.errors import ConfigError
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 from mnemic.text.wordpiece import WordPiece
 
 DEFAULT_CHECKPOINT = "colbert-ir/colbertv2.0"

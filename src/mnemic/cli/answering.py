@@ -16,13 +16,13 @@ from importlib import import_module
 import uvicorn
 from prometheus_client import CollectorRegistry
 
+from mnemic.adapters.observers.counters import observers_of
 from mnemic.adapters.observers.prometheus import PrometheusObserver
-from mnemic.adapters.observers.several import observers_of
 from mnemic.api import Mnemic
 from mnemic.cli.heaps import share_heaps
 from mnemic.cli.output import note
 from mnemic.config import Config
-from mnemic.engine.jobs.worker import Worker
+from mnemic.engine.jobs import Worker
 from mnemic.model.health import Condition, Finding
 from mnemic.web.accepting import SharingServer
 from mnemic.web.board import Board

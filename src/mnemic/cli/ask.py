@@ -11,8 +11,8 @@ from mnemic.cli.options import command
 from mnemic.cli.output import moment, note, one_line, printable, show_json, write
 from mnemic.cli.recall import show_recall
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.model.context import Citation
-from mnemic.model.unicode import check_unicode
+from mnemic.model.recall import Citation
+from mnemic.model.values import check_unicode
 from mnemic.text.pages import pages_told
 
 Question = Annotated[str, typer.Argument(help="The question.")]

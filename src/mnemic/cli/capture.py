@@ -12,7 +12,7 @@ from mnemic.cli.output import note, number_of, show_json, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Turn
-from mnemic.model.unicode import check_unicode
+from mnemic.model.values import check_unicode
 
 Source = Annotated[str | None, typer.Argument(help="- reads messages as JSON from the standard input.", metavar="[-]")]
 UserText = Annotated[str | None, typer.Option("--user-text", help="What the user said.")]

@@ -22,9 +22,8 @@ from mnemic.cli.output import is_terminal, note, one_line, printable, write
 from mnemic.cli.recall import show_recall
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import MnemicError
-from mnemic.model.assistant import Called, ChatEvent, Recalled, Replied, Reply, Said
+from mnemic.model.chat import Called, ChatEvent, Finish, Recalled, Replied, Reply, Said
 from mnemic.model.item import Message
-from mnemic.model.llm import Finish
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Scope
 from mnemic.wire import to_wire

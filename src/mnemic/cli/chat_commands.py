@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from mnemic.cli.output import Row, item_row, note, one_line, show_rows, write
 from mnemic.cli.recall import explanation, show_recall
 from mnemic.errors import InvalidInputError
-from mnemic.model.assistant import Reply
-from mnemic.model.context import Context
-from mnemic.model.recall import Recall
+from mnemic.model.chat import Reply
+from mnemic.model.recall import Context, Recall
 from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:

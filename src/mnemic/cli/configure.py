@@ -51,7 +51,7 @@ def begin(config: ConfigFile = None, force: Force = False, as_json: AsJson = Fal
     """Write a first configuration file, every key as a comment with its meaning and default, into your configuration
     folder. A file that is there is never touched, unless --force is given.
     """
-    from mnemic.config.files import CONFIG_VARIABLE, first_file, own_file
+    from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
 
     named = os.environ.get(CONFIG_VARIABLE)
     path = (config or (Path(named) if named else own_file(os.environ))).expanduser()
@@ -101,6 +101,6 @@ def register_config(group: typer.Typer) -> None:
 
 def _written(value: object) -> str:
     """As it would stand in a file; a text without its quotes."""
-    from mnemic.config.files import as_toml
+    from mnemic.config.resolution import as_toml
 
     return "–" if value is None else one_line(value if isinstance(value, str) else as_toml(value))

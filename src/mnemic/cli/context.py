@@ -12,8 +12,8 @@ from mnemic.cli.options import command
 from mnemic.cli.output import moment, note, one_line, printable, show_json, write
 from mnemic.cli.recall import level_limit
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.model.context import Context, Placement
-from mnemic.model.unicode import check_unicode
+from mnemic.model.recall import Context, Placement
+from mnemic.model.values import check_unicode
 from mnemic.text.pages import pages_told
 
 if TYPE_CHECKING:

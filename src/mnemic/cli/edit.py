@@ -20,7 +20,7 @@ from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.scope import Level
-from mnemic.model.unicode import check_unicode
+from mnemic.model.values import check_unicode
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic, UpdateFields

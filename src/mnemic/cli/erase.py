@@ -12,7 +12,7 @@ from mnemic.cli.options import command
 from mnemic.cli.output import note, number_of, one_line, show_json, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
-from mnemic.model.history import Receipt
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Level, Scope
 
 Whose = Annotated[

@@ -72,8 +72,7 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     """Store a test set group by group, ask its questions, and tell how much of the gold is found, and how soon."""
     from mnemic.evaluation.dataset import Fields, load_dataset
     from mnemic.evaluation.metrics import score_run
-    from mnemic.evaluation.retrieval import RetrievalOptions, run_retrieval
-    from mnemic.evaluation.run_file import UnfinishedRun, run_key
+    from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, run_key, run_retrieval
 
     options = RetrievalOptions(
         store=choices.store, embedder=choices.embedder, reranker=choices.rerank, limit=choices.limit

@@ -41,8 +41,7 @@ class ExtractionChoices:
 def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
     """Let a test set be said, session by session, and tell how much of what should be kept is found, and what else."""
     from mnemic.evaluation.dataset import load_corpus
-    from mnemic.evaluation.extraction import ExtractionOptions, run_extraction
-    from mnemic.evaluation.extraction_file import extract_by_group
+    from mnemic.evaluation.extraction import ExtractionOptions, extract_by_group, run_extraction
     from mnemic.evaluation.extraction_score import load_gold, score_extraction
 
     corpus, gold = load_corpus(files.corpus), load_gold(files.memories)

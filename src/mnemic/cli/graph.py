@@ -104,7 +104,7 @@ def extract(
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and change nothing.")] = False,
 ) -> None:
     """Read what memories, messages and documents name and relate, as far as it was not read yet."""
-    from mnemic.engine.exchange.export import OWN_LEVELS
+    from mnemic.engine.export import OWN_LEVELS
 
     with asking.open() as mnemic:
         report = mnemic.graph.extract(asking.scope, levels=levels or OWN_LEVELS, limit=limit, is_dry_run=is_dry_run)

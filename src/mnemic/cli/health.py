@@ -11,12 +11,12 @@ from mnemic.cli.options import command
 from mnemic.cli.output import Row, moment, note, number_of, one_line, show_json, show_rows, write
 from mnemic.cli.progress import progress_bars
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.model.memory_health import Ailment
+from mnemic.model.health import Ailment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mnemic.engine.health.health import HealthReport
+    from mnemic.engine.health import HealthReport
 
 SCORES_SHOWN = 10
 MOST_LISTED = 1000
@@ -42,7 +42,7 @@ def look(
     same, are worth nothing, are old and unused, or lost what they were made of; each with what ends it. How well the
     installation is, `mnemic doctor` tells.
     """
-    from mnemic.engine.exchange.export import OWN_LEVELS
+    from mnemic.engine.export import OWN_LEVELS
 
     with asking.open() as mnemic, progress_bars() as tell:
         report = mnemic.health(

@@ -18,12 +18,12 @@ from mnemic.cli.progress import Told, progress_bars
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.cli.wording import in_options
 from mnemic.errors import InvalidInputError
-from mnemic.model.ingest import Chunking, Outcome, Secrets
+from mnemic.model.document import Chunking, Outcome, Secrets
 from mnemic.model.scope import Level
 
 if TYPE_CHECKING:
     from mnemic.api import IngestFields
-    from mnemic.model.ingest import FileReport, IngestReport
+    from mnemic.model.document import FileReport, IngestReport
 
 SHOWN = 20
 Paths = Annotated[
@@ -62,7 +62,7 @@ class IngestOptions:
 
     def arguments(self) -> IngestFields:
         """The arguments of `Mnemic.ingest`. Raises `InvalidInputError` for sizes that do not fit each other."""
-        from mnemic.engine.documents.request import chunk_config
+        from mnemic.engine.ingest_plan import chunk_config
         from mnemic.model.settings import Settings
 
         if self.overlap is not None and self.chunk_size is None:

@@ -9,7 +9,7 @@ import typer
 from mnemic.cli.options import command
 from mnemic.cli.output import Row, moment, note, one_line, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.model.access import ApiKey, IssuedKey, Right
+from mnemic.model.records import ApiKey, IssuedKey, Right
 
 Id = Annotated[str, typer.Argument(help="The id of a key, as `mnemic keys list` shows it.")]
 Rights = Annotated[

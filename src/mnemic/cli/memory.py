@@ -14,11 +14,11 @@ from mnemic.cli.input import json_mapping
 from mnemic.cli.options import command
 from mnemic.cli.output import Row, item_row, moment, note, one_line, printable, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.model.history import HistoryEntry
 from mnemic.model.item import Kind, Memory, State
-from mnemic.model.query import Order
+from mnemic.model.recall import Order
+from mnemic.model.records import HistoryEntry
 from mnemic.model.scope import Level
-from mnemic.model.unicode import check_unicode
+from mnemic.model.values import check_unicode
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.item import Memory
 from mnemic.model.recall import Hit, Recall
 from mnemic.model.scope import Level
-from mnemic.model.unicode import check_unicode
+from mnemic.model.values import check_unicode
 
 if TYPE_CHECKING:
     from mnemic.api import RecallFields

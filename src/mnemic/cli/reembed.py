@@ -15,7 +15,7 @@ from mnemic.cli.scope_options import ScopeOptions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mnemic.engine.indexing.reembed import Estimate, ReembedReport
+    from mnemic.engine.reembed import Estimate, ReembedReport
 
 SECONDS_OF_AN_HOUR = 3600
 SECONDS_OF_A_MINUTE = 60

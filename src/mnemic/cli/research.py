@@ -13,12 +13,12 @@ from mnemic.cli.output import note, one_line, printable, show_json, write
 from mnemic.cli.progress import progress_bars
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import BackendError
-from mnemic.model.unicode import check_unicode
+from mnemic.model.values import check_unicode
 from mnemic.text.pages import pages_told
 
 if TYPE_CHECKING:
     from mnemic.api.research import ResearchFields
-    from mnemic.model.research import ResearchCitation, ResearchReport
+    from mnemic.model.document import ResearchCitation, ResearchReport
 
 QUOTES = 3
 QUOTE_CHARS = 200

@@ -12,7 +12,7 @@ from mnemic.cli.options import command
 from mnemic.cli.output import moment, note, one_line, show_json, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.model.item import State
-from mnemic.model.unicode import check_unicode
+from mnemic.model.values import check_unicode
 
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Memories per page, 1 to 1000.")]
 

@@ -10,7 +10,7 @@ import typer
 from mnemic.cli.options import command
 from mnemic.cli.output import Row, item_row, note, one_line, show_json, show_rows
 from mnemic.cli.scope_options import ScopeOptions
-from mnemic.model.unicode import check_unicode
+from mnemic.model.values import check_unicode
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", help="Most messages; 20 unless said.")]

@@ -12,7 +12,7 @@ from mnemic.cli.options import command
 from mnemic.cli.output import Row, note, one_line, printable, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
-from mnemic.model.unicode import check_unicode
+from mnemic.model.values import check_unicode
 
 Name = Annotated[str, typer.Argument(help="The tool.")]
 Arguments = Annotated[str, typer.Option("--arguments", help="Its arguments, as a JSON object.", metavar="JSON")]

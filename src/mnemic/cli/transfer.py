@@ -27,7 +27,7 @@ from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
     from mnemic.api import ImportFields
-    from mnemic.engine.exchange.import_logs import ImportReport
+    from mnemic.engine.import_files import ImportReport
 
 PROBLEMS_SHOWN = 20
 PLURALS = {"memory": "memories", "history": "history entries", "profile": "profile facts"}

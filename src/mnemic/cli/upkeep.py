@@ -12,10 +12,10 @@ from mnemic.cli.options import command
 from mnemic.cli.output import Row, end_partly, moment, note, number_of, one_line, show_json, show_rows, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import BackendError
+from mnemic.model.chat import Usage
 from mnemic.model.health import Condition, Diagnosis, Finding
-from mnemic.model.job import JobState
-from mnemic.model.llm import Usage
-from mnemic.model.unicode import check_unicode
+from mnemic.model.records import JobState
+from mnemic.model.values import check_unicode
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic

@@ -15,12 +15,11 @@ from mnemic.cli.options import command
 from mnemic.cli.output import note, one_line, write
 from mnemic.cli.scope_options import ScopeOptions
 from mnemic.cli.upkeep import cost
-from mnemic.model.job import JobState
+from mnemic.model.records import JobState
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
-    from mnemic.engine.jobs.jobs import JobRun
-    from mnemic.engine.jobs.worker import Worker
+    from mnemic.engine.jobs import JobRun, Worker
 
 POLL_S = 5.0
 TELLING_S = 0.1

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, cast
 
-from mnemic.config.readers import (
+from mnemic.config.values import (
     HALF_LIVES_BY_KIND,
+    MIN_COSINE,
+    BackendSettings,
     Reader,
     any_names,
     counting,
     cron_line,
     days_by_kind,
+    default_budget_mib,
     few,
     fraction,
     free_text,
@@ -33,7 +36,6 @@ from mnemic.config.readers import (
     whole,
     window_backend,
 )
-from mnemic.config.values import MIN_COSINE, BackendSettings, default_budget_mib
 from mnemic.model.scope import Level
 from mnemic.model.settings import Settings
 

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from mnemic import __version__
 from mnemic.api import Mnemic
 from mnemic.errors import ForbiddenError
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate
 from mnemic.web.scopes import Caller

@@ -1,16 +1,24 @@
-"""Looks at what is kept, by id or by condition."""
+"""Looks at what is kept, by id or by condition.
+
+What waits for a person: memories in quarantine and in dispute, and the judgement that ends it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from mnemic.engine.parts import Parts
-from mnemic.engine.recall.refine import rows_of
-from mnemic.errors import InvalidInputError, NotFoundError
-from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Item, Memory
-from mnemic.model.query import Counts, MemoryQuery, MessagePage, MessageQuery, Page
+from mnemic.engine.dependants import Hand, clear_below, told
+from mnemic.engine.edit import Editor
+from mnemic.engine.engine import Parts
+from mnemic.engine.recall import rows_of
+from mnemic.engine.remember import Neighbours, Settler
+from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
+from mnemic.model.item import Item, Memory, Review, State
+from mnemic.model.recall import Counts, MemoryQuery, MessagePage, MessageQuery, Page
+from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Level, Scope
+from mnemic.ports.store import UnitOfWork
 
 MAX_PAGE = 1000
 
@@ -60,3 +68,84 @@ def history(parts: Parts, scope: Scope, item_id: str) -> list[HistoryEntry]:
         if not entries and not work.messages.get(scope.visibility, [item_id]):
             raise NotFoundError(f"there is no memory or message {item_id!r} in this scope")
     return entries
+
+
+WAITING = (State.QUARANTINED, State.DISPUTED)
+_CAUSES = (Action.QUARANTINED, Action.DISPUTED)
+
+
+def review(parts: Parts, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
+    """The visible memories that wait for a judgement, those with flags too, the newest first, from behind the id
+    `after`.
+    """
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
+    query = MemoryQuery(now=parts.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)
+    with parts.store.read() as work:
+        found = work.memories.list(scope.visibility, query)
+        return [_review(memory, work.history.of(scope.visibility, memory.id)) for memory in found]
+
+
+def trust(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
+    """Let a memory that waits be recalled. One from quarantine is then compared with what is known, as if it were told
+    now; one that was in dispute supersedes what it was in dispute with. One with flags loses them, and so does what was
+    flagged on its account alone.
+
+    Raises `NotFoundError`, and `ConflictError` for one that does not wait or whose place was taken.
+    """
+    with parts.store.write() as work:
+        editor = Editor(parts, work, scope.visibility, actor)
+        old = _waiting(editor, memory_id)
+        is_waiting = old.state in WAITING
+        active = replace(old, state=State.ACTIVE, other_id=None) if is_waiting else old
+        active = replace(active, flags=())
+        trusted = editor.put(old, active, Action.TRUSTED, reason or "somebody trusts it")
+        if old.state is State.QUARANTINED:
+            Settler(work, editor).settle(trusted, Neighbours(is_told=True))
+        for other in _opponents(work, scope, old):
+            gone = replace(other, state=State.SUPERSEDED, other_id=old.id)
+            editor.put(other, gone, Action.SUPERSEDED, f"{old.id}, which contradicts it, was trusted")
+        if old.flags:
+            clear_below(Hand(parts, work, actor, editor.now), trusted, old.flags)
+        return editor.get(memory_id)
+
+
+def reject(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
+    """Put a memory that waits into the archive, where eviction deletes it in time; `undo` takes it back.
+
+    What it was in dispute with is in dispute no more.
+
+    Raises as `trust` does.
+    """
+    with parts.store.write() as work:
+        editor = Editor(parts, work, scope.visibility, actor)
+        old = _waiting(editor, memory_id)
+        gone = replace(old, state=State.ARCHIVED, retired_at=editor.now)
+        editor.put(old, gone, Action.REJECTED, reason or "somebody rejects it")
+        for other in _opponents(work, scope, old):
+            cleared = replace(other, state=State.ACTIVE, other_id=None)
+            editor.put(other, cleared, Action.TRUSTED, f"{old.id}, which contradicts it, was rejected")
+        return editor.get(memory_id)
+
+
+def _waiting(editor: Editor, memory_id: str) -> Memory:
+    memory = editor.get(memory_id)
+    if memory.state not in WAITING and not (memory.flags and memory.state is State.ACTIVE):
+        raise ConflictError(f"memory {memory_id} is {memory.state.value}: it waits for no judgement")
+    return memory
+
+
+def _opponents(work: UnitOfWork, scope: Scope, memory: Memory) -> list[Memory]:
+    """What a memory is in dispute with, and nothing else is."""
+    if memory.state is not State.DISPUTED or memory.other_id is None:
+        return []
+    known = work.memories.get(scope.visibility, [memory.other_id])
+    return [one for one in known if one.other_id == memory.id and one.state in (State.ACTIVE, State.DISPUTED)]
+
+
+def _review(memory: Memory, entries: Sequence[HistoryEntry]) -> Review:
+    if memory.state not in WAITING:
+        return Review(memory, "; ".join(told(flag) for flag in memory.flags), min(flag.at for flag in memory.flags))
+    causes = [entry for entry in entries if entry.action in _CAUSES]
+    last = causes[-1] if causes else None
+    return Review(memory, last.reason if last else "", last.at if last else memory.updated_at)

@@ -13,11 +13,10 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
+from mnemic.engine.engine import new_id
 from mnemic.engine.kinds import CONSOLIDATE_SUMMARY, REFLECT, SUMMARISE
-from mnemic.engine.parts import new_id
 from mnemic.errors import InvalidInputError
-from mnemic.model.event import ConsolidationRequest, Event, ReflectionRequest, SummarisationRequest
-from mnemic.model.job import Job
+from mnemic.model.records import ConsolidationRequest, Event, Job, ReflectionRequest, SummarisationRequest
 from mnemic.ports.store import UnitOfWork
 
 E = TypeVar("E", bound=Event)

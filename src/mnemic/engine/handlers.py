@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from mnemic.engine.conversation.pending import pending
-from mnemic.engine.erasure.remake import Remade, Remaking
+from mnemic.engine.cascade import Remade, Remaking
+from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating, consolidate_summary
+from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
+from mnemic.engine.engine import Parts
 from mnemic.engine.events import KINDS, E, as_job, read
-from mnemic.engine.exchange.export import OWN_LEVELS
-from mnemic.engine.facts.consolidate import GROUPS_AT_ONCE, Consolidating
-from mnemic.engine.facts.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
-from mnemic.engine.facts.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
-from mnemic.engine.graph.extract import graph_partition
-from mnemic.engine.health.health import HealthRequest, health
-from mnemic.engine.indexing.vectors import fill_vectors, lacks_vectors
-from mnemic.engine.jobs.jobs import FollowUp, Handler, anew
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
+from mnemic.engine.graph_extract import graph_partition
+from mnemic.engine.health import HealthRequest, health
+from mnemic.engine.indexing import fill_vectors, lacks_vectors
+from mnemic.engine.jobs import FollowUp, Handler, anew
 from mnemic.engine.kinds import (
     CONSOLIDATE,
     CURATE,
@@ -33,18 +33,12 @@ from mnemic.engine.kinds import (
     REMAKE,
     SUMMARISE,
 )
-from mnemic.engine.memories.lasting_facts import find_again
-from mnemic.engine.parts import Parts
-from mnemic.engine.summaries.episodes import consolidate_summary
-from mnemic.engine.summaries.reflect import Reflecting
-from mnemic.engine.summaries.summarise import SUMMARIES_AT_ONCE, Summarising
-from mnemic.engine.summaries.summarise_again import SummarisingAgain
-from mnemic.engine.upkeep.compact import compact_partition
-from mnemic.engine.upkeep.decay import decay_partition
-from mnemic.engine.upkeep.evict import evict_partition
+from mnemic.engine.lasting_facts import find_again
+from mnemic.engine.reflect import Reflecting
+from mnemic.engine.summaries import SUMMARIES_AT_ONCE, Summarising, SummarisingAgain, pending
+from mnemic.engine.upkeep import compact_partition, decay_partition, evict_partition
 from mnemic.errors import BadReplyError
-from mnemic.model.event import ConsolidationRequest, ReflectionRequest, SummarisationRequest
-from mnemic.model.job import Job
+from mnemic.model.records import ConsolidationRequest, Job, ReflectionRequest, SummarisationRequest
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import UnitOfWork
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Generator
 from contextvars import copy_context
 
-from mnemic.model.llm import Completion, Piece, Prompt, Usage
-from mnemic.ports.llm import Llm, LlmCapabilities
+from mnemic.model.chat import Completion, Piece, Prompt, Usage
+from mnemic.ports.models import Llm, LlmCapabilities
 from mnemic.ports.observer import Attribute, Observer, Span
 
 

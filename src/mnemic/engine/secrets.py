@@ -1,21 +1,27 @@
-"""Takes secrets out of a text before it is stored, and says what was taken out without saying what it was."""
+"""Takes secrets out of a text before it is stored, and says what was taken out without saying what it was.
+
+The gate before memories: what gives orders to the model, and was not said by the user, is kept but not recalled.
+
+Only what counts alone stops a memory (findings of high severity); what was measured: docs/decisions/0017-write-gate.md.
+Messages and passages of documents pass: they are what was said and written, and recall takes the orders out of them.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+from mnemic.engine.engine import Parts
 from mnemic.engine.inputs import check_line
-from mnemic.engine.parts import Parts
-from mnemic.model.draft import MemoryDraft, MessageDraft
-from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Memory, Message
-from mnemic.model.profile import ProfileEntry
-from mnemic.ports.detector import SecretSpan
+from mnemic.model.item import Memory, MemoryDraft, Message, MessageDraft, ProfileEntry, State, Trust
+from mnemic.model.records import HistoryEntry
+from mnemic.model.settings import Quarantine
+from mnemic.ports.models import SecretSpan
+from mnemic.text.sanitise import findings
 
 _log = logging.getLogger("mnemic.secrets")
 
@@ -201,3 +207,36 @@ def _replaced(text: str, spans: Iterable[SecretSpan]) -> str:
         pieces += [text[done:start], placeholder(kind)]
         done = end
     return "".join([*pieces, text[done:]])
+
+
+SUSPECT = "it gives orders to the model"
+"""How the reason begins for which a memory is quarantined by the gate."""
+
+HIGH = "high"
+
+
+def suspicion(parts: Parts, memory: Memory) -> str:
+    """Why a memory must not be recalled before somebody trusts it; "" where nothing is against it."""
+    return suspicion_of(parts, memory.trust, (memory.text, memory.context, memory.snippet))
+
+
+def suspicion_of(parts: Parts, trust: Trust, texts: Sequence[str]) -> str:
+    """The same of texts that are no memory yet."""
+    return orders(parts.settings.quarantine, trust, texts)
+
+
+def orders(wanted: Quarantine, trust: Trust, texts: Sequence[str]) -> str:
+    """The same where only the setting is known."""
+    if wanted is Quarantine.OFF or (wanted is Quarantine.UNTRUSTED and trust is Trust.USER):
+        return ""
+    found = {one.pattern for text in texts if text for one in findings(text) if one.severity == HIGH}
+    return f"{SUSPECT}: {', '.join(sorted(found))}" if found else ""
+
+
+def gated(parts: Parts, memory: Memory) -> tuple[Memory, str]:
+    """The memory, quarantined where there is a suspicion, and that; an active one only."""
+    reason = suspicion(parts, memory) if memory.state is State.ACTIVE else ""
+    if not reason:
+        return memory, ""
+    parts.observer.count("mnemic.guard.quarantined", trust=memory.trust.value)
+    return replace(memory, state=State.QUARANTINED), reason

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.model.item import Memory
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import UnitOfWork

@@ -2,23 +2,37 @@
 
 Answers for reading and checking the files; every complaint names the file and the line. A name that ends in `.gz` is
 unpacked. `docs/reference/evaluation.md` describes the fields.
+
+What an evaluation has done so far, kept line by line beside the file that it is to write, until that is complete.
+
+Answers for going on and for belonging: another test set, or other options, begin anew.
+
+Span metrics: how much of what answers a question is in the passages found, and how much else they carry.
+
+Answers for the formulas, in characters, each counted once however many passages hold it:
+
+    span_R@k    share of the references that the first k passages cover
+    span_P@k    share of the text of the first k passages that is reference, 0 where there is none
+    span_IoU@k  what is in both by what is in either
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from mnemic.errors import InvalidInputError
-from mnemic.model.clocktime import as_utc
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
+from mnemic.model.values import as_utc
 
 MAX_ID_CHARS = 255
 ROLES = frozenset(role.value for role in Role)
@@ -241,3 +255,110 @@ def _text(row: Row, name: str, *, may_be_blank: bool = False) -> str:
 def _optional_text(row: Row, name: str) -> str | None:
     """A text, None where there is nothing in it."""
     return None if row.get(name) is None else _text(row, name, may_be_blank=True).strip() or None
+
+
+Line = Mapping[str, Any]
+
+
+class Unfinished:
+    """JSON objects in `.NAME.unfinished` beside `path`, under a `key`; a last line that was cut off is left out.
+
+    Raises `InvalidInputError` when the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        self._path, self._key = path, key
+        self._place = path.with_name(f".{path.name}.unfinished")
+
+    def known(self) -> list[dict[str, Any]]:
+        """What was kept of a run with the same key that was broken off."""
+        try:
+            lines = self._place.read_text(encoding="utf-8").split("\n")[:-1]
+        except FileNotFoundError:
+            return []
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInputError(f"{self._place} cannot be read: {error}; remove it to begin anew") from error
+        try:
+            head, *rows = (json.loads(line) for line in lines)
+            return rows if head.get("key") == self._key else []
+        except (ValueError, AttributeError) as error:
+            raise self.foreign() from error
+
+    def foreign(self) -> InvalidInputError:
+        """The error of a file that holds something else."""
+        return InvalidInputError(f"{self._place} is no unfinished evaluation; remove it to begin anew")
+
+    def begin(self, known: Iterable[Line]) -> None:
+        """Start the file with what is known, without the line that was cut off."""
+        begun = self._place.with_name(f"{self._place.name}.new")
+        lines: list[Line] = [{"key": self._key}, *known]
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            begun.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            begun.replace(self._place)
+        except OSError as error:
+            raise InvalidInputError(f"{self._path} cannot be written: {error}") from error
+
+    def add(self, lines: Iterable[Line]) -> None:
+        """Keep each line as it comes."""
+        try:
+            with self._place.open("a", encoding="utf-8") as out:
+                for line in lines:
+                    out.write(json.dumps(line) + "\n")
+                    out.flush()
+                os.fsync(out.fileno())
+        except OSError as error:
+            raise InvalidInputError(f"{self._path} cannot be written: {error}") from error
+
+    def end(self) -> None:
+        """The file itself is complete: what was kept beside it goes."""
+        with suppress(OSError):  # a file too many beside a complete one
+            self._place.unlink(missing_ok=True)
+
+
+SPAN_CUTS = (1, 5, 10)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DocumentSpan:
+    """Characters [start, end) of one document."""
+
+    document: str
+    start: int
+    end: int
+
+
+def score_spans(found: Sequence[DocumentSpan], references: Sequence[DocumentSpan]) -> dict[str, float]:
+    """All metrics of the passages found, best first; the references must hold at least one character."""
+    wanted = list(_merged(references))
+    scores: dict[str, float] = {}
+    for cut in SPAN_CUTS:
+        taken = list(_merged(found[:cut]))
+        both = sum(_common(a, b) for a in wanted for b in taken)
+        n_wanted, n_taken = _characters(wanted), _characters(taken)
+        scores[f"span_R@{cut}"] = both / n_wanted
+        scores[f"span_P@{cut}"] = both / n_taken if n_taken else 0.0
+        scores[f"span_IoU@{cut}"] = both / (n_wanted + n_taken - both)
+    return scores
+
+
+def _merged(spans: Iterable[DocumentSpan]) -> Iterator[DocumentSpan]:
+    """The same characters without overlap, in order."""
+    last: DocumentSpan | None = None
+    for span in sorted(each for each in spans if each.end > each.start):
+        if last is not None and span.document == last.document and span.start <= last.end:
+            last = DocumentSpan(last.document, last.start, max(last.end, span.end))
+            continue
+        if last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last
+
+
+def _common(a: DocumentSpan, b: DocumentSpan) -> int:
+    return max(0, min(a.end, b.end) - max(a.start, b.start)) if a.document == b.document else 0
+
+
+def _characters(spans: Iterable[DocumentSpan]) -> int:
+    return sum(span.end - span.start for span in spans)

@@ -8,8 +8,8 @@ from collections.abc import Callable, MutableMapping, Sequence
 
 import numpy as np
 
-from mnemic.model.space import Space
-from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+from mnemic.model.candidates import Space
+from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 SYNTHETIC_DIMS = 384
 

@@ -1,33 +1,38 @@
 """Runs a corpus through the product session by session, and tells every memory that extraction ever wrote.
 
 Answers for how rows become messages, and for the file of what was produced. It does not judge; `extraction_score` does.
+
+An evaluation of extraction that can be broken off: what a group produced is kept beside the file until it is whole.
+
+Answers for the groups that are done already, and for belonging: another corpus, or other options, begin anew.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
+from mnemic.engine.engine import Parts
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs.jobs import work
+from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EXTRACT
-from mnemic.engine.parts import Parts
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import CorpusRow, read_json_lines
+from mnemic.evaluation.dataset import CorpusRow, Unfinished, read_json_lines
 from mnemic.evaluation.embedders import CachingEmbedder
 from mnemic.evaluation.retrieval import Progress
-from mnemic.model.clocktime import as_utc
 from mnemic.model.item import Memory, Role, State
 from mnemic.model.scope import Scope
+from mnemic.model.values import as_utc
 
 PAGE = 500
 _START = datetime(2000, 1, 1, tzinfo=UTC)
@@ -206,3 +211,44 @@ def _of_memory(memory: Memory, group: str, sources: Mapping[str, CorpusRow], sup
         supersedes=tuple(supersedes),
         source_ids=tuple(dict.fromkeys(row.id for row in rows)),
     )
+
+
+def extract_by_group(
+    corpus: Sequence[CorpusRow], options: ExtractionOptions, path: Path, progress: Progress | None = None
+) -> list[Produced]:
+    """As `run_extraction`, group by group, each in a memory of its own; written to `path` when all are done.
+
+    A call that was broken off goes on behind the last whole group: they stand in `.NAME.unfinished` beside `path`.
+    Raises `InvalidInputError` when a file cannot be read or written.
+    """
+    unfinished = Unfinished(path, _key(corpus, options))
+    groups: dict[str, list[CorpusRow]] = {}
+    for row in corpus:
+        groups.setdefault(row.group, []).append(row)
+    try:
+        done = {str(row["group"]): [_produced_of_row(each) for each in row["produced"]] for row in unfinished.known()}
+    except (KeyError, TypeError) as error:
+        raise unfinished.foreign() from error
+    unfinished.begin(_line(group, produced) for group, produced in done.items())
+    for group, rows in groups.items():
+        if group not in done:
+            done[group] = run_extraction(rows, options, progress)
+            unfinished.add([_line(group, done[group])])
+    produced = [each for group in groups for each in done[group]]
+    write_produced(path, produced)
+    unfinished.end()
+    return produced
+
+
+def _key(corpus: Sequence[CorpusRow], options: ExtractionOptions) -> str:
+    told = json.dumps([[asdict(row) for row in corpus], asdict(options)], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _line(group: str, produced: Sequence[Produced]) -> dict[str, object]:
+    return {"group": group, "produced": [asdict(each) for each in produced]}
+
+
+def _produced_of_row(row: dict[str, Any]) -> Produced:
+    lists: dict[str, Any] = {name: tuple(row[name]) for name in ("supersedes", "source_ids")}
+    return Produced(**(row | lists))

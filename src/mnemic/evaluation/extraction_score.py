@@ -24,8 +24,7 @@ from typing import cast
 from mnemic.errors import InvalidInputError
 from mnemic.evaluation.dataset import CorpusRow, read_json_lines
 from mnemic.evaluation.extraction import Produced
-from mnemic.evaluation.extraction_junk import Sources
-from mnemic.evaluation.extraction_words import Bag, Name, bag, main_name, overlap
+from mnemic.evaluation.extraction_words import Bag, Name, Sources, bag, main_name, overlap
 
 MATCH = 0.5
 REPEAT = 0.8

@@ -1,36 +1,91 @@
-"""Runs a test set through the public verbs: every group (or haystack) is a user of its own, each question a recall.
+"""Keeps the rows of a test set as documents of one passage each, as ingesting them would, without cutting them anew.
+
+Runs a test set through the public verbs: every group (or haystack) is a user of its own, each question a recall.
 
 Answers for how rows become messages and memories, and for the run file. It does not judge; `metrics` does.
+
+A run that can be broken off: what was ranked is kept beside the run file until that is complete.
+
+Answers for the rankings that are done already, and for belonging: another test set, or other options, begin anew.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any, cast
 
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, Unfinished, read_json_lines
 from mnemic.evaluation.embedders import CachingEmbedder, KeptVectors
 from mnemic.evaluation.metrics import Ranking
-from mnemic.evaluation.passages import keep_passages
-from mnemic.model.item import Kind, Role
-from mnemic.model.scope import Scope
-from mnemic.ports.clock import Clock
+from mnemic.model.document import Document, DocumentStatus
+from mnemic.model.item import Chunk, Kind, Role
+from mnemic.model.scope import Level, Scope
+from mnemic.model.values import as_utc
+from mnemic.ports.observer import Clock
+
+
+def keep_passages(parts: Parts, scope: Scope, rows: Sequence[CorpusRow]) -> list[tuple[str, str]]:
+    """Store each row as a document of the user with its title and one passage; (id of the passage, id of the row)."""
+    now = parts.clock.now()
+    documents = [_document_row(scope, row, now) for row in rows]
+    chunks = [_chunk(document, row, now) for document, row in zip(documents, rows, strict=True)]
+    texts = [indexed_text(chunk) for chunk in chunks]
+    vectors = document_vectors(parts, texts)
+    with parts.store.write() as work:
+        for document, row, chunk, text in zip(documents, rows, chunks, texts, strict=True):
+            work.documents.fill(document, row.text, [(chunk, parts.terms(text))])
+        put_vectors(parts, work, [(chunk.partition, chunk.id) for chunk in chunks], vectors, now)
+    return [(chunk.id, row.id) for chunk, row in zip(chunks, rows, strict=True)]
+
+
+def _document_row(scope: Scope, row: CorpusRow, now: datetime) -> Document:
+    return Document(
+        id=new_id(now),
+        partition=scope.partition(Level.USER),
+        source=row.id,
+        title=row.title or "",
+        media_type="text/plain",
+        status=DocumentStatus.READY,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _chunk(document: Document, row: CorpusRow, now: datetime) -> Chunk:
+    chunk = Chunk(
+        id=new_id(now),
+        partition=document.partition,
+        document_id=document.id,
+        index=0,
+        start=0,
+        end=len(row.text),
+        text=row.text,
+        token_count=len(row.text.split()),
+        title=document.title,
+        source=document.source,
+        created_at=now,
+        observed_at=now,
+    )
+    return chunk if row.time is None else replace(chunk, observed_at=as_utc(row.time, "time"))
+
 
 STORES = ("sqlite", "memory")
 ID_KEY = "corpus_id"
@@ -279,3 +334,48 @@ def _asked(
 
 def _silent(what: str, done: int, total: int) -> None:
     """Tells nobody."""
+
+
+def run_key(dataset: Dataset, options: RetrievalOptions) -> str:
+    """Equal for the same rows and questions with the same options."""
+    told = json.dumps([asdict(dataset), asdict(options)], sort_keys=True, default=str)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+class UnfinishedRun:
+    """The rankings of a run that is to be written to `path`; `known` holds those of one that was broken off, when its
+    `key` is the same. Raises `InvalidInputError` as `Unfinished`.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        self._path = path
+        self._unfinished = Unfinished(path, key)
+        try:
+            self.known = [_ranking(row) for row in self._unfinished.known()]
+        except (KeyError, TypeError) as error:
+            raise self._unfinished.foreign() from error
+
+    def write(self, rankings: Iterable[Ranking]) -> list[Ranking]:
+        """Keep each ranking as it comes, and write all of them when they have come; returns them, the known ones
+        first.
+        """
+        every = list(self.known)
+        self._unfinished.begin(map(_row, every))
+        self._unfinished.add(_row(ranking) for ranking in _noted(rankings, every))
+        write_run(self._path, every)
+        self._unfinished.end()
+        return every
+
+
+def _noted(rankings: Iterable[Ranking], every: list[Ranking]) -> Iterator[Ranking]:
+    for ranking in rankings:
+        yield ranking
+        every.append(ranking)
+
+
+def _row(ranking: Ranking) -> dict[str, object]:
+    return {"qid": ranking.qid, "ranked": list(ranking.ranked), "ms": ranking.ms}
+
+
+def _ranking(row: dict[str, Any]) -> Ranking:
+    return Ranking(str(row["qid"]), [str(i) for i in row["ranked"]], row["ms"])

@@ -1,7 +1,15 @@
-"""How fast a memory keeps and finds, by size: through the public verbs, on generated texts, in a durable store.
+"""A process of its own that opens a store and asks once: `python -m mnemic.evaluation.speed STORE USER QUERY EMBEDDER`.
+
+Prints one JSON object: `import_ms`, `open_ms`, `recall_ms` and `rss_bytes` (null where the system does not tell).
+
+A corpus made by a seed: texts and questions whose words are as unevenly common as those of a language.
+
+How fast a memory keeps and finds, by size: through the public verbs, on generated texts, in a durable store.
 
 Answers for measured times, and for the floors beside them that no design can beat: the embedder alone, and one scan of
 the vectors alone.
+
+How fast recall is where many users share a store, and while others read and write: through the public verbs.
 """
 
 from __future__ import annotations
@@ -9,25 +17,100 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+import mnemic_minilm
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.evaluation.embedders import SYNTHETIC_DIMS, SyntheticEmbedder, TimedEmbedder
-from mnemic.evaluation.generated import GeneratedTexts
 from mnemic.evaluation.metrics import percentile
 from mnemic.model.scope import Scope
-from mnemic.ports.embedder import Embedder
 from mnemic.ports.index import Index
+from mnemic.ports.models import Embedder
+
+_START = time.perf_counter()
+
+
+def resident_bytes() -> int | None:
+    """The memory this process holds, from Linux's `/proc`; None elsewhere."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return None
+    line = next(line for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024
+
+
+def main() -> None:
+    """Measure, and print."""
+    from mnemic.model.scope import Scope
+
+    store, user, query, embedder = sys.argv[1:]
+    laps = [_START, time.perf_counter()]
+    with opened(store, embedder).mnemic as mnemic:
+        laps.append(time.perf_counter())
+        mnemic.recall(Scope(user=user), query)
+        laps.append(time.perf_counter())
+        names = ("import_ms", "open_ms", "recall_ms")
+        spans = [round((end - start) * 1e3, 3) for start, end in pairwise(laps)]
+        sys.stdout.write(json.dumps({**dict(zip(names, spans, strict=True)), "rss_bytes": resident_bytes()}))
+
+
+if __name__ == "__main__":
+    main()
+
+
+SHORTEST_WORDS = 6
+LONGEST_WORDS = 30
+QUESTION_WORDS = 7
+_UNCOMMON_RANK = 50  # a question is made of words behind this rank, as people ask about something
+
+
+class GeneratedTexts:
+    """Distinct texts of 6 to 30 words and questions of 7, the same for the same seed.
+
+    The words are those of the default embedder's vocabulary, so that each costs it about one token; their frequencies
+    follow Zipf's law (1 / rank).
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").splitlines()
+        self._words = [piece for piece in pieces if len(piece) > 1 and piece.isascii() and piece.isalpha()]
+        weights = 1.0 / np.arange(1, len(self._words) + 1)
+        self._cumulative = np.cumsum(weights / weights.sum())
+        self._random = np.random.default_rng(seed)
+        self._given: set[str] = set()
+
+    def texts(self, count: int) -> Iterator[str]:
+        """So many texts that this object never gave before."""
+        for _ in range(count):
+            text = self._text(int(self._random.integers(SHORTEST_WORDS, LONGEST_WORDS + 1)), 0)
+            while text in self._given:
+                text = self._text(LONGEST_WORDS, 0)
+            self._given.add(text)
+            yield text
+
+    def questions(self, count: int) -> list[str]:
+        """So many questions; two of them may be alike only by chance."""
+        return [self._text(QUESTION_WORDS, _UNCOMMON_RANK) + "?" for _ in range(count)]
+
+    def _text(self, words: int, skipped: int) -> str:
+        floor = float(self._cumulative[skipped - 1]) if skipped else 0.0
+        draws = floor + self._random.random(words) * (1.0 - floor)
+        places: NDArray[np.intp] = np.searchsorted(self._cumulative, draws)
+        return " ".join(self._words[min(int(place), len(self._words) - 1)] for place in places)
+
 
 SYNTHETIC = "synthetic"
 DEFAULT_SIZES = (1_000, 10_000)
@@ -224,7 +307,15 @@ class _Run:
 
     def _cold(self) -> dict[str, Any]:
         question = self._texts.questions(1)[0]
-        command = [sys.executable, "-m", "mnemic.evaluation.cold", self._store, _USER, question, self._options.embedder]
+        command = [
+            sys.executable,
+            "-m",
+            "mnemic.evaluation.speed",
+            self._store,
+            _USER,
+            question,
+            self._options.embedder,
+        ]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- this very program
         if answer.returncode:
             raise UnavailableError(f"the process that opens the store anew failed: {answer.stderr.strip()}")
@@ -250,3 +341,129 @@ def timed_ms(call: Callable[[], object]) -> float:
 
 def silent(what: str, done: int, total: int) -> None:
     """Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdOptions:
+    """`users` with `memories` each, of whom `active` ask; `recalls` of each kind are measured; `readers` ask at the
+    same time as one writer writes.
+    """
+
+    users: int = 1_000
+    memories: int = 1_000
+    active: int = 100
+    recalls: int = 200
+    readers: int = 2
+    embedder: str = SYNTHETIC
+    batch: int = 1_000
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if min(self.users, self.memories, self.active, self.recalls, self.readers, self.batch) < 1:
+            raise InvalidInputError("users, memories, active, recalls, readers and batch must be at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdResult:
+    """Durations of a recall, embedding included. `alone`: the store holds one such user; `among`: any of the active
+    ones among all users, asked before; `first`: the first recall of a user in the process. `beside`: as `among`, by
+    several threads while another writes for the same users; `written_per_s`: single durable memories meanwhile.
+    """
+
+    users: int
+    memories: int
+    alone: Spread
+    among: Spread
+    first: Spread
+    beside: Spread
+    written_per_s: float
+
+
+def run_crowd(options: CrowdOptions | None = None, progress: Progress | None = None) -> CrowdResult:
+    """Measure in temporary stores."""
+    options = options or CrowdOptions()
+    with TemporaryDirectory(prefix="mnemic-crowd-") as folder:
+        return _Crowd(options, Path(folder), progress or silent).result()
+
+
+class _Crowd:
+    def __init__(self, options: CrowdOptions, folder: Path, progress: Progress) -> None:
+        self._options, self._folder, self._progress = options, folder, progress
+        self._texts = GeneratedTexts(options.seed)
+        self._random = np.random.default_rng(options.seed)
+
+    def result(self) -> CrowdResult:
+        options = self._options
+        with self._filled("one.db", 1) as mnemic:
+            self._asked(mnemic, [0])
+            alone = Spread.of(self._asked(mnemic, [0] * options.recalls))
+        with self._filled("many.db", options.users) as mnemic:
+            active = self._random.permutation(options.users)[: options.active].tolist()
+            first = Spread.of(self._asked(mnemic, active))
+            among = Spread.of(self._asked(mnemic, self._drawn(active)))
+            beside, written_per_s = self._beside_a_writer(mnemic, active)
+        return CrowdResult(
+            users=options.users,
+            memories=options.memories,
+            alone=alone,
+            among=among,
+            first=first,
+            beside=Spread.of(beside),
+            written_per_s=round(written_per_s, 1),
+        )
+
+    def _filled(self, name: str, users: int) -> Mnemic:
+        mnemic = opened(str(self._folder / name), self._options.embedder).mnemic
+        for user in range(users):
+            texts = list(self._texts.texts(self._options.memories))
+            for start in range(0, len(texts), self._options.batch):
+                mnemic.remember_many(_scope(user), texts[start : start + self._options.batch])
+            self._progress(f"ingest {users:,} users", user + 1, users)
+        return mnemic
+
+    def _drawn(self, active: list[int]) -> list[int]:
+        return self._random.choice(active, self._options.recalls).tolist()
+
+    def _asked(self, mnemic: Mnemic, users: list[int]) -> list[float]:
+        questions = self._texts.questions(len(users))
+        return [
+            timed_ms(lambda u=user, q=question: mnemic.recall(_scope(u), q))
+            for user, question in zip(users, questions, strict=True)
+        ]
+
+    def _beside_a_writer(self, mnemic: Mnemic, active: list[int]) -> tuple[list[float], float]:
+        """The durations of the readers, and what the writer wrote in a second."""
+        asked = [
+            (self._drawn(active), self._texts.questions(self._options.recalls)) for _ in range(self._options.readers)
+        ]
+        texts = list(self._texts.texts(self._options.recalls * self._options.readers))
+        times: list[float] = []
+        stop = threading.Event()
+        written = 0
+
+        def read(users: list[int], questions: list[str]) -> None:
+            for user, question in zip(users, questions, strict=True):
+                times.append(timed_ms(lambda u=user, q=question: mnemic.recall(_scope(u), q)))
+
+        def write() -> None:
+            nonlocal written
+            for place, text in enumerate(texts):
+                if stop.is_set():
+                    return
+                mnemic.remember(_scope(active[place % len(active)]), text)
+                written += 1
+
+        readers = [threading.Thread(target=read, args=each) for each in asked]
+        writer = threading.Thread(target=write)
+        start = time.perf_counter()
+        for thread in (writer, *readers):
+            thread.start()
+        for thread in readers:
+            thread.join()
+        stop.set()
+        writer.join()
+        return times, written / (time.perf_counter() - start)
+
+
+def _scope(user: int) -> Scope:
+    return Scope(user=f"user-{user}")

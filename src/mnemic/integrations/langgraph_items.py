@@ -16,9 +16,9 @@ from typing import Any, Literal, cast
 
 from mnemic.errors import InvalidInputError
 from mnemic.integrations.namespaces import Namespace
-from mnemic.model.clocktime import as_utc
 from mnemic.model.filter import Scalar
 from mnemic.model.item import Memory
+from mnemic.model.values import as_utc
 
 KEY = "langgraph"
 MAX_SEARCHED_CHARS = 20_000

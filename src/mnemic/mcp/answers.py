@@ -14,7 +14,7 @@ from typing import Any, cast
 import mcp_types as types
 
 from mnemic.errors import MnemicError
-from mnemic.model.tool import ToolOutcome
+from mnemic.model.chat import ToolOutcome
 from mnemic.text.sanitise import sanitise
 from mnemic.wire import to_wire
 

@@ -28,10 +28,9 @@ from mnemic.mcp.answers import answered
 from mnemic.mcp.prompts import PROMPTS, prompt
 from mnemic.mcp.resources import RESOURCES, TEMPLATES, read
 from mnemic.mcp.verbs import verb_tools
-from mnemic.model.access import Right
-from mnemic.model.llm import ToolCall
+from mnemic.model.chat import ToolCall, ToolContext
+from mnemic.model.records import Right
 from mnemic.model.scope import Partition, Scope
-from mnemic.model.tool import ToolContext
 
 ACTOR = "mcp"
 THREADS = 16

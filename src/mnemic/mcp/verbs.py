@@ -12,13 +12,13 @@ from typing import Literal
 
 from mnemic.api import Mnemic
 from mnemic.api.graph import MOST_DEPTH
-from mnemic.engine.memories.gate import orders
+from mnemic.engine.secrets import orders
 from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError
-from mnemic.model.history import HistoryEntry
+from mnemic.model.chat import ToolContext
 from mnemic.model.item import Chunk, Item, Memory, Message, Role, State, Trust
-from mnemic.model.tool import ToolContext
-from mnemic.ports.tool import Tool
+from mnemic.model.records import HistoryEntry
+from mnemic.ports.models import Tool
 from mnemic.text.blocks import facts_block
 from mnemic.text.graph.picture import edge_lines
 

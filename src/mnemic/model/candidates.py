@@ -1,9 +1,17 @@
-"""What an index is asked, and what it answers: rows with their raw evidence, never a score of its own."""
+"""What an index is asked, and what it answers: rows with their raw evidence, never a score of its own.
+
+The analysed form of a text, as it is stored beside it.
+
+The identity of an embedding space.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,3 +153,34 @@ class Candidates:
         Always of one space: cosines of two models are on different scales.
         """
         return next((each.cosines for each in self.nearness if each.vectors), self.cosines)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Blank-separated terms, and the name of the analyser that made them."""
+
+    analyser: str
+    terms: str
+
+
+@dataclass(frozen=True)
+class Space:
+    """Everything that decides what a vector means: two vectors may be compared only when all of it is equal.
+
+    `dims` counts components, `max_tokens` model tokens; `precision` is the arithmetic of the model ("fp32", "int8").
+    """
+
+    model: str
+    revision: str
+    precision: str
+    dims: int
+    pooling: str
+    query_prefix: str
+    document_prefix: str
+    max_tokens: int
+
+    @cached_property
+    def id(self) -> str:
+        """16 hexadecimal digits that differ whenever any field does."""
+        canonical = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]

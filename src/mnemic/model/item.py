@@ -1,12 +1,32 @@
-"""What is kept: messages (what was said), memories (what is worth keeping) and chunks (passages of documents)."""
+"""What is kept: messages (what was said), memories (what is worth keeping) and chunks (passages of documents).
+
+What a caller hands in: not yet checked, not yet anybody's.
+
+What an extractor found in messages, before it is compared with what is known.
+
+What the curator keeps of a day: a gem, and the memory that holds it.
+
+What an index is fed with: the searchable side of rows that changed since a version.
+
+The running state of one conversation.
+
+Hard facts of a user: always in the prompt.
+
+What waits for a person's judgement.
+
+What became of a fact, and what a model says of two memories.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import cast
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mnemic.model.scope import MAX_ID_CHARS, Level, Partition
 
@@ -264,3 +284,280 @@ class Turn:
     messages: tuple[Message, ...]
     left_out: int = 0
     redacted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDraft:
+    """A message to capture. `observed_at` None means the time of the call; `trust` None means that of the role."""
+
+    role: Role
+    text: str
+    name: str | None = None
+    observed_at: datetime | None = None
+    external_id: str | None = None
+    trust: Trust | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDraft:
+    """A memory to keep. `level` None means the scope's default level; `observed_at` None the time of the call."""
+
+    text: str
+    kind: Kind = Kind.FACT
+    level: Level | None = None
+    importance: float = 0.8
+    confidence: float = 1.0
+    categories: tuple[str, ...] = ()
+    context: str = ""
+    snippet: str = ""
+    source: str = ""
+    observed_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    expires_at: datetime | None = None
+    is_private: bool = False
+    is_pinned: bool = False
+    trust: Trust = Trust.USER
+    provenance: tuple[Provenance, ...] = ()
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing worth keeping: a sentence in the third person that is understood without its conversation.
+
+    `slot` names the attribute of the user that it fills, such as `home`, and `value` with what; both "" where it fills
+    none. `observed_at`: when it was said. `valid_from`, `valid_to`: when it is true in the world, where that is known.
+    `provenance` names the messages and the characters in them that say so. `trust` is the lowest of its sources.
+    `profile`: lines for the user's profile, by key.
+    """
+
+    text: str
+    kind: Kind
+    observed_at: datetime
+    importance: float = 0.5
+    confidence: float = 0.8
+    categories: tuple[str, ...] = ()
+    context: str = ""
+    snippet: str = ""
+    slot: str = ""
+    value: str = ""
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    provenance: tuple[Provenance, ...] = ()
+    trust: Trust = Trust.USER
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    profile: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+CATEGORIES = (
+    "decision",
+    "technical",
+    "preference",
+    "project",
+    "knowledge",
+    "insight",
+    "plan",
+    "architecture",
+    "workflow",
+)
+"""The controlled list: a gem has at least one of these, and no other."""
+
+IMPORTANCE_WORDS = {"low": 0.3, "medium": 0.6, "high": 0.9}
+"""The words for importance, from the lowest, and their numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gem:
+    """One thing worth knowing in six months: what is so (`gem`), why it mattered (`context`), and the dialogue that it
+    comes from, with the names of the speakers (`snippet`).
+
+    `importance` is a word, `confidence` 0..1. `timestamp` is ISO 8601 in the time zone of the days, `date` its first
+    ten characters. `source_turns` are numbers of turns in the conversation, ascending; `turn_range` is "first-last",
+    with a comma where turns between are left out.
+    """
+
+    gem: str
+    context: str
+    snippet: str
+    categories: tuple[str, ...]
+    importance: str
+    confidence: float
+    timestamp: str
+    date: str
+    conversation_id: str
+    turn_range: str
+    source_turns: tuple[int, ...]
+
+
+IN_METADATA = ("timestamp", "date", "conversation_id", "turn_range", "source_turns")
+"""The fields of a gem for which a memory has no place of its own."""
+
+
+def gem_of(memory: Memory) -> Gem:
+    """The gem that a memory of kind gem holds; a field that it does not say is "" or empty."""
+    told = {name: memory.metadata.get(name, "") for name in IN_METADATA}
+    return Gem(
+        gem=memory.text,
+        context=memory.context,
+        snippet=memory.snippet,
+        categories=memory.categories,
+        importance=importance_word(memory.importance),
+        confidence=memory.confidence,
+        timestamp=str(told["timestamp"]),
+        date=str(told["date"]),
+        conversation_id=str(told["conversation_id"]),
+        turn_range=str(told["turn_range"]),
+        source_turns=tuple(cast("Sequence[int]", told["source_turns"] or ())),
+    )
+
+
+def importance_word(importance: float) -> str:
+    """The word whose number is nearest; the higher one of two."""
+    return min(reversed(IMPORTANCE_WORDS), key=lambda word: abs(IMPORTANCE_WORDS[word] - importance))
+
+
+def turn_range(turns: Sequence[int]) -> str:
+    """As "15-16" for 15 and 16, "15-16,18" for 15, 16 and 18, "15-15" for one turn. `turns` ascend, at least one."""
+    runs: list[list[int]] = []
+    for turn in turns:
+        if runs and turn == runs[-1][-1] + 1:
+            runs[-1].append(turn)
+        else:
+            runs.append([turn])
+    if len(runs) == 1:
+        return f"{turns[0]}-{turns[-1]}"
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+class Change(NamedTuple):
+    """The present searchable form of one item; `is_gone` means: forget it, the other fields say nothing.
+
+    `kind` is the memory's kind, or "message". `terms` are blank-separated and made by the analyser. Times are
+    microseconds since 1970-01-01 UTC. `vector` is `(dims,) float32`, L2-normalised, of the space asked for, or None;
+    `further`: those of further spaces, in their order.
+    `session`, `position`, `author` (the name, "" for none) and `role` are set for messages; `is_question` says that the
+    text of a message ends with a question mark. `is_flagged`: a memory that has flags.
+
+    A named tuple, since a process makes one of every row of a partition when it first asks for it: a frozen dataclass
+    takes six times as long to make, and columns are made of tuples by one `zip`.
+    """
+
+    item_id: str
+    is_gone: bool = False
+    kind: str = ""
+    is_active: bool = True
+    terms: str = ""
+    vector: NDArray[np.float32] | None = None
+    private_agent: str | None = None
+    importance: float = 0.5
+    observed_at: int = 0
+    expires_at: int | None = None
+    session: str | None = None
+    position: int = 0
+    author: str = ""
+    role: str = ""
+    is_question: bool = False
+    further: tuple[NDArray[np.float32] | None, ...] = ()
+    is_flagged: bool = False
+
+
+SUMMARISED = "summarised"
+"""The cursor behind the last message that is part of a summary."""
+
+UNREFLECTED = "unreflected"
+"""The counter of summaries made since the last reflection."""
+
+ENDED = "ended"
+"""The cursor behind the last message that was said when somebody ended the session; up to here nothing waits in a
+window."""
+
+CURATED = "curated"
+"""The cursor behind the last message from which the curator took what is worth keeping."""
+
+CURATE_TRIES = "curate_tries"
+"""The counter of the curator's runs that left a refused gem's turns behind the cursor."""
+
+EXTRACTED = "extracted"
+"""The cursor behind the last message in which facts were sought."""
+
+CURSORS = (SUMMARISED, UNREFLECTED, ENDED, EXTRACTED, CURATED, CURATE_TRIES)
+"""Every cursor and counter of a conversation, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One session's talk: how many turns and messages it holds, and when it began and was last heard of."""
+
+    partition: Partition
+    session: str
+    turns: int
+    messages: int
+    started_at: datetime
+    last_at: datetime
+
+
+EXTRACTION = "extraction"
+DERIVED_SOURCES = (EXTRACTION, "curation", "reflection")
+"""The sources of profile entries that nobody set by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEntry:
+    """One fact, as text under a key; `source` says who set it ("library", "cli", "extraction", …)."""
+
+    partition: Partition
+    key: str
+    value: str
+    source: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a user in one look: `static` facts by key, and the `dynamic` side: what matters or is new."""
+
+    static: tuple[ProfileEntry, ...]
+    dynamic: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A memory that is quarantined, disputed or flagged, why, and since when."""
+
+    memory: Memory
+    reason: str
+    since: datetime
+
+
+class Verdict(StrEnum):
+    """What was done with a fact."""
+
+    ADD = "add"
+    MERGE = "merge"
+    SUPERSEDE = "supersede"
+    DISPUTE = "dispute"
+    DROP = "drop"
+    QUARANTINE = "quarantine"
+
+
+class Judgement(StrEnum):
+    """How the newer of two statements stands to the older: CHANGED means that both cannot hold at one time."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was done with a fact. `memory_id`: the memory that now says it, or, of what was known to be over, what holds
+    instead; None when it was dropped. `other_id`: the one it was merged with, or set against.
+    """
+
+    action: Verdict
+    memory_id: str | None
+    other_id: str | None = None
+    reason: str = ""

@@ -1,12 +1,21 @@
-"""The answer to a question: hits that explain their score."""
+"""The answer to a question: hits that explain their score.
+
+Which memories are asked for, beside whose they are.
+
+What is put in front of the model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 
+from mnemic.model.filter import EVERYTHING, Filter
 from mnemic.model.graph import GraphPath
-from mnemic.model.item import Item
+from mnemic.model.item import Item, Kind, Memory, Message, Role, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +79,143 @@ class Recall:
     def is_fallback(self) -> bool:
         """True when nothing matched and general background is given instead."""
         return bool(self.hits) and self.hits[0].is_fallback
+
+
+class Order(StrEnum):
+    """Order of a listing. Ties are broken by id, so that pages never overlap."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    IMPORTANCE = "importance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryQuery:
+    """Conditions on memories. What has expired at `now` is never shown.
+
+    `states` and `kinds`: any of these (empty: every one, but erased tombstones only when named). `as_of`: true in the
+    world at that time; `known_at`: known to us then. `after` is the id of the last memory of the page before.
+    `or_flagged`: active memories that have flags too, whatever `states` says.
+    IMPORTANCE orders by importance as it has faded, then access count, then newest.
+    """
+
+    now: datetime
+    states: tuple[State, ...] = (State.ACTIVE,)
+    kinds: tuple[Kind, ...] = ()
+    filter: Filter = EVERYTHING
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    order: Order = Order.NEWEST
+    limit: int | None = None
+    after: str | None = None
+    or_flagged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some memories in order; `next` is the id to continue after, None at the end."""
+
+    memories: tuple[Memory, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many there are: memories by state, active ones by kind, documents by status. What there is none of, and what
+    was erased, is not named.
+    """
+
+    states: Mapping[str, int]
+    kinds: Mapping[str, int]
+    documents: Mapping[str, int]
+
+    @classmethod
+    def of(cls, memories: Iterable[tuple[str, str, int]], documents: Iterable[tuple[str, int]]) -> Counts:
+        """From memories by state and kind, and documents by status."""
+        states, kinds = Counter[str](), Counter[str]()
+        for state, kind, count in memories:
+            states[state] += count
+            if state == State.ACTIVE:
+                kinds[kind] += count
+        return cls(dict(sorted(states.items())), dict(sorted(kinds.items())), dict(sorted(documents)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageQuery:
+    """Conditions on messages, the newest first: by when each was said, then by its position, then by id.
+
+    `since` and `until`: said then or later, and before then. `session`: of a session of this name alone. `after` is the
+    id of the last message of the page before.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    session: str | None = None
+    limit: int = 50
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """Some messages, the newest first; `next` is the id to continue after, None at the end."""
+
+    messages: tuple[Message, ...]
+    next: str | None
+
+
+class Placement(StrEnum):
+    """Where the blocks go.
+
+    LEADING merges all into one leading system message. BEFORE_LAST_USER keeps system prompt and profile as an
+    untouched, cacheable prefix and puts what changes from turn to turn right before the current message.
+    """
+
+    LEADING = "leading"
+    BEFORE_LAST_USER = "before_last_user"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """A message as chat models take it."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """What the mark `[number]` in the facts and documents stands for; `get(item_id)` finds it.
+
+    Of an excerpt of a document also: which document, its title, the first and last page (from 1) it stands on where
+    they are known, and which characters of the document's text are shown, from `start` until before `end`; `item_id` is
+    the chunk that was found.
+    """
+
+    number: int
+    item_id: str
+    kind: str
+    source: str
+    observed_at: datetime
+    document_id: str | None = None
+    title: str = ""
+    page: int | None = None
+    last_page: int | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """`messages` are ready to send. `blocks` are the parts they were made of, in order, by name: system, profile,
+    working, facts, documents, history. `token_count` counts what memory added (everything but the system prompt and the
+    current message). `recall` holds what is shown: the facts, then the best chunk of each excerpt of a document, in the
+    order of their numbers. `timings_ms` says how long each source took; `degraded` which were missing and why.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    blocks: Mapping[str, str]
+    citations: tuple[Citation, ...]
+    token_count: int
+    recall: Recall
+    degraded: tuple[str, ...]
+    timings_ms: Mapping[str, float]

@@ -1,9 +1,13 @@
-"""The port through which the engine tells what it did; never any stored text."""
+"""The port through which the engine tells what it did; never any stored text.
+
+The port through which the engine learns the time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
 from typing import Protocol
 
 Attribute = str | int | float | bool | tuple[str, ...]
@@ -44,3 +48,11 @@ class Observer(Protocol):
 
     def close(self) -> None:
         """Send what waits, for a moment at most; nothing is told afterwards."""
+
+
+class Clock(Protocol):
+    """The time in the world. It may jump, also backwards; nothing is lost when it does."""
+
+    def now(self) -> datetime:
+        """The present moment, aware, in UTC."""
+        ...

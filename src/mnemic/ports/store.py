@@ -1,39 +1,131 @@
-"""The port of the store: the only truth. One unit of work is one transaction that exposes small ports over rows.
+"""The port of erasure, one of those that a unit of work exposes (see `ports.store`): what is removed for good.
+
+The port of dependants, one of those that a unit of work exposes (see `ports.store`): what was made of what.
+
+The port of the store: the only truth. One unit of work is one transaction that exposes small ports over rows.
 
 Every read names what may be seen (`Visibility` or `Partition`), every write carries its partition, so that no call can
 reach a row outside. All errors of the technology arrive as `BackendError` and its children.
+
+The port of stores whose rows can be written to a file as a whole, and taken from one.
+
+The file is one of the embedded store, whichever store the rows are of: so a backup of one kind restores into another,
+and one of an older version is brought up to date as that store is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.model.change import Change
-from mnemic.model.conversation import Conversation
+from mnemic.model.candidates import Terms
 from mnemic.model.health import Finding
-from mnemic.model.item import Memory, Message
-from mnemic.model.query import Counts, MemoryQuery
+from mnemic.model.item import Change, Conversation, Memory, Message
+from mnemic.model.recall import Counts, MemoryQuery
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
-from mnemic.ports.access import Audit, Keys
-from mnemic.ports.conversations import Conversations, Upkeep
-from mnemic.ports.dependants import Dependants
-from mnemic.ports.documents import Documents
-from mnemic.ports.entity_vectors import EntityVectors
-from mnemic.ports.erasure import Erasure
-from mnemic.ports.graph import Graph
-from mnemic.ports.history import History
-from mnemic.ports.jobs import Jobs
-from mnemic.ports.profiles import Profiles
-from mnemic.ports.requests import Requests
-from mnemic.ports.research import ResearchSteps
+from mnemic.ports.tables import (
+    Audit,
+    Conversations,
+    Documents,
+    EntityVectors,
+    Graph,
+    History,
+    Jobs,
+    Keys,
+    Profiles,
+    Requests,
+    ResearchSteps,
+    Upkeep,
+)
+
+
+class Erasure(Protocol):
+    """Removes rows without a tombstone, and keeps the proof. For the verb `erase` alone."""
+
+    def count(self, partition: Partition) -> Mapping[str, int]:
+        """What `wipe` would remove: rows by table, those of tables without any left out."""
+        ...
+
+    def wipe(self, partition: Partition) -> Mapping[str, int]:
+        """Remove every row of a partition, tombstones and the partition itself too; rows by table, as `count`.
+
+        Who writes there later begins at a version above the one it had, so that no index takes the new rows for the old
+        ones. It must be the last call on this partition in its unit of work.
+        """
+        ...
+
+    def derived(
+        self, org: str, partitions: Sequence[Partition], ids: Collection[str]
+    ) -> Sequence[tuple[Partition, str]]:
+        """Memories of the org that lie outside `partitions` and have among their sources (`Memory.provenance`) an item
+        of one of these, or of `ids`: (partition, id), erased ones left out. Whatever their private agent.
+        """
+        ...
+
+    def private(self, org: str, agent: str) -> Sequence[tuple[Partition, str]]:
+        """Memories and documents of the org that are private to the agent, wherever they lie: (partition, id)."""
+        ...
+
+    def key(self, inherited: bytes = b"") -> bytes:
+        """The secret of this store for keyed hashes, 32 bytes, made when it is first asked for in a unit of work that
+        writes; empty in one that reads before that. `inherited`: the secret of another store whose receipts come here,
+        taken over instead of making one.
+        """
+        ...
+
+    def add(self, receipt: Receipt) -> None:
+        """Keep a receipt. One whose id is taken in its org raises `ConflictError`."""
+        ...
+
+    def receipts(self, org: str) -> Sequence[Receipt]:
+        """The receipts of an org, oldest first."""
+        ...
+
+    def orgs(self) -> Sequence[str]:
+        """The orgs that have receipts, in order. For maintenance; no verb of a scope may use it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """Something that a memory was made of, as it is stored now."""
+
+    partition: Partition
+    id: str
+    text: str
+
+
+class Dependants(Protocol):
+    """What was made of what (`Memory.source_ids`), over all partitions of an org; never of another one.
+
+    An id is one item's within a partition only. In a memory it means the item of its own partition, erased ones too;
+    only where there is none it means one elsewhere in the org. Whatever agent a memory is private to.
+    """
+
+    def of(self, partition: Partition, ids: Collection[str]) -> Sequence[Memory]:
+        """The memories, not erased, that were made of one of these items of a partition. In a unit of work that writes,
+        nobody else writes there, or where they lie, until its end.
+        """
+        ...
+
+    def flagged(self, org: str, source_id: str) -> Sequence[Memory]:
+        """The memories of the org, not erased, with a flag that names the source."""
+        ...
+
+    def sources(self, memory: Memory) -> Sequence[SourceText]:
+        """What the memory was made of, as far as it is not erased: messages, memories, passages and documents; for a
+        document its text.
+        """
+        ...
+
 
 MAIN_VIEW = "item"
 
@@ -379,3 +471,86 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of connections and files; closing twice is harmless."""
         ...
+
+
+VERSIONS_OF_AN_AGE = 1 << 32
+"""Taking a copy begins a new age of a store: every partition goes on from a multiple of this number that is above all
+versions that were, so that whoever knows versions of an age before knows that none of their rows need be there any
+more.
+"""
+
+Told = Callable[[int, int], object]
+"""Called with how much is done and how much there is, in units of the store's own; what it raises ends the work."""
+
+
+class Rows(Protocol):
+    """Every row of a store as all of them were at one moment, in the form of the embedded store, org by org."""
+
+    @property
+    def work(self) -> UnitOfWork:
+        """The same moment as use cases see it."""
+        ...
+
+    @property
+    def tables(self) -> Mapping[str, Sequence[str]]:
+        """The columns of every table that copies hold."""
+        ...
+
+    def orgs(self) -> Sequence[str]:
+        """The orgs that have rows of any kind."""
+        ...
+
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
+        """The rows of a table, fetched as they are used: those of one org, or (None) all of a table of
+        `SHARED_TABLES`. Raises `UnsupportedError` for a table of which it is not known whose its rows are.
+        """
+        ...
+
+
+@runtime_checkable
+class CopyingStore(Protocol):
+    """A `Store` that can be copied as a whole, keys, audit log and receipts included."""
+
+    @property
+    def kind(self) -> str:
+        """Its technology in one word, for people."""
+        ...
+
+    @property
+    def room(self) -> Path | None:
+        """The folder where a copy has room, beside the store; None when the store is not on this machine."""
+        ...
+
+    def write_copy(self, path: Path, told: Told) -> None:
+        """Write every row, as all of them were at one moment, to a new file at `path`; readers and writers go on
+        meanwhile. Raises `UnavailableError` when the disk is full; what is at `path` then is of no use.
+        """
+        ...
+
+    def rows(self) -> AbstractContextManager[Rows]:
+        """Read every row, as all of them are at one moment; readers and writers go on meanwhile."""
+        ...
+
+    def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
+        """Put the rows of the copy at `path`, of the present version, in the place of all that there are, in one
+        transaction: a process that dies leaves the old ones, and others that have the store open go on with the new.
+
+        `ready` is called in that transaction, when nobody else can write any more: it raises to leave all as it was, or
+        answers the tables to keep as they are, of `KEPT_TABLES`.
+        """
+        ...
+
+
+KEYS, AUDIT = "api_keys", "audit"
+KEPT_TABLES = (KEYS, AUDIT)
+"""Tables that belong to who runs the store rather than to what is remembered."""
+
+PASSING_TABLES = ("requests",)
+"""Tables that no copy holds, and that are empty when one was taken: answers that were given of the rows before."""
+
+SHARED_TABLES = ("erasing", "schedules", "spaces")
+"""Tables that belong to no org, and hold no text of any; every other one says by `org` or `pid` whose its rows are."""

@@ -21,7 +21,7 @@ from starlette.routing import Route, request_response
 
 from mnemic.api import Mnemic
 from mnemic.errors import ForbiddenError, InvalidInputError, UnavailableError
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.proxy.chats import Chat
 from mnemic.proxy.entry import Entry
 from mnemic.proxy.listening import Listener

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection, Request
 
 from mnemic.api import Mnemic
 from mnemic.errors import BackendError
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.proxy.upstream import is_own_key
 from mnemic.web.gate import KEY_HEADER, Gate
 from mnemic.web.scopes import Caller

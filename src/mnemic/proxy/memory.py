@@ -16,8 +16,8 @@ from mnemic.api import Mnemic
 from mnemic.api.acting import acting_as
 from mnemic.errors import MnemicError, places
 from mnemic.model.item import Role, Turn
-from mnemic.model.proxy import ProxySettings
 from mnemic.model.scope import Scope
+from mnemic.model.settings import ProxySettings
 from mnemic.proxy.chats import Chat
 
 THREADS = 8

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from mnemic.model.proxy import ProxySettings
+from mnemic.model.settings import ProxySettings
 from mnemic.web.gate import LOOPBACK
 
 CONNECT_TIMEOUT_S = 10.0

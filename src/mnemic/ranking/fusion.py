@@ -1,6 +1,16 @@
 """From several scores or rankings to one: standard scores, reciprocal rank fusion, and the explained linear sum.
 
 Answers for the arithmetic only; which features there are, and their weights, is decided elsewhere.
+
+Maximal marginal relevance: what is relevant, but not the same thing twice.
+
+Answers for the order only, over vectors that others made.
+
+How importance fades while a memory is not used.
+
+Answers for the curve; when a memory was last used, and what its kind's half-life is, is the engine's to know.
+
+How well the time at which something was said fits the dates that a question names.
 """
 
 from __future__ import annotations
@@ -13,6 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mnemic.errors import InvalidInputError
+from mnemic.ranking.bm25 import products
+from mnemic.text.ago import Span
+from mnemic.text.asking import Date
 
 Floats = NDArray[np.float32]
 Item = TypeVar("Item", bound=Hashable)
@@ -81,3 +94,101 @@ def linear(features: Mapping[str, ArrayLike], weights: Mapping[str, float]) -> t
         return np.zeros(0, dtype=np.float32), {}
     total = np.stack(list(contributions.values())).sum(axis=0, dtype=np.float32)
     return np.asarray(total, dtype=np.float32), contributions
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+
+
+def mmr_order(relevance: ArrayLike, vectors: ArrayLike, lambda_: float, limit: int) -> list[int]:
+    """Positions of at most `limit` candidates, in the order of maximal marginal relevance (Carbonell & Goldstein 1998).
+
+    Each step takes the candidate with the highest lambda * relevance - (1 - lambda) * (highest cosine to one taken
+    already; 0 for the first). `relevance` `(n,)` should be on the scale of a cosine; `vectors` `(n, dims)` need not be
+    normalised, a zero row is similar to nothing. `lambda_` 1 is the order of relevance, 0 is diversity alone. Of equal
+    candidates the earlier comes first. Raises `InvalidInputError` for a `lambda_` outside 0..1, a negative limit, or
+    shapes that do not fit.
+    """
+    scores = np.asarray(relevance, dtype=np.float32)
+    rows = np.asarray(vectors, dtype=np.float32)
+    if scores.ndim != 1 or rows.ndim != 2 or rows.shape[0] != scores.shape[0]:  # noqa: PLR2004 -- a matrix
+        raise InvalidInputError(f"relevance {scores.shape} and vectors {rows.shape} must be (n,) and (n, dims)")
+    if not 0.0 <= lambda_ <= 1.0 or limit < 0:
+        raise InvalidInputError(f"lambda must be within 0..1 and the limit not negative, not {lambda_} and {limit}")
+    unit = _unit(rows)
+    nearest = np.zeros_like(scores)
+    is_left = np.ones(scores.shape, dtype=np.bool_)
+    order: list[int] = []
+    while len(order) < min(limit, scores.shape[0]):
+        marginal = np.float32(lambda_) * scores - np.float32(1.0 - lambda_) * nearest
+        best = int(np.argmax(np.where(is_left, marginal, -np.inf)))
+        similarity = products(unit, unit[best])
+        nearest = similarity if not order else np.maximum(nearest, similarity)
+        is_left[best] = False
+        order.append(best)
+    return order
+
+
+HALF_LIFE_DAYS = 30.0
+FLOOR = 0.05
+
+
+def decayed(
+    importance: ArrayLike, age_days: ArrayLike, half_life_days: ArrayLike = HALF_LIFE_DAYS, floor: ArrayLike = FLOOR
+) -> NDArray[np.float32]:
+    """Importance after `age_days` without access, `float32` in the shape the arguments broadcast to.
+
+    importance * 0.5 ** (age_days / half_life_days), never below `floor` - but the floor only stops a fall: what was
+    less important than the floor to begin with stays as it was and is never raised to it. Ages below 0 (a clock set
+    back) count as 0. Half-life and floor may be one per item. Raises `InvalidInputError` for a half-life that is not
+    positive, and for an age that is not a number.
+    """
+    start = np.asarray(importance, dtype=np.float64)
+    age = np.asarray(age_days, dtype=np.float64)
+    half_life = np.asarray(half_life_days, dtype=np.float64)
+    if not (half_life > 0).all():
+        raise InvalidInputError("a half-life must be more than 0 days")
+    if np.isnan(age).any():
+        raise InvalidInputError("an age in days must be a number")
+    faded = start * np.exp2(-np.maximum(age, 0.0) / half_life)
+    return np.maximum(faded, np.minimum(start, floor)).astype(np.float32)
+
+
+TOLD_WITHIN_DAYS = 10
+"""What happened on a day is told on that day or not long after."""
+
+SAME_MONTH = 0.5
+
+
+def fitting(observed: NDArray[np.int64], dates: Sequence[Date], spans: Sequence[Span] = ()) -> Floats:
+    """Of each time (microseconds since 1970, UTC) the best fit to one of the dates or spans, `(n,) float32`, 0 to 1.
+
+    A month fits by 1, of any year where none is named. A day fits by 1 from the day before it (time zones) until
+    `TOLD_WITHIN_DAYS` after it, and by `SAME_MONTH` for the rest of its month. A span fits by 1.
+    """
+    best = np.zeros(observed.shape, dtype=np.float32)
+    days = observed.astype("datetime64[us]").astype("datetime64[D]")
+    months = days.astype("datetime64[M]").astype(np.int64)
+    for date in dates:
+        fits = months % 12 == date.month - 1
+        if date.year is not None:
+            fits &= months // 12 == date.year - 1970
+        fit = fits.astype(np.float32)
+        if date.day is not None:
+            fit = np.where(_told_of(days, date), np.float32(1), fit * np.float32(SAME_MONTH))
+        best = np.maximum(best, fit)
+    for span in spans:
+        best[(days >= np.datetime64(span.first, "D")) & (days <= np.datetime64(span.last, "D"))] = 1.0
+    return best
+
+
+def _told_of(days: NDArray[np.datetime64], date: Date) -> NDArray[np.bool_]:
+    """Which days are about the date; of any year where it names none."""
+    years = (
+        days.astype("datetime64[Y]") if date.year is None else np.full(days.shape, date.year - 1970, "datetime64[Y]")
+    )
+    start = years.astype("datetime64[M]") + (date.month - 1)
+    begun = start.astype("datetime64[D]") + ((date.day or 1) - 1)
+    after = (days - begun).astype(np.int64)
+    return (after >= -1) & (after <= TOLD_WITHIN_DAYS)

@@ -9,14 +9,12 @@ from typing import Any, Unpack
 
 from mnemic.api import ChatFields, ContextFields
 from mnemic.api.research import ResearchFields
-from mnemic.engine.research.research import ignore_progress
+from mnemic.engine.research import ignore_progress
 from mnemic.errors import BadReplyError, UnsupportedError
-from mnemic.model.assistant import Answer, ChatEvent, Replied, Reply
-from mnemic.model.llm import ToolSpec
-from mnemic.model.research import ResearchReport
+from mnemic.model.chat import Answer, ChatEvent, Replied, Reply, ToolOutcome, ToolSpec
+from mnemic.model.document import ResearchReport
 from mnemic.model.scope import Scope
-from mnemic.model.tool import ToolOutcome
-from mnemic.ports.tool import Tool
+from mnemic.ports.models import Tool
 from mnemic.remote.connection import Connection, json_of
 from mnemic.remote.failures import loads, problem_error
 from mnemic.wire.events import event_from_wire

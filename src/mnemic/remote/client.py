@@ -26,32 +26,26 @@ from mnemic.api.documents import Content, IngestFields
 from mnemic.api.health import HealthFields
 from mnemic.api.reembed import ReembedFields
 from mnemic.api.review import REVIEW_LIMIT
-from mnemic.engine.conversation.end import EndReport
-from mnemic.engine.exchange.export import OWN_LEVELS
-from mnemic.engine.exchange.import_logs import ImportReport
-from mnemic.engine.facts.consolidate import ConsolidateReport
-from mnemic.engine.facts.curate import CurateReport
-from mnemic.engine.facts.extract import ExtractReport
-from mnemic.engine.health.health import HealthReport
-from mnemic.engine.indexing.reembed import ReembedReport
-from mnemic.engine.jobs.jobs import WorkReport
-from mnemic.engine.jobs.worker import POLL_S, Told, Worker
-from mnemic.engine.recall.why_not import WhyNot
-from mnemic.engine.summaries.reflect import ReflectReport
-from mnemic.engine.summaries.summarise import SummariseReport
-from mnemic.engine.upkeep.decay import DecayReport
-from mnemic.engine.upkeep.evict import EvictReport
+from mnemic.engine.consolidate import ConsolidateReport
+from mnemic.engine.conversation import EndReport
+from mnemic.engine.curate import CurateReport
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.extract import ExtractReport
+from mnemic.engine.health import HealthReport
+from mnemic.engine.import_files import ImportReport
+from mnemic.engine.jobs import POLL_S, Told, Worker, WorkReport
+from mnemic.engine.recall import WhyNot
+from mnemic.engine.reembed import ReembedReport
+from mnemic.engine.reflect import ReflectReport
+from mnemic.engine.summaries import SummariseReport
+from mnemic.engine.upkeep import DecayReport, EvictReport
 from mnemic.errors import UnsupportedError
 from mnemic.model.backup import BackupReport, Contents, RestoreReport
-from mnemic.model.context import Context
-from mnemic.model.draft import MemoryDraft
+from mnemic.model.document import IngestReport
 from mnemic.model.health import Diagnosis
-from mnemic.model.history import HistoryEntry, Receipt
-from mnemic.model.ingest import IngestReport
-from mnemic.model.item import Item, Memory, Message, Turn
-from mnemic.model.query import Counts, MessagePage, Page
-from mnemic.model.recall import Recall
-from mnemic.model.review import Review
+from mnemic.model.item import Item, Memory, MemoryDraft, Message, Review, Turn
+from mnemic.model.recall import Context, Counts, MessagePage, Page, Recall
+from mnemic.model.records import HistoryEntry, Receipt
 from mnemic.model.scope import Level, Scope
 from mnemic.remote.assistant import RemoteAssistant
 from mnemic.remote.connection import Connection, Progress

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from mnemic.api.documents import LISTED, Content, DocumentFields, IngestFields
-from mnemic.engine.documents.documents import DocumentPage
+from mnemic.engine.documents import DocumentPage
 from mnemic.errors import InvalidInputError, UnavailableError, UnsupportedError
-from mnemic.model.document import Document
-from mnemic.model.history import Receipt
-from mnemic.model.ingest import IngestReport
+from mnemic.model.document import Document, IngestReport
 from mnemic.model.item import Chunk
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Scope
 from mnemic.remote.connection import Connection, Progress
 from mnemic.wire.reading import from_wire

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mnemic.api.graph import LISTED
-from mnemic.engine.exchange.export import OWN_LEVELS
+from mnemic.engine.export import OWN_LEVELS
 from mnemic.model.graph import EntityType, GraphPath, GraphReport, Neighbourhood, NodePage
 from mnemic.model.scope import Level, Scope
 from mnemic.remote.connection import Connection

@@ -8,10 +8,9 @@ from datetime import datetime
 
 from mnemic.api.jobs import UNFINISHED
 from mnemic.api.keys import AUDIT_PAGE, DEFAULT_RIGHTS, OVERLAP_S
-from mnemic.engine.jobs.jobs import LISTED
-from mnemic.model.access import ApiKey, AuditPage, IssuedKey, Right
-from mnemic.model.job import Job, JobState
-from mnemic.model.profile import Profile, ProfileEntry
+from mnemic.engine.jobs import LISTED
+from mnemic.model.item import Profile, ProfileEntry
+from mnemic.model.records import ApiKey, AuditPage, IssuedKey, Job, JobState, Right
 from mnemic.model.scope import Scope
 from mnemic.remote.connection import Connection
 from mnemic.text.blocks import Language

@@ -13,7 +13,7 @@ from fastapi.params import ParamTypes
 
 from mnemic.api import Mnemic
 from mnemic.errors import InvalidInputError
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.model.scope import MAX_ID_CHARS, Scope
 from mnemic.web.gate import caller_of, scope_of
 from mnemic.web.scopes import Caller

@@ -17,10 +17,10 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Send
 
 from mnemic.api import Mnemic
-from mnemic.engine.assistant.assistant import NO_MODEL
+from mnemic.engine.assistant import NO_MODEL
 from mnemic.errors import ForbiddenError, InvalidInputError, MnemicError, NotFoundError
-from mnemic.model.access import Right
-from mnemic.model.assistant import ChatEvent
+from mnemic.model.chat import ChatEvent
+from mnemic.model.records import Right
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer, line
 from mnemic.rest.asking import PREFIX, Asked, Reads, Writes

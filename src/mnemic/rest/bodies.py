@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
-from mnemic.model.access import Right
-from mnemic.model.context import Placement
 from mnemic.model.item import Kind, Role, Trust
+from mnemic.model.recall import Placement
+from mnemic.model.records import Right
 from mnemic.model.scope import Level
 from mnemic.rest.asking import unknown_name
 

@@ -14,8 +14,7 @@ from starlette.responses import Response
 
 from mnemic.api import Mnemic
 from mnemic.api.documents import IngestFields
-from mnemic.model.document import DocumentStatus
-from mnemic.model.ingest import Chunking, Secrets
+from mnemic.model.document import Chunking, DocumentStatus, Secrets
 from mnemic.model.scope import Level
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads, Writes

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from mnemic.api import Mnemic
 from mnemic.errors import ForbiddenError
-from mnemic.model.access import Right
+from mnemic.model.records import Right
 from mnemic.model.scope import Level
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from mnemic.api import Mnemic
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Kind, State
-from mnemic.model.query import Order
+from mnemic.model.recall import Order
 from mnemic.model.scope import Level
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.records import KeptRequest, Outcome
 from mnemic.web.problems import Problem
 
 UNDER_WAY = Problem(

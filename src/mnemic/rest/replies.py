@@ -22,10 +22,9 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mnemic.api.repeats import Repeats
-from mnemic.engine.requests import Claim
+from mnemic.engine.access import Claim
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.access import Right
-from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.records import KeptRequest, Outcome, Right
 from mnemic.rest.asking import PREFIX
 from mnemic.rest.refusals import UNDER_WAY, refusal
 from mnemic.web.gate import caller_of, scope_of

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from mnemic.api import Mnemic
 from mnemic.errors import UnavailableError
-from mnemic.model.research import ResearchReport
+from mnemic.model.document import ResearchReport
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer
 from mnemic.rest.asking import PREFIX, Reads

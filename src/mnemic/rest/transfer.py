@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Depends, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from mnemic.api import Mnemic
-from mnemic.engine.exchange.export import OWN_LEVELS
+from mnemic.engine.export import OWN_LEVELS
 from mnemic.errors import ForbiddenError
 from mnemic.model.scope import Level
 from mnemic.rest.answers import answer

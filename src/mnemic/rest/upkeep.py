@@ -12,12 +12,10 @@ from starlette.responses import Response
 from mnemic.api import Mnemic
 from mnemic.api.health import LISTED
 from mnemic.api.jobs import UNFINISHED
-from mnemic.engine.exchange.export import OWN_LEVELS
-from mnemic.engine.health.health import MAX_LISTED
-from mnemic.model.access import Right
-from mnemic.model.health import Diagnosis
-from mnemic.model.job import JobState
-from mnemic.model.memory_health import Ailment
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.health import MAX_LISTED
+from mnemic.model.health import Ailment, Diagnosis
+from mnemic.model.records import JobState, Right
 from mnemic.model.scope import Level
 from mnemic.rest import bodies
 from mnemic.rest.answers import answer

@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from mnemic.ports.embedder import Embedder, Vectors
+from mnemic.ports.models import Embedder, Vectors
 
 TEXTS = (
     "Anna moved to Lisbon in March and rents a flat near the river.",

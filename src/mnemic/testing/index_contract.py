@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mnemic.model.candidates import Candidates, IndexQuery
-from mnemic.model.change import Change
+from mnemic.model.item import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index
 from mnemic.testing.index_samples import (

@@ -15,7 +15,7 @@ import pytest
 
 from mnemic.model.document import DocumentQuery
 from mnemic.model.item import Memory, Message, State
-from mnemic.model.query import MemoryQuery
+from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store, UnitOfWork
 from mnemic.testing.random_use import RandomUse

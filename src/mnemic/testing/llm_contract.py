@@ -21,9 +21,9 @@ from typing import cast
 import pytest
 
 from mnemic.errors import InvalidInputError, TimedOutError, UnsupportedError
+from mnemic.model.chat import Completion, Finish, Piece, Prompt, PromptMessage, ToolSpec
 from mnemic.model.item import Role
-from mnemic.model.llm import Completion, Finish, Piece, Prompt, PromptMessage, ToolSpec
-from mnemic.ports.llm import Llm
+from mnemic.ports.models import Llm
 from mnemic.text.replies import read_item
 
 CITY: Mapping[str, object] = {

@@ -9,13 +9,11 @@ from typing import cast
 
 import numpy as np
 
-from mnemic.model.change import Change
-from mnemic.model.conversation import CURSORS
 from mnemic.model.document import DocumentQuery, DocumentStatus
 from mnemic.model.graph import EntityQuery, RelationQuery
-from mnemic.model.item import State
-from mnemic.model.job import JobState
-from mnemic.model.query import MemoryQuery
+from mnemic.model.item import CURSORS, Change, State
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import JobState
 from mnemic.model.scope import Visibility
 from mnemic.ports.store import Reading, StaleTerms, Store, UnitOfWork
 from mnemic.testing.samples import READING, SPACE

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mnemic.errors import ConflictError, InvalidInputError
-from mnemic.model.document import Document, DocumentQuery, DocumentStatus
-from mnemic.model.document_text import Heading
+from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading
 from mnemic.model.item import State
 from mnemic.ports.store import UnitOfWork
 from mnemic.testing.random_nouns import TEXTS, RandomNouns

@@ -10,7 +10,7 @@ from random import Random
 
 from mnemic.model.filter import NUMBER_FIELDS, TIME_FIELDS, parse_filter
 from mnemic.model.item import Kind, Memory, State, Trust
-from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.testing.samples import MINUTE, NOW, a_memory
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from mnemic.model.conversation import CURSORS
-from mnemic.model.job import Job, JobState
-from mnemic.model.llm import Usage
-from mnemic.model.profile import ProfileEntry
+from mnemic.model.chat import Usage
+from mnemic.model.item import CURSORS, ProfileEntry
+from mnemic.model.records import Job, JobState
 from mnemic.ports.store import MAIN_VIEW, Reading, UnitOfWork
 from mnemic.testing.observation import SCHEDULES
 from mnemic.testing.random_documents import Operation, RandomDocuments

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, Unreadable, UnreadableError
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, Unreadable, UnreadableError
 
 DAMAGES = 24
 """Damaged copies of the sample that a reader is given, of each sort."""

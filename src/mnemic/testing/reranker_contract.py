@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from mnemic.errors import InvalidInputError
-from mnemic.ports.reranker import Reranker, Scores
+from mnemic.ports.models import Reranker, Scores
 
 QUERY = "Where does Anna live?"
 TEXTS = (

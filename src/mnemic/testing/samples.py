@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.model.candidates import Terms
 from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Chunk, Kind, Memory, Message, Role
-from mnemic.model.job import Job
-from mnemic.model.profile import ProfileEntry
-from mnemic.model.query import MemoryQuery
+from mnemic.model.item import Chunk, Kind, Memory, Message, ProfileEntry, Role
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import Action, HistoryEntry, Job
 from mnemic.model.scope import Level, Partition, Scope
-from mnemic.model.terms import Terms
 from mnemic.ports.store import MAIN_VIEW, Reading, Store, VectorRow
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mnemic.errors import ConflictError, UnsupportedError
-from mnemic.model.access import ALL_RIGHTS, ApiKey, AuditEntry, Right
+from mnemic.model.records import ALL_RIGHTS, ApiKey, AuditEntry, Right
 from mnemic.ports.store import Store
 from mnemic.testing.samples import MINUTE, NOW, new_id
 

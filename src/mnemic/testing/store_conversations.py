@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from mnemic.model.conversation import Conversation
-from mnemic.model.item import Message
-from mnemic.model.query import MessageQuery
+from mnemic.model.item import Conversation, Message
+from mnemic.model.recall import MessageQuery
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store, UnitOfWork
 from mnemic.testing.samples import ANNA, BERT, HERS, MINUTE, NOW, a_message, add_messages, version_of

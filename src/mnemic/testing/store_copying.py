@@ -16,8 +16,7 @@ import pytest
 from mnemic.errors import MnemicError
 from mnemic.model.item import Memory
 from mnemic.model.scope import Level, Partition
-from mnemic.ports.copying import AUDIT, KEPT_TABLES, KEYS, VERSIONS_OF_AN_AGE, CopyingStore, Told
-from mnemic.ports.store import Store, UnitOfWork
+from mnemic.ports.store import AUDIT, KEPT_TABLES, KEYS, VERSIONS_OF_AN_AGE, CopyingStore, Store, Told, UnitOfWork
 from mnemic.testing.observation import state_of
 from mnemic.testing.random_use import RandomUse
 from mnemic.testing.samples import ANNA, BERT, HERS, a_memory, a_query, a_vector, add_memories, add_vectors, version_of

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from mnemic.model.item import CHOSEN_IDS, MERGED_IDS, Cause, Flag, Memory, State
 from mnemic.model.scope import Level, Partition, Visibility
-from mnemic.ports.dependants import SourceText
-from mnemic.ports.store import Store
+from mnemic.ports.store import SourceText, Store
 from mnemic.testing.samples import (
     ANNA,
     ANNA_ELSEWHERE,

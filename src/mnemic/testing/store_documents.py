@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mnemic.errors import ConflictError, InvalidInputError, UnsupportedError
-from mnemic.model.document import Document, DocumentQuery, DocumentStatus
-from mnemic.model.document_text import Heading
+from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store
 from mnemic.testing.samples import (

@@ -9,8 +9,8 @@ import pytest
 from mnemic.errors import InvalidInputError, TimedOutError, UnsupportedError
 from mnemic.model.graph import EntityType, entity_id
 from mnemic.model.scope import Level, Partition, Scope
-from mnemic.ports.entity_vectors import EntityVector
 from mnemic.ports.store import Store
+from mnemic.ports.tables import EntityVector
 from mnemic.testing.samples import (
     ANNA,
     ANNA_ELSEWHERE,

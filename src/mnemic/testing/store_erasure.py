@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from mnemic.errors import ConflictError, UnsupportedError
-from mnemic.model.history import Receipt
 from mnemic.model.item import Provenance
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.store import Store, UnitOfWork
 from mnemic.testing.samples import (

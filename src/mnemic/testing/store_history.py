@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mnemic.errors import ConflictError
-from mnemic.model.history import Action, HistoryEntry
+from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store
 from mnemic.testing.samples import ANNA, ANNA_ELSEWHERE, BERT, HERS, a_memory, add_memories, an_entry

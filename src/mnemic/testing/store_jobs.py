@@ -8,8 +8,8 @@ from datetime import datetime
 import pytest
 
 from mnemic.errors import ConflictError
-from mnemic.model.job import Job, JobState
-from mnemic.model.llm import Usage
+from mnemic.model.chat import Usage
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store
 from mnemic.testing.samples import BERT, HERS, MINUTE, NOW, a_job

@@ -11,7 +11,7 @@ import pytest
 
 from mnemic.model.filter import parse_filter
 from mnemic.model.item import Kind, Memory, State, Trust
-from mnemic.model.query import Order
+from mnemic.model.recall import Order
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store
 from mnemic.testing.samples import ANNA, ANNA_ELSEWHERE, BERT, HERS, MINUTE, NOW, a_memory, a_query, add_memories

@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from mnemic.errors import ConflictError
-from mnemic.model.conversation import Conversation
-from mnemic.model.item import Message, Role, State, Trust
+from mnemic.model.item import Conversation, Message, Role, State, Trust
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store
 from mnemic.testing.samples import (

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from mnemic.model.candidates import MESSAGE
-from mnemic.model.change import Change
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.document import DocumentStatus
-from mnemic.model.item import Kind, Role, State
-from mnemic.model.query import Counts
+from mnemic.model.item import Change, Kind, Role, State
+from mnemic.model.recall import Counts
 from mnemic.model.scope import Level, Partition, Scope
+from mnemic.model.values import to_microseconds
 from mnemic.ports.store import Reading, StaleTerms, Store
 from mnemic.testing.samples import (
     ANALYSER,

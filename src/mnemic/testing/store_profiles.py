@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mnemic.model.profile import ProfileEntry
+from mnemic.model.item import ProfileEntry
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store
 from mnemic.testing.samples import BERT, HERS, MINUTE, NOW, a_profile_entry, version_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mnemic.errors import UnsupportedError
-from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.records import KeptRequest, Outcome
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store
 from mnemic.testing.samples import MINUTE, NOW

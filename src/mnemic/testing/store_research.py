@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from mnemic.errors import UnsupportedError
-from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.research import Step
+from mnemic.model.document import Document, DocumentStatus, Step
 from mnemic.model.scope import Level, Partition
 from mnemic.ports.store import Store
 from mnemic.testing.samples import ANNA, ANNA_ELSEWHERE, BERT, HERS, MINUTE, NOW, a_document, fill_document

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from mnemic.model.item import Memory, State
-from mnemic.model.job import JobState
-from mnemic.model.query import Order
+from mnemic.model.recall import Order
+from mnemic.model.records import JobState
 from mnemic.model.scope import Level, Partition
 from mnemic.ports.store import Store
 from mnemic.testing.samples import (

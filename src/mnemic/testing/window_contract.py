@@ -20,11 +20,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.model.conversation import CURATED
-from mnemic.model.item import Message, Role
+from mnemic.model.item import CURATED, Message, Role
 from mnemic.model.scope import Partition, Scope
+from mnemic.ports.index import Window
 from mnemic.ports.store import Store
-from mnemic.ports.window import Window
 from mnemic.testing.samples import ANNA, ANNA_ELSEWHERE, BERT, HERS, NOW, a_message, add_messages
 
 TTL_S = 7200.0

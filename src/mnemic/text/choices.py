@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.item import Role
-from mnemic.model.llm import Completion, Finish, Prompt, PromptMessage
 from mnemic.text.blocks import Language
 from mnemic.text.facts.find import terms_of
 from mnemic.text.late_pattern import late_pattern

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from mnemic.model.document_text import Heading
-from mnemic.model.ingest import Chunking
+from mnemic.model.document import Chunking, Heading
 from mnemic.text import outline
 from mnemic.text.analyser import Analyser
 from mnemic.text.chunking import ChunkConfig, Span, chunk_text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mnemic.model.chat import Prompt, PromptMessage
 from mnemic.model.item import Role
-from mnemic.model.llm import Prompt, PromptMessage
 from mnemic.text.blocks import Language
 from mnemic.text.gems import REPLY_SCHEMA
 from mnemic.text.narrative import ToldTurn, tokens, told

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import cast
 
-from mnemic.model.gem import CATEGORIES, IMPORTANCE_WORDS, Gem, turn_range
+from mnemic.model.item import CATEGORIES, IMPORTANCE_WORDS, Gem, turn_range
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.mending import clean_text
 from mnemic.text.narrative import ToldTurn

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mnemic.model.item import Role
-from mnemic.model.llm import Completion, Finish, Prompt, PromptMessage
-from mnemic.model.verdict import Judgement
+from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
+from mnemic.model.item import Judgement, Role
 from mnemic.text.replies import list_schema, read_items, without_thoughts
 from mnemic.text.sanitise import one_line, sanitise
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mnemic.model.document_text import Heading
+from mnemic.model.document import Heading
 
 MAX_HEADING_CHARS = 200
 """A longer line is no heading."""

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mnemic.model.document_text import Heading
+from mnemic.model.document import Heading
 from mnemic.text.narrative import tokens
 
 LEAST_ROOM = 200

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from mnemic.errors import BadReplyError
+from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.item import Message, Role
-from mnemic.model.llm import Completion, Finish, Prompt, PromptMessage
 from mnemic.text import scripts
 from mnemic.text.blocks import Language
 from mnemic.text.late_pattern import late_pattern

@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.item import Role
-from mnemic.model.llm import Completion, Finish, Prompt, PromptMessage
 from mnemic.text.blocks import Excerpt, Language, documents_block
 from mnemic.text.narrative import tokens
 from mnemic.text.replies import list_schema, read_items, without_thoughts

@@ -10,7 +10,7 @@ import threading
 
 from mnemic.api.keys import Admission
 from mnemic.errors import MnemicError
-from mnemic.model.access import AuditEntry
+from mnemic.model.records import AuditEntry
 from mnemic.web.scopes import Caller
 
 WITHIN_S = 0.5

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from starlette.requests import HTTPConnection
 
 from mnemic.errors import ForbiddenError, InvalidInputError
-from mnemic.model.access import ApiKey, Right
+from mnemic.model.records import ApiKey, Right
 from mnemic.model.scope import Level, Partition, Scope
 
 DEFAULT_ORG = "default"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from mnemic.errors import BadReplyError
-from mnemic.model.assistant import Called, ChatEvent, Recalled, Replied, Said
+from mnemic.model.chat import Called, ChatEvent, Recalled, Replied, Said
 from mnemic.wire import to_wire
 from mnemic.wire.reading import from_wire
 

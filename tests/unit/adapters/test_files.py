@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.adapters.files.folders import LocalFiles
-from mnemic.adapters.files.ignoring import rules_above
-from mnemic.adapters.files.rules import holds_secrets
+from mnemic.adapters.files import LocalFiles, holds_secrets, rules_above
 from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.ports.files import FoundFile, LeftOut
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from mnemic.adapters.archives.keyring import FileKeyring
-from mnemic.adapters.indexes.lease import lease_at_once
+from mnemic.adapters.indexes.hnsw import lease_at_once
 from mnemic.errors import ConfigError, UnavailableError
-from mnemic.ports.keyring import DataKey
+from mnemic.ports.files import DataKey
 
 THEN = datetime(2026, 5, 1, 12, tzinfo=UTC)
 LATER = THEN + timedelta(days=1)

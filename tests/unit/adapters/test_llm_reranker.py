@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mnemic.adapters.llms.scripted import ScriptedLlm
-from mnemic.adapters.rerankers.llm import LlmReranker
+from mnemic.adapters.rerankers.registry import LlmReranker
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.errors import BadReplyError, ConfigError, UnavailableError
-from mnemic.model.llm import Prompt
-from mnemic.ports.reranker import Reranker
+from mnemic.model.chat import Prompt
+from mnemic.ports.models import Reranker
 from mnemic.testing.reranker_contract import RerankerContract, closing
 
 

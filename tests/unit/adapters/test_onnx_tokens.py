@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from mnemic.adapters.onnx_models.tokens import read_tokens
+from mnemic.adapters.onnx_models import read_tokens
 from mnemic.errors import ConfigError
 from tests.conformance.tiny_folder import plain_tokenizer, write_table
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mnemic.adapters.embedders.endpoint import Endpoint
 from mnemic.adapters.embedders.known import BGE_QUERY_PREFIX
-from mnemic.adapters.embedders.openai import BATCH_TEXTS, OpenAIEmbedder
+from mnemic.adapters.embedders.openai import BATCH_TEXTS, Endpoint, OpenAIEmbedder
 from mnemic.errors import (
     BackendError,
     BadReplyError,

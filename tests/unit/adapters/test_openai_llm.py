@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from mnemic.adapters.llms.chat_client import MAX_REPLY_BYTES, ChatEndpoint
-from mnemic.adapters.llms.openai import OpenAILlm
+from mnemic.adapters.llms.openai import MAX_REPLY_BYTES, ChatEndpoint, OpenAILlm
 from mnemic.errors import (
     BackendError,
     BadReplyError,
@@ -22,8 +21,8 @@ from mnemic.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage, ToolCall, ToolSpec
 from mnemic.model.item import Role
-from mnemic.model.llm import Completion, Finish, Prompt, PromptMessage, ToolCall, ToolSpec
 from mnemic.testing.chat_server import (
     EVENTS,
     PROMPT_TOKENS,

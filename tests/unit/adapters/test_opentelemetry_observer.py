@@ -16,19 +16,18 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from mnemic.adapters.llms.scripted import ScriptedLlm
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver, SeveralObservers
 from mnemic.adapters.observers.opentelemetry import OpenTelemetryObserver, sending_to
-from mnemic.adapters.observers.several import SeveralObservers
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config, load_config
 from mnemic.engine.metering import Traced
 from mnemic.errors import BackendError, ConfigError
 from mnemic.evaluation.embedders import SyntheticEmbedder
+from mnemic.model.chat import Prompt, PromptMessage
 from mnemic.model.item import Role
-from mnemic.model.llm import Prompt, PromptMessage
 from mnemic.model.scope import Scope
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 
 CANARY = "zinnoberkanarie"
 SCOPE = Scope(user=f"{CANARY}-user", agent=f"{CANARY}-agent", session=f"{CANARY}-session")

@@ -12,21 +12,19 @@ from dataclasses import replace
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.adapters.windows.redis import RedisWindow
-from mnemic.adapters.windows.redis_entries import Place, partition_of_key
+from mnemic.adapters.windows.redis import Place, RedisWindow, partition_of_key
 from mnemic.adapters.windows.redis_link import RedisOptions
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config, load_config
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import ConfigError
 from mnemic.model.item import Message
-from mnemic.model.life import LifeSettings
 from mnemic.model.scope import Level, Partition, Scope
-from mnemic.model.settings import Settings
+from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from tests.redis_servers import RedisServer
 from tests.unit.engine.kit import ANNA, BERT, Clock

@@ -14,7 +14,7 @@ import pytest
 
 from mnemic import Mnemic, check_backup
 from mnemic.adapters.archives.keyring import FileKeyring
-from mnemic.adapters.archives.sealing import PartCipher
+from mnemic.adapters.archives.sealed import PartCipher
 from mnemic.config import Config
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.scope import Scope

@@ -21,7 +21,7 @@ from mnemic.backends.token_embedders import (
     chosen_token_embedder,
 )
 from mnemic.errors import BadReplyError, ConfigError
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 
 
 class OneVectorPerWord(TokenEmbedder):

@@ -20,7 +20,7 @@ from mnemic.backends.embedding import (
 )
 from mnemic.backends.faiss import FaissBackend
 from mnemic.errors import BadReplyError, ConfigError
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 
 
 class Letters(Embedder):

@@ -11,7 +11,7 @@ import pytest
 from mnemic.backends import Chunk, ChunkConfig, MemoryRegistry, chunk_text, ingest_path, inject_context
 from mnemic.backends.extras import install_line
 from mnemic.errors import ConfigError, InvalidInputError
-from mnemic.ports.reader import Unreadable, UnreadableError
+from mnemic.ports.files import Unreadable, UnreadableError
 from tests.conformance import document_files as files
 
 LONG = "\n\n".join(f"Paragraph {number} tells of the garden. " * 8 for number in range(40))

@@ -13,8 +13,8 @@ import pytest
 
 from mnemic.backends import ContextConfig, MemoryRegistry, RetrievalResult, inject_context
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.context import ChatMessage
 from mnemic.model.item import Role
+from mnemic.model.recall import ChatMessage
 from mnemic.text.source_tags import PREAMBLE
 from tests.unit.backends.listed_backend import Listed
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import Clock, WordEmbedder
 

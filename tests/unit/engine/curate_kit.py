@@ -9,9 +9,8 @@ from typing import Any
 
 from mnemic.adapters.llms.scripted import Script
 from mnemic.api import Mnemic
-from mnemic.model.gem import Gem, gem_of
-from mnemic.model.item import Kind, Memory, State
-from mnemic.model.llm import Prompt
+from mnemic.model.chat import Prompt
+from mnemic.model.item import Gem, Kind, Memory, State, gem_of
 from mnemic.model.scope import Scope
 from tests.unit.engine.kit import ANNA
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mnemic.engine.indexing.embedding import document_vectors, put_vectors
-from mnemic.engine.indexing.indexed import indexed_text
-from mnemic.engine.parts import Parts, new_id
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Level, Scope

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mnemic.adapters.files.folders import LocalFiles
+from mnemic.adapters.files import LocalFiles
 from mnemic.adapters.readers.registry import AnyReader
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
-from mnemic.engine.readers import ReaderPool
-from mnemic.model.document import Document
-from mnemic.model.ingest import IngestReport
+from mnemic.engine.engine import Parts, ReaderPool
+from mnemic.model.document import Document, IngestReport
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Scope
 from tests.unit.engine.kit import ANNA

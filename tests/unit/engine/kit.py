@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from mnemic.errors import UnavailableError
+from mnemic.model.candidates import Space
 from mnemic.model.scope import Scope
-from mnemic.model.space import Space
-from mnemic.ports.embedder import EmbedderCapabilities, Vectors
+from mnemic.ports.models import EmbedderCapabilities, Vectors
 
 ANNA = Scope(org="acme", user="anna", agent="jarvis", session="s1")
 BERT = Scope(org="acme", user="bert", agent="jarvis", session="s1")

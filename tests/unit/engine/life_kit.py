@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
-from mnemic.engine.summaries.digest import covered
+from mnemic.engine.digest import covered
+from mnemic.engine.engine import Parts
+from mnemic.model.chat import Prompt
 from mnemic.model.item import Kind, Memory
-from mnemic.model.job import Job, JobState
-from mnemic.model.life import LifeSettings
-from mnemic.model.llm import Prompt
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Scope
-from mnemic.model.settings import Settings
+from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from tests.unit.engine.kit import ANNA, Clock

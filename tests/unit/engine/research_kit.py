@@ -10,12 +10,10 @@ from itertools import accumulate
 
 from mnemic import Mnemic
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
-from mnemic.engine.parts import Parts, new_id
-from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.document_text import Heading
+from mnemic.engine.engine import Parts, new_id
+from mnemic.model.chat import Prompt
+from mnemic.model.document import Document, DocumentStatus, Heading, ResearchReport
 from mnemic.model.item import Chunk
-from mnemic.model.llm import Prompt
-from mnemic.model.research import ResearchReport
 from mnemic.model.scope import Level, Scope
 from tests.unit.engine.kit import ANNA
 

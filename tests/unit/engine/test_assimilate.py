@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 
 from mnemic.adapters.llms.scripted import ScriptedLlm
 from mnemic.api import Mnemic
-from mnemic.engine.facts.assimilate import Place, assimilate, prepare
-from mnemic.engine.parts import Parts
+from mnemic.engine.assimilate import Place, assimilate, prepare
+from mnemic.engine.engine import Parts
 from mnemic.errors import UnavailableError
-from mnemic.model.fact import Fact
-from mnemic.model.history import Action
-from mnemic.model.item import Kind, Memory, Provenance, State, Trust
+from mnemic.model.item import Decision, Fact, Kind, Memory, Provenance, State, Trust, Verdict
+from mnemic.model.records import Action
 from mnemic.model.scope import Level
-from mnemic.model.verdict import Decision, Verdict
 from tests.unit.engine.kit import ANNA, BERT, START, Clock
 
 PLACE = Place(ANNA.partition(Level.USER), agent="jarvis")

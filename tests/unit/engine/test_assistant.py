@@ -13,18 +13,17 @@ import pytest
 
 from mnemic import AsyncMnemic, Mnemic, Scope, tool
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
-from mnemic.adapters.observers.counter import CounterObserver
-from mnemic.engine.parts import Parts
+from mnemic.adapters.observers.counters import CounterObserver
+from mnemic.engine.engine import Parts
 from mnemic.errors import (
     ConfigError,
     InvalidInputError,
     UnavailableError,
     UnsupportedError,
 )
-from mnemic.model.assistant import Called, Recalled, Replied, Said
+from mnemic.model.chat import Called, Completion, Finish, Prompt, Recalled, Replied, Said, ToolCall, Usage
 from mnemic.model.item import Role
-from mnemic.model.llm import Completion, Finish, Prompt, ToolCall, Usage
-from mnemic.model.proxy import ProxySettings
+from mnemic.model.settings import ProxySettings
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, BERT
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.item import Role, Trust
-from mnemic.model.job import JobState
+from mnemic.model.records import JobState
 from mnemic.model.scope import Level, Scope
 from tests.unit.engine.kit import ANNA, BERT, START, Clock, WordEmbedder
 

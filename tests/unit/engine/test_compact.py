@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.indexing.freshness import catch_up, search
-from mnemic.engine.parts import Parts
-from mnemic.engine.upkeep.compact import AT_ONCE, LEAST_TOMBSTONES, compact_partition
+from mnemic.engine.engine import Parts
+from mnemic.engine.indexing import catch_up, search
+from mnemic.engine.upkeep import AT_ONCE, LEAST_TOMBSTONES, compact_partition
 from mnemic.model.candidates import IndexQuery
 from mnemic.model.document import Document, DocumentQuery
 from mnemic.model.item import Chunk

@@ -9,14 +9,13 @@ import pytest
 
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
 from mnemic.api import Mnemic
-from mnemic.engine.facts.consolidate import CHOSEN_IDS, ConsolidateReport, consolidate
+from mnemic.engine.consolidate import CHOSEN_IDS, ConsolidateReport, consolidate
 from mnemic.engine.kinds import CONSOLIDATE
 from mnemic.errors import UnavailableError
-from mnemic.model.history import Action
 from mnemic.model.item import Kind, Memory, State, Trust
-from mnemic.model.life import LifeSettings
+from mnemic.model.records import Action
 from mnemic.model.scope import Scope
-from mnemic.model.settings import Settings
+from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from mnemic.testing.observation import state_of
 from tests.unit.engine.kit import ANNA, BERT, START, Clock

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.context.parallel import gather
-from mnemic.engine.parts import Parts
+from mnemic.engine.context import gather
+from mnemic.engine.engine import Parts
 from mnemic.errors import UnavailableError
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
-from mnemic.ports.embedder import EmbedderCapabilities
+from mnemic.ports.models import EmbedderCapabilities
 from mnemic.ports.store import Store
 from mnemic.text.blocks import FACTS_BEGIN, FACTS_END
 from tests.unit.engine.kit import Clock, WordEmbedder

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.engine.cron import Cron
+from mnemic.engine.jobs import Cron
 from mnemic.errors import ConfigError
 
 BERLIN = "Europe/Berlin"

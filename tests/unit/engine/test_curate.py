@@ -13,16 +13,13 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.facts.curate import CurateReport
-from mnemic.engine.indexing.indexed import indexed_text
+from mnemic.engine.curate import CurateReport
+from mnemic.engine.indexing import indexed_text
 from mnemic.errors import InvalidInputError
-from mnemic.model.conversation import CURATED
-from mnemic.model.history import Action
-from mnemic.model.item import Trust
-from mnemic.model.life import LifeSettings
+from mnemic.model.item import CURATED, Trust, Verdict
+from mnemic.model.records import Action
 from mnemic.model.scope import Level, Scope
-from mnemic.model.settings import Settings
-from mnemic.model.verdict import Verdict
+from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from tests.unit.engine.curate_kit import as_gems, curator, decide, gem, gems, texts, turns_of
 from tests.unit.engine.kit import ANNA, BERT, Clock

@@ -16,11 +16,11 @@ from mnemic.adapters.llms.scripted import Script, ScriptedLlm
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.facts.curate import PARTS_AT_ONCE, CurateReport
+from mnemic.engine.curate import PARTS_AT_ONCE, CurateReport
 from mnemic.errors import BadReplyError, MnemicError, UnavailableError
-from mnemic.model.conversation import CURATED
-from mnemic.model.job import JobState
-from mnemic.model.llm import Prompt
+from mnemic.model.chat import Prompt
+from mnemic.model.item import CURATED
+from mnemic.model.records import JobState
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore

@@ -9,13 +9,13 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.engine import sweep
-from mnemic.engine.jobs.jobs import list_jobs
+from mnemic.engine.engine import Parts
+from mnemic.engine.jobs import list_jobs
 from mnemic.engine.kinds import DECAY
-from mnemic.engine.parts import Parts
-from mnemic.engine.upkeep.decay import decay_partition
+from mnemic.engine.upkeep import decay_partition
 from mnemic.model.item import Kind, Memory
-from mnemic.model.job import Job, JobState
-from mnemic.model.query import Order
+from mnemic.model.recall import Order
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store
 from mnemic.testing.observation import state_of
@@ -174,7 +174,7 @@ def test_a_large_partition_is_gone_over_by_several_jobs_in_pages(
     mnemic: Mnemic, parts: Parts, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sweep, "PAGE", 3)
-    monkeypatch.setattr("mnemic.engine.upkeep.decay.PAGES_A_JOB", 2)
+    monkeypatch.setattr("mnemic.engine.upkeep.PAGES_A_JOB", 2)
     mnemic.remember_many(ANNA, [{"text": f"fact {number}", "importance": 0.8} for number in range(14)])
     clock.turn(days=30)
     a_decay_job(parts, clock)
@@ -189,7 +189,7 @@ def test_a_partition_whose_size_is_a_whole_number_of_pages_comes_to_its_end(
     mnemic: Mnemic, parts: Parts, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sweep, "PAGE", 2)
-    monkeypatch.setattr("mnemic.engine.upkeep.decay.PAGES_A_JOB", 2)
+    monkeypatch.setattr("mnemic.engine.upkeep.PAGES_A_JOB", 2)
     mnemic.remember_many(ANNA, ["a", "b", "c", "d"])
     clock.turn(days=30)
     following = decay_partition(parts, HERS)

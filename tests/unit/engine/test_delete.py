@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import NotFoundError
-from mnemic.model.history import Action
+from mnemic.model.records import Action
 from tests.unit.engine.kit import ANNA, BERT
 
 

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.memories.dependants import MAX_FLAGS
-from mnemic.engine.memories.remember import remember
-from mnemic.engine.parts import Parts
+from mnemic.engine.dependants import MAX_FLAGS
+from mnemic.engine.engine import Parts
+from mnemic.engine.remember import remember
 from mnemic.errors import ConflictError, NotFoundError
-from mnemic.model.draft import MemoryDraft
-from mnemic.model.history import Action
-from mnemic.model.item import Cause, Kind, Memory, Provenance, State
-from mnemic.model.job import JobState
+from mnemic.model.item import Cause, Kind, Memory, MemoryDraft, Provenance, State
 from mnemic.model.recall import Contribution
+from mnemic.model.records import Action, JobState
 from mnemic.model.scope import Level, Scope
 from mnemic.testing.samples import a_document, fill_document
 from tests.unit.engine.kit import ANNA, BERT, Clock

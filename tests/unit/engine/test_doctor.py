@@ -19,15 +19,15 @@ from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
+from mnemic.engine.engine import Parts, new_id
 from mnemic.engine.kinds import EMBED
-from mnemic.engine.parts import Parts, new_id
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.model.health import Condition, Diagnosis, Finding
-from mnemic.model.job import Job
+from mnemic.model.records import Job
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Quarantine, Settings
-from mnemic.ports.embedder import EmbedderCapabilities, Vectors
+from mnemic.ports.models import EmbedderCapabilities, Vectors
 
 ANNA = Scope(user="anna")
 

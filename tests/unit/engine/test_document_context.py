@@ -11,15 +11,13 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.api.arguments import context_request_of
-from mnemic.engine.context.context import context
-from mnemic.engine.context.parallel import gather
-from mnemic.engine.parts import Parts
-from mnemic.engine.recall.passages import passages_of
-from mnemic.model.context import Context
+from mnemic.engine.context import context, gather
+from mnemic.engine.engine import Parts
+from mnemic.engine.passages import passages_of
 from mnemic.model.item import Chunk
-from mnemic.model.recall import Hit
+from mnemic.model.recall import Context, Hit
 from mnemic.model.scope import Level, Scope
-from mnemic.ports.embedder import EmbedderCapabilities, Vectors
+from mnemic.ports.models import EmbedderCapabilities, Vectors
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.blocks import DOCUMENTS_BEGIN, DOCUMENTS_END, FACTS_BEGIN, FACTS_END
 from tests.unit.engine.document_kit import keep

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from mnemic.adapters.indexes.graphs import GraphKeeper
+from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.api import Mnemic
-from mnemic.engine.indexing.indexed import indexed_text
-from mnemic.engine.indexing.vectors import fill_vectors
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
+from mnemic.engine.indexing import fill_vectors, indexed_text
 from mnemic.errors import NotFoundError
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Level, Scope

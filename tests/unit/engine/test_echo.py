@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
 from mnemic.errors import NotFoundError
 from mnemic.model.item import Message, Role, Turn

@@ -8,8 +8,8 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.model.history import Action
 from mnemic.model.item import State
+from mnemic.model.records import Action
 from mnemic.model.scope import Level, Scope
 from tests.unit.engine.kit import Clock
 

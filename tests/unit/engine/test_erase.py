@@ -12,12 +12,11 @@ import pytest
 from mnemic import Mnemic, Scope
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.backup.replay import Owed, replay
-from mnemic.engine.memories.remember import remember
-from mnemic.engine.parts import Parts
+from mnemic.engine.backup import Owed, replay
+from mnemic.engine.engine import Parts
+from mnemic.engine.remember import remember
 from mnemic.errors import InvalidInputError, NotFoundError
-from mnemic.model.draft import MemoryDraft
-from mnemic.model.item import Memory, Provenance
+from mnemic.model.item import Memory, MemoryDraft, Provenance
 from mnemic.model.scope import Level
 
 CANARY = "zebrafinch"

@@ -13,14 +13,12 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.engine.events import KINDS, as_job, publish, read
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs.worker import Worker
+from mnemic.engine.jobs import Worker
 from mnemic.engine.kinds import CONSOLIDATE_SUMMARY, REFLECT, SUMMARISE
 from mnemic.errors import UnavailableError
-from mnemic.model.conversation import UNREFLECTED
-from mnemic.model.event import ConsolidationRequest, Event, ReflectionRequest, SummarisationRequest
-from mnemic.model.item import Kind
-from mnemic.model.job import JobState
-from mnemic.model.llm import Prompt
+from mnemic.model.chat import Prompt
+from mnemic.model.item import UNREFLECTED, Kind
+from mnemic.model.records import ConsolidationRequest, Event, JobState, ReflectionRequest, SummarisationRequest
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from tests.unit.engine.kit import ANNA, START, Clock

@@ -14,15 +14,14 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine import sweep
+from mnemic.engine.engine import Parts
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs.jobs import work
+from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EVICT
-from mnemic.engine.parts import Parts
-from mnemic.engine.upkeep.evict import evict_partition
+from mnemic.engine.upkeep import evict_partition
 from mnemic.errors import NotFoundError, UnavailableError
-from mnemic.model.history import Action
 from mnemic.model.item import Kind, Memory, State
-from mnemic.model.job import Job
+from mnemic.model.records import Action, Job
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore

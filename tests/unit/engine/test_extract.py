@@ -10,16 +10,14 @@ import pytest
 
 from mnemic.adapters.llms.scripted import Script
 from mnemic.api import Mnemic
-from mnemic.engine.facts.extract import MODEL_MESSAGES
+from mnemic.engine.extract import MODEL_MESSAGES
 from mnemic.engine.kinds import EXTRACT
 from mnemic.errors import BadReplyError, InvalidInputError, NotFoundError, TimedOutError, UnavailableError
-from mnemic.model.conversation import EXTRACTED
-from mnemic.model.item import Kind, Memory, State, Trust
-from mnemic.model.job import JobState
-from mnemic.model.life import LifeSettings
-from mnemic.model.llm import Completion, Finish
+from mnemic.model.chat import Completion, Finish
+from mnemic.model.item import EXTRACTED, Kind, Memory, State, Trust
+from mnemic.model.records import JobState
 from mnemic.model.scope import Level, Scope
-from mnemic.model.settings import Settings
+from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, BERT, Clock
 from tests.unit.engine.life_kit import jobs, opened

@@ -10,11 +10,11 @@ import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.api import Mnemic
-from mnemic.engine.indexing.freshness import catch_up, search
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
+from mnemic.engine.indexing import catch_up, search
 from mnemic.errors import UnavailableError
 from mnemic.model.candidates import IndexQuery
-from mnemic.model.change import Change
+from mnemic.model.item import Change
 from mnemic.model.scope import Level, Partition, Scope
 from tests.unit.engine.kit import ANNA, WordEmbedder
 

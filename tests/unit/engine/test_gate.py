@@ -6,7 +6,7 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.config import Config
-from mnemic.engine.memories.gate import SUSPECT
+from mnemic.engine.secrets import SUSPECT
 from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.item import Memory, State, Trust
 from mnemic.model.scope import Scope

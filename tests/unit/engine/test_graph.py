@@ -12,11 +12,11 @@ import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.scripted import ScriptedLlm
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.graph import walk as graph_walk
-from mnemic.engine.parts import Parts
+from mnemic.engine import graph as graph_walk
+from mnemic.engine.engine import Parts
 from mnemic.errors import InvalidInputError, NotFoundError, UnavailableError
 from mnemic.model.graph import EntityType, GraphPath, SourceKind
 from mnemic.model.scope import Level, Scope

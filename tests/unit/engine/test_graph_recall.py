@@ -9,18 +9,18 @@ from typing import Any, cast
 
 import pytest
 
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
-from mnemic.engine.indexing.embedding import question_vectors
-from mnemic.engine.parts import Parts
-from mnemic.engine.question import Question, Watch
-from mnemic.engine.recall.recall import ranked
-from mnemic.engine.recall.sides import Ranked
+from mnemic.engine.engine import Parts
+from mnemic.engine.indexing import question_vectors
+from mnemic.engine.inputs import Question, Watch
+from mnemic.engine.links import Ranked
+from mnemic.engine.recall import ranked
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import State
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Level, Scope
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 from mnemic.ports.store import Store, UnitOfWork
 from tests.unit.engine.document_kit import keep
 from tests.unit.engine.kit import ANNA, BERT, Clock, WordEmbedder

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.health.health import HealthReport
-from mnemic.engine.parts import Parts, new_id
-from mnemic.model.history import Action
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.health import HealthReport
+from mnemic.model.health import Ailment, HealthFinding
 from mnemic.model.item import Cause, Flag, Memory, Provenance, State
-from mnemic.model.job import Job, JobState
-from mnemic.model.memory_health import Ailment, HealthFinding
+from mnemic.model.records import Action, Job, JobState
 from mnemic.model.scope import Scope
 from tests.unit.engine.kit import ANNA, BERT, START, Clock
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.health import health as engine_health
-from mnemic.engine.health.health import HealthReport
-from mnemic.engine.parts import Parts
+from mnemic.engine import health as engine_health
+from mnemic.engine.engine import Parts
+from mnemic.engine.health import HealthReport
 from mnemic.errors import InvalidInputError
+from mnemic.model.health import WEIGHTS, Ailment
 from mnemic.model.item import State
-from mnemic.model.memory_health import WEIGHTS, Ailment
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store
 from mnemic.testing.observation import state_of

@@ -15,8 +15,8 @@ from mnemic.adapters.detectors.rules import RuleDetector
 from mnemic.adapters.mem0_history import history_lines
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.exchange.import_logs import ImportReport
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
+from mnemic.engine.import_files import ImportReport
 from mnemic.errors import InvalidInputError, UnavailableError
 from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.scope import Level, Scope

@@ -10,10 +10,9 @@ import pytest
 
 from mnemic.adapters.detectors.registry import open_detector
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import ConfigError, InvalidInputError, NotFoundError
-from mnemic.model.document import DocumentStatus
-from mnemic.model.ingest import Outcome
+from mnemic.model.document import DocumentStatus, Outcome
 from mnemic.model.item import Chunk, Trust
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store

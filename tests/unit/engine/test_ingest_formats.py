@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.adapters.files.folders import LocalFiles
+from mnemic.adapters.files import LocalFiles
 from mnemic.adapters.readers.sandbox import SandboxReader
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
-from mnemic.engine.readers import ReaderPool
+from mnemic.engine.engine import Parts, ReaderPool
 from mnemic.model.item import Chunk
 from mnemic.text.chunking import ChunkConfig
 from tests.conformance.document_files import docx, paragraph, pdf, pptx

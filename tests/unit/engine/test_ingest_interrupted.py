@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.adapters.files.folders import LocalFiles
+from mnemic.adapters.files import LocalFiles
 from mnemic.adapters.readers.sandbox import SandboxReader
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.documents import store as ingest_store
-from mnemic.engine.parts import Parts
-from mnemic.engine.readers import ReaderPool
+from mnemic.engine import ingest as ingest_store
+from mnemic.engine.engine import Parts, ReaderPool
 from mnemic.errors import UnavailableError
 from mnemic.model.document import DocumentStatus
 from mnemic.ports.store import Store

@@ -8,8 +8,7 @@ import pytest
 
 from mnemic.engine import inputs
 from mnemic.errors import InvalidInputError
-from mnemic.model.draft import MessageDraft
-from mnemic.model.item import Kind, Role, Trust
+from mnemic.model.item import Kind, MessageDraft, Role, Trust
 from mnemic.model.settings import Settings
 
 SETTINGS = Settings(max_text_chars=10, max_metadata_bytes=20)

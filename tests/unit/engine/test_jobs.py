@@ -14,19 +14,19 @@ import pytest
 
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
+from mnemic.engine.engine import Parts
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.indexing.vectors import MOST_REFUSED, fill_vectors
-from mnemic.engine.jobs.jobs import FollowUp, list_jobs, work
+from mnemic.engine.indexing import MOST_REFUSED, fill_vectors
+from mnemic.engine.jobs import FollowUp, list_jobs, work
 from mnemic.engine.kinds import EMBED
-from mnemic.engine.parts import Parts
 from mnemic.errors import BackendError, BadReplyError, UnavailableError
-from mnemic.model.job import Job, JobState
+from mnemic.model.candidates import Space
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Level
-from mnemic.model.space import Space
-from mnemic.ports.embedder import EmbedderCapabilities, Vectors
+from mnemic.ports.models import EmbedderCapabilities, Vectors
 from mnemic.ports.store import Store, UnitOfWork
 from mnemic.testing.samples import ANNA, BERT, HERS, MINUTE, NOW, a_job, a_memory, a_message, add_memories, add_messages
 

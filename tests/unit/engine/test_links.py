@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Scope
 from tests.unit.engine.document_kit import keep

@@ -6,16 +6,16 @@ import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.scripted import ScriptedLlm
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.engine.jobs.jobs import FollowUp, list_jobs, work
+from mnemic.engine.engine import Parts
+from mnemic.engine.jobs import FollowUp, list_jobs, work
 from mnemic.engine.metering import Metered
-from mnemic.engine.parts import Parts
 from mnemic.errors import UnavailableError
+from mnemic.model.chat import Completion, Prompt, PromptMessage, Usage
 from mnemic.model.item import Role
-from mnemic.model.job import Job, JobState
-from mnemic.model.llm import Completion, Prompt, PromptMessage, Usage
-from mnemic.ports.llm import Llm
+from mnemic.model.records import Job, JobState
+from mnemic.ports.models import Llm
 from mnemic.testing.samples import NOW, a_job
 from tests.unit.engine.kit import Clock
 

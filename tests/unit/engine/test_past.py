@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.scope import Level, Scope
-from mnemic.ports.embedder import EmbedderCapabilities, Vectors
+from mnemic.ports.models import EmbedderCapabilities, Vectors
 from tests.unit.engine.kit import START, Clock, WordEmbedder
 
 ANNA = Scope(user="anna", agent="jarvis", session="s1")

@@ -9,12 +9,11 @@ from datetime import timedelta
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.exchange.import_logs import ImportReport
-from mnemic.engine.facts.consolidate import ConsolidateReport
-from mnemic.engine.facts.curate import CurateReport
-from mnemic.engine.upkeep.decay import DecayReport
-from mnemic.engine.upkeep.evict import EvictReport
-from mnemic.model.history import Receipt
+from mnemic.engine.consolidate import ConsolidateReport
+from mnemic.engine.curate import CurateReport
+from mnemic.engine.import_files import ImportReport
+from mnemic.engine.upkeep import DecayReport, EvictReport
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store
 from mnemic.testing.observation import state_of

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.memories.profile_room import fitting
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
+from mnemic.engine.lasting_facts import fitting
 from mnemic.errors import InvalidInputError
-from mnemic.model.profile import ProfileEntry
+from mnemic.model.item import ProfileEntry
 from mnemic.model.scope import Level, Scope
 from tests.unit.engine.kit import START, Clock
 

@@ -12,7 +12,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Scope

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.rerankers.maxsim import MaxSimReranker
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import InvalidInputError, MnemicError, UnavailableError, UnsupportedError
 from mnemic.model.recall import Recall
 from mnemic.model.settings import Settings
-from mnemic.ports.reranker import RerankerCapabilities, Scores
+from mnemic.ports.models import RerankerCapabilities, Scores
 from tests.unit.engine.kit import ANNA, WordEmbedder
 
 

@@ -12,10 +12,9 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine.kinds import REFLECT
 from mnemic.errors import UnavailableError
-from mnemic.model.conversation import UNREFLECTED
-from mnemic.model.item import Kind, Role, Trust
-from mnemic.model.job import JobState
-from mnemic.model.llm import Prompt
+from mnemic.model.chat import Prompt
+from mnemic.model.item import UNREFLECTED, Kind, Role, Trust
+from mnemic.model.records import JobState
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore

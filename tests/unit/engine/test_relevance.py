@@ -8,8 +8,9 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.config import Config, load_config
-from mnemic.engine.parts import Parts
-from mnemic.engine.recall import recall, refine
+from mnemic.engine import recall
+from mnemic.engine import recall as refine
+from mnemic.engine.engine import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item
 from mnemic.model.recall import Recall

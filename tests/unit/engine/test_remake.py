@@ -10,17 +10,14 @@ import pytest
 from mnemic.adapters.llms.scripted import Script
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.facts.consolidate import consolidate
+from mnemic.engine.consolidate import consolidate
 from mnemic.engine.kinds import REMAKE
-from mnemic.engine.memories.remember import remember
+from mnemic.engine.remember import remember
 from mnemic.errors import NotFoundError, UnavailableError
-from mnemic.model.draft import MemoryDraft
-from mnemic.model.history import Action
-from mnemic.model.item import CHOSEN_IDS, Cause, Kind, Memory, Provenance
-from mnemic.model.job import JobState
-from mnemic.model.life import LifeSettings
-from mnemic.model.llm import Prompt
-from mnemic.model.settings import Settings
+from mnemic.model.chat import Prompt
+from mnemic.model.item import CHOSEN_IDS, Cause, Kind, Memory, MemoryDraft, Provenance
+from mnemic.model.records import Action, JobState
+from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from tests.unit.engine.kit import ANNA, Clock

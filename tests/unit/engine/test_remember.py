@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import InvalidInputError
-from mnemic.model.history import Action
 from mnemic.model.item import Kind, Memory
-from mnemic.model.job import JobState
+from mnemic.model.records import Action, JobState
 from mnemic.model.scope import Level, Scope
 from tests.unit.engine.kit import ANNA, BERT, START, Clock, WordEmbedder
 

@@ -10,12 +10,12 @@ import pytest
 
 from mnemic import Mnemic, Scope
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import (
     UnavailableError,
 )
-from mnemic.model.llm import Prompt, Usage
-from mnemic.model.research import STEPS_KEPT
+from mnemic.model.chat import Prompt, Usage
+from mnemic.model.document import STEPS_KEPT
 from mnemic.model.scope import Level
 from mnemic.text.narrative import tokens
 from tests.unit.engine.kit import ANNA, BERT, Clock

@@ -12,7 +12,7 @@ import pytest
 
 from mnemic import Mnemic
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.errors import (
     BackendError,
     ConflictError,
@@ -22,8 +22,8 @@ from mnemic.errors import (
     TimedOutError,
     UnavailableError,
 )
-from mnemic.model.llm import Completion, Finish, Prompt
-from mnemic.model.research import ResearchReport
+from mnemic.model.chat import Completion, Finish, Prompt
+from mnemic.model.document import ResearchReport
 from mnemic.model.scope import Level
 from mnemic.text.narrative import tokens
 from tests.unit.engine.kit import ANNA, BERT, Clock

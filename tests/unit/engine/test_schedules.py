@@ -13,22 +13,19 @@ from pathlib import Path
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
+from mnemic.engine.access import note_audit
+from mnemic.engine.engine import Parts
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs.jobs import FollowUp, Handler, anew, list_jobs, retry_jobs, work
-from mnemic.engine.jobs.schedules import schedules, timetables
-from mnemic.engine.keys import note_audit
+from mnemic.engine.jobs import FollowUp, Handler, anew, list_jobs, retry_jobs, schedules, timetables, work
 from mnemic.engine.kinds import CURATE, DECAY, EVICT, SUMMARISE
-from mnemic.engine.parts import Parts
 from mnemic.errors import ConfigError, UnavailableError
-from mnemic.model.access import AuditEntry
-from mnemic.model.job import Job, JobState
-from mnemic.model.life import LifeSettings
+from mnemic.model.records import AuditEntry, Job, JobState
 from mnemic.model.scope import Level, Scope
-from mnemic.model.settings import Settings
+from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, BERT, START, Clock
 
@@ -282,7 +279,7 @@ class TestQuietConversations:
     def test_conversations_that_gave_up_do_not_stand_in_the_way_of_others(
         self, parts: Parts, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ):
-        monkeypatch.setattr("mnemic.engine.jobs.schedules.IDLE_AT_ONCE", 2)
+        monkeypatch.setattr("mnemic.engine.jobs.IDLE_AT_ONCE", 2)
         for number in range(4):
             Mnemic(parts).capture(replace(ANNA, session=f"s{number}"), user="I like tea")
         clock.turn(hours=1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mnemic.engine.recall.score import by_relevance, by_similarity, side_by_side, with_flags
+from mnemic.engine.score import by_relevance, by_similarity, side_by_side, with_flags
 from mnemic.model.candidates import Candidates, Surroundings
 from mnemic.model.settings import Weights
 from mnemic.text.asking import Asking

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from mnemic.adapters.detectors.rules import RuleDetector
 from mnemic.api import Mnemic
 from mnemic.config import Config
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.engine.secrets import SecretFinding, redact
 from mnemic.errors import ConfigError
-from mnemic.model.draft import MessageDraft
-from mnemic.model.item import Message, Role
+from mnemic.model.item import Message, MessageDraft, Role
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
 

@@ -8,19 +8,18 @@ from dataclasses import replace
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.indexes.spaces import SpacesIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.indexes.tiered import SpacesIndex
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.indexing.vectors import fill_vectors
-from mnemic.engine.jobs.jobs import list_jobs
+from mnemic.engine.engine import Parts, RetiredSpace
+from mnemic.engine.indexing import fill_vectors
+from mnemic.engine.jobs import list_jobs
 from mnemic.engine.kinds import EMBED
-from mnemic.engine.parts import Parts
-from mnemic.engine.retired import RetiredSpace
 from mnemic.errors import UnavailableError
 from mnemic.model.health import Condition, Finding
 from mnemic.model.scope import Partition
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from mnemic.text.writing import Writing

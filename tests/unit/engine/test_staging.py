@@ -13,7 +13,7 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Message, Role
-from mnemic.model.job import JobState
+from mnemic.model.records import JobState
 from tests.unit.engine.curate_kit import curator, turns_of
 from tests.unit.engine.kit import ANNA, Clock
 from tests.unit.engine.life_kit import ALL, opened

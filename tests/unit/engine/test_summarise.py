@@ -13,12 +13,11 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine.kinds import REFLECT, SUMMARISE
-from mnemic.engine.summaries.summarise import Summarising
+from mnemic.engine.summaries import Summarising
 from mnemic.errors import InvalidInputError, UnavailableError
-from mnemic.model.draft import MessageDraft
-from mnemic.model.item import Kind, Memory, Message, Role, Trust
-from mnemic.model.job import JobState
-from mnemic.model.llm import Prompt
+from mnemic.model.chat import Prompt
+from mnemic.model.item import Kind, Memory, Message, MessageDraft, Role, Trust
+from mnemic.model.records import JobState
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore

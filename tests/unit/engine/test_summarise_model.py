@@ -9,10 +9,10 @@ import pytest
 from mnemic.api import Mnemic
 from mnemic.engine.kinds import SUMMARISE
 from mnemic.errors import BadReplyError, MnemicError, RateLimitedError, TimedOutError, UnavailableError
+from mnemic.model.chat import Completion, Finish
 from mnemic.model.health import Condition
 from mnemic.model.item import Memory
-from mnemic.model.job import JobState
-from mnemic.model.llm import Completion, Finish
+from mnemic.model.records import JobState
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, Clock
 from tests.unit.engine.life_kit import Answers, failing_after_the_reply, jobs, made, numbered, opened, say, small

@@ -10,8 +10,7 @@ from mnemic.api import Mnemic
 from mnemic.config import Config, load_config
 from mnemic.engine.kinds import CURATE, EXTRACT, REFLECT, SUMMARISE
 from mnemic.model.item import Kind, Memory
-from mnemic.model.life import LifeSettings
-from mnemic.model.settings import Settings
+from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, Clock
 from tests.unit.engine.life_kit import jobs, opened

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.exchange import restore_export
+from mnemic.engine import imports as restore_export
 from mnemic.errors import ConflictError, NotFoundError, UnavailableError
-from mnemic.model.conversation import SUMMARISED, UNREFLECTED
-from mnemic.model.item import Memory
+from mnemic.model.item import SUMMARISED, UNREFLECTED, Memory
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from mnemic.testing.observation import state_of

@@ -10,12 +10,11 @@ import pytest
 
 from mnemic.adapters.detectors.rules import RuleDetector
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.parts import Parts
-from mnemic.model.document import Document, DocumentQuery, DocumentStatus
-from mnemic.model.document_text import Heading
+from mnemic.engine.engine import Parts
+from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading
 from mnemic.model.item import Chunk, State
 from mnemic.model.scope import Level
 from mnemic.ports.store import Store

@@ -9,9 +9,9 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.errors import UnavailableError
+from mnemic.model.chat import Prompt
 from mnemic.model.item import Kind
-from mnemic.model.job import JobState
-from mnemic.model.llm import Prompt
+from mnemic.model.records import JobState
 from mnemic.model.scope import Scope
 from tests.unit.engine.kit import Clock
 from tests.unit.engine.life_kit import ALL, Answers, made, numbered, opened, positions

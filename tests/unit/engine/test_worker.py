@@ -11,20 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.adapters.clocks.system import SystemClock
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
+from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
 from mnemic.config import Config
-from mnemic.engine.jobs.jobs import FollowUp, Handler, JobRun, list_jobs
-from mnemic.engine.jobs.worker import Worker
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
+from mnemic.engine.jobs import FollowUp, Handler, JobRun, Worker, list_jobs
 from mnemic.errors import ConfigError, InvalidInputError, UnavailableError
-from mnemic.model.job import Job, JobState
-from mnemic.model.life import LifeSettings
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Scope
-from mnemic.model.settings import Settings
+from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
 from mnemic.testing.samples import a_job

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.observers.counter import CounterObserver
+from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.exchange.import_logs import ImportReport
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
+from mnemic.engine.import_files import ImportReport
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import ANNA, Clock, WordEmbedder

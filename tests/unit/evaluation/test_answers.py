@@ -12,8 +12,7 @@ import pytest
 from mnemic.cli import main
 from mnemic.cli.failures import EXIT_CODES
 from mnemic.errors import InvalidInputError, UnavailableError
-from mnemic.evaluation.answer_score import declines, is_exact, token_f1
-from mnemic.evaluation.answers import Way, means_by_way, newest_within, read_answers
+from mnemic.evaluation.answers import Way, declines, is_exact, means_by_way, newest_within, read_answers, token_f1
 from mnemic.testing.chat_server import ChatReply, ChatServer
 
 CORPUS = [

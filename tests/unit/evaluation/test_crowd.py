@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.crowd import CrowdOptions, run_crowd
+from mnemic.evaluation.speed import CrowdOptions, run_crowd
 
 
 @pytest.mark.requirement("P-31")

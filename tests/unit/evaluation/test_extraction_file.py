@@ -8,8 +8,7 @@ import pytest
 
 from mnemic.errors import InvalidInputError
 from mnemic.evaluation.dataset import CorpusRow
-from mnemic.evaluation.extraction import ExtractionOptions, read_produced, run_extraction
-from mnemic.evaluation.extraction_file import extract_by_group
+from mnemic.evaluation.extraction import ExtractionOptions, extract_by_group, read_produced, run_extraction
 
 PLAIN = ExtractionOptions(embedder="none")
 CORPUS = [

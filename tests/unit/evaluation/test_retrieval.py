@@ -17,7 +17,7 @@ from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion
 from mnemic.evaluation.embedders import CachingEmbedder, SyntheticEmbedder
 from mnemic.evaluation.metrics import Ranking, score_run
 from mnemic.evaluation.retrieval import RetrievalOptions, read_run, run_retrieval, write_run
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 
 CHAT = (
     ("m1", "s1", "user", "Mia", "My sister plays the cello in an orchestra."),

@@ -9,8 +9,16 @@ import pytest
 
 from mnemic.errors import InvalidInputError
 from mnemic.evaluation.embedders import SyntheticEmbedder, TimedEmbedder
-from mnemic.evaluation.generated import LONGEST_WORDS, QUESTION_WORDS, SHORTEST_WORDS, GeneratedTexts
-from mnemic.evaluation.speed import SpeedOptions, Spread, opened, run_speed
+from mnemic.evaluation.speed import (
+    LONGEST_WORDS,
+    QUESTION_WORDS,
+    SHORTEST_WORDS,
+    GeneratedTexts,
+    SpeedOptions,
+    Spread,
+    opened,
+    run_speed,
+)
 
 SMALL = SpeedOptions(sizes=(40, 20), embedder="synthetic", batch=16, singles=3, recalls=5)
 

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.ranking.dates import SAME_MONTH, TOLD_WITHIN_DAYS, fitting
+from mnemic.ranking.fusion import SAME_MONTH, TOLD_WITHIN_DAYS, fitting
 from mnemic.text.ago import Span
 from mnemic.text.asking import Date
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemic.errors import InvalidInputError
-from mnemic.ranking.decay import decayed
+from mnemic.ranking.fusion import decayed
 
 
 @pytest.mark.requirement("R-21")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mnemic.errors import InvalidInputError
-from mnemic.ranking.mmr import mmr_order
+from mnemic.ranking.fusion import mmr_order
 
 
 def naive(relevance: list[float], vectors: NDArray[np.float64], weight: float) -> list[int]:

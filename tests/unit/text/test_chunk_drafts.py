@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.model.document_text import Heading
+from mnemic.model.document import Heading
 from mnemic.text.chunk_drafts import ChunkDraft, Chunking, draft_chunks
 from mnemic.text.chunking import ChunkConfig
 

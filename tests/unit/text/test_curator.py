@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.model.gem import CATEGORIES
-from mnemic.model.item import Message
-from mnemic.model.llm import Prompt
+from mnemic.model.chat import Prompt
+from mnemic.model.item import CATEGORIES, Message
 from mnemic.text.curator import curator_prompt, message_chars, reply_tokens, room_of
 from mnemic.text.gem_rules import gem_records
 from mnemic.text.gems import checked_gems

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.model.fact import Fact
-from mnemic.model.item import Kind, Trust
+from mnemic.model.item import Fact, Kind, Trust
 from mnemic.text.facts.chinese import third_person as chinese_third_person
 from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, VERSION, Said, find_facts, terms_of
 from mnemic.text.facts.person import third_person

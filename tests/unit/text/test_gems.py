@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.model.gem import CATEGORIES, IMPORTANCE_WORDS, Gem, importance_word, turn_range
+from mnemic.model.item import CATEGORIES, IMPORTANCE_WORDS, Gem, importance_word, turn_range
 from mnemic.text.gems import MAX_GEMS, REPLY_SCHEMA, checked_gems, read_gems
 from mnemic.text.narrative import numbered
 from tests.broken_replies.corpus import cases as broken_replies

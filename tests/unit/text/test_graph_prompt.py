@@ -7,8 +7,8 @@ import json
 import pytest
 
 from mnemic.errors import BadReplyError
+from mnemic.model.chat import Completion, Finish
 from mnemic.model.graph import RELATED_TO, EntityType
-from mnemic.model.llm import Completion, Finish
 from mnemic.text.graph.find import Found
 from mnemic.text.graph.prompt import entity_type, graph_prompt, read_graph, relation_type
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.model.document_text import Heading
+from mnemic.model.document import Heading
 from mnemic.text.narrative import tokens
 from mnemic.text.pages import last_page_of, page_of, pages_told
 from mnemic.text.pieces import LEAST_ROOM, OVERLAP_CHARACTERS, cut

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mnemic.errors import BadReplyError
+from mnemic.model.chat import Completion, Finish
 from mnemic.model.item import Role
-from mnemic.model.llm import Completion, Finish
 from mnemic.testing.samples import a_message
 from mnemic.text import prompts
 from mnemic.text.prompts import (

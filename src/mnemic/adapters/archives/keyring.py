@@ -23,10 +23,10 @@ from typing import IO, Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mnemic.adapters.archives.sealing import KEY_BYTES
-from mnemic.adapters.indexes.lease import lease_at_once
+from mnemic.adapters.archives.sealed import KEY_BYTES
+from mnemic.adapters.indexes.hnsw import lease_at_once
 from mnemic.errors import ConfigError, UnavailableError
-from mnemic.ports.keyring import DataKey, Destroy, Keyring
+from mnemic.ports.files import DataKey, Destroy, Keyring
 
 FORMAT, VERSION = "mnemic-keyring", 1
 SHORTEST_MASTER = 16

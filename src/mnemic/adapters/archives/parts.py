@@ -1,13 +1,114 @@
-"""What can be told of the parts of a sealed backup without any key."""
+"""The manifest of a backup as JSON, and back; what comes from a file is believed of nothing.
+
+What can be told of the parts of a sealed backup without any key.
+
+Private folders for work that is done in files, which are gone with it, and with the next one if the process died.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
 from zipfile import ZipFile
 
-from mnemic.errors import InvalidInputError
-from mnemic.model.backup import SealedPart, Sealing
-from mnemic.ports.archive import Told
+from mnemic.adapters.indexes.hnsw import lease_at_once
+from mnemic.errors import ConfigError, InvalidInputError
+from mnemic.model.backup import Contents, Manifest, SealedPart, Sealing
+from mnemic.ports.files import Told
+
+FORMAT = "mnemic-backup"
+PLAIN, SEALED = 1, 2
+"""Versions of the format: a Mnemic that knows of no sealed backups refuses one as newer than itself."""
+
+_MOST_COUNTS = 100_000
+_KEY_ID = re.compile(r"[0-9a-f]{16}")
+
+
+def to_text(manifest: Manifest) -> str:
+    """The manifest as JSON for people and programs."""
+    told = {"format": FORMAT, "version": PLAIN if manifest.sealed is None else SEALED, **asdict(manifest)}
+    told["made_at"] = manifest.made_at.isoformat()
+    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+
+
+def from_text(text: bytes, newest_schema: int) -> Manifest:
+    """The inverse. Raises `InvalidInputError` when it is no manifest, `ConfigError` when it is of a newer Mnemic."""
+    try:
+        told: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError("its manifest cannot be read") from error
+    return from_json(told, newest_schema)
+
+
+def from_json(told: object, newest_schema: int) -> Manifest:
+    """The same of what the text says."""
+    try:
+        return _checked_manifest(cast("Mapping[str, Any]", told), newest_schema)
+    except InvalidInputError:
+        raise
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InvalidInputError("its manifest cannot be read") from error
+
+
+def _checked_manifest(fields: Mapping[str, Any], newest_schema: int) -> Manifest:
+    if fields["format"] != FORMAT:
+        raise InvalidInputError("it is no backup of Mnemic")
+    version, schema, made_by = int(fields["version"]), int(fields["schema"]), str(fields["made_by"])[:40]
+    if version > SEALED or schema > newest_schema:
+        raise ConfigError(
+            f"it was made by Mnemic {made_by}, which is newer (schema {schema}, this one knows {newest_schema}): "
+            "run `pip install --upgrade mnemic`"
+        )
+    return Manifest(
+        contents=Contents(fields["contents"]),
+        made_at=_aware(fields["made_at"]),
+        made_by=made_by,
+        schema=schema,
+        store=str(fields["store"]),
+        counts=_counts(fields["counts"]),
+        spaces=_counts(fields["spaces"]),
+        models={str(space): str(model) for space, model in dict(fields["models"]).items()},
+        receipts=int(fields["receipts"]),
+        size=int(fields["size"]),
+        sha256=str(fields["sha256"]),
+        sealed=_sealing(fields["sealed"]) if version == SEALED else None,
+    )
+
+
+def _sealing(told: Mapping[str, Any]) -> Sealing:
+    parts = tuple(SealedPart(_key_id(part["key"]), int(part["size"]), str(part["sha256"])) for part in told["parts"])
+    return Sealing(str(told["id"])[:64], str(told["keyring"])[:64], _key_id(told["shared"]), parts)
+
+
+def _key_id(text: object) -> str:
+    """The id of a key, which names a part of the file."""
+    if not _KEY_ID.fullmatch(str(text)):
+        raise ValueError(text)
+    return str(text)
+
+
+def _aware(text: object) -> datetime:
+    at = datetime.fromisoformat(str(text))
+    if at.tzinfo is None:
+        raise ValueError(text)
+    return at
+
+
+def _counts(told: Mapping[str, Any]) -> dict[str, int]:
+    if len(told) > _MOST_COUNTS:
+        raise ValueError(len(told))
+    return {str(name): int(count) for name, count in told.items()}
+
 
 _PIECE_BYTES = 1 << 20
 
@@ -38,3 +139,39 @@ def _sum(packed: ZipFile, key: str) -> tuple[str, int]:
             digest.update(piece)
             size += len(piece)
     return digest.hexdigest(), size
+
+
+_LOCK = "in-use"
+_BEGINNING_S = 60.0  # a folder so young may be another's, who has not come to lock it
+
+
+@contextmanager
+def scratch_folder(parent: Path, name: str) -> Generator[Path]:
+    """A new folder in `parent` that only its owner may enter, removed at the end with all it holds. Folders of this
+    name whose process died are removed first. Raises `OSError`.
+    """
+    prefix, suffix = f".{name[:50]}.", ".unfinished"
+    for old in parent.glob(f"{_literal(prefix)}*{suffix}"):
+        _remove_if_left(old)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=parent))
+    try:
+        with lease_at_once(folder / _LOCK):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_if_left(folder: Path) -> None:
+    try:
+        if not (folder / _LOCK).exists() and time.time() - folder.stat().st_mtime < _BEGINNING_S:
+            return
+        with lease_at_once(folder / _LOCK) as is_left:
+            if is_left:
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError:  # it went away meanwhile, or is another user's
+        return
+
+
+def _literal(text: str) -> str:
+    """A text for a pattern of file names, where it stands for itself."""
+    return "".join(f"[{each}]" if each in "*?[" else each for each in text)

@@ -20,18 +20,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
-from mnemic.adapters.archives import manifest as manifests
-from mnemic.adapters.archives.parts import check_sums
-from mnemic.adapters.archives.scratch import scratch_folder
+from mnemic.adapters.archives import parts as manifests
+from mnemic.adapters.archives.parts import check_sums, scratch_folder
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.stores.sqlite.copying import check_copy
 from mnemic.adapters.stores.sqlite.statements import migrations
 from mnemic.errors import BackendError, ConfigError, ConflictError, InvalidInputError, UnavailableError
 from mnemic.model.backup import LostOrg, Manifest, Sealing
 from mnemic.model.health import Condition
-from mnemic.ports.archive import Archive, Checked, Told
-from mnemic.ports.copying import Rows
-from mnemic.ports.keyring import DataKey, Keyring
+from mnemic.ports.files import Archive, Checked, DataKey, Keyring, Told
+from mnemic.ports.store import Rows
 
 ROWS, MANIFEST = "rows.db", "manifest.json"
 _MANIFEST_BYTES = 50_000_000

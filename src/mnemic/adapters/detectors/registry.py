@@ -12,7 +12,7 @@ from typing import cast
 
 from mnemic.adapters.detectors.rules import RuleDetector
 from mnemic.errors import ConfigError
-from mnemic.ports.detector import Detector
+from mnemic.ports.models import Detector
 
 GROUP = "mnemic.detectors"
 _OWN: dict[str, Callable[[], Detector]] = {"rules": RuleDetector}

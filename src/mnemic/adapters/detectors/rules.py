@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from mnemic.adapters.detectors.tokens import FORMS, KEY_BESIDE
 from mnemic.adapters.detectors.values import is_key, is_mixed, is_password, is_stand_in
-from mnemic.ports.detector import Detector, DetectorCapabilities, SecretSpan
+from mnemic.ports.models import Detector, DetectorCapabilities, SecretSpan
 from mnemic.text.late_pattern import late_pattern
 
 PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET = "password", "api-key", "private-key", "aws-secret-key"

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import mnemic_minilm
 from mnemic.adapters.extras import import_runtime
 from mnemic.errors import BackendError, ConfigError
-from mnemic.model.space import Space
-from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+from mnemic.model.candidates import Space
+from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 from mnemic.text.wordpiece import WordPiece
 
 DIMS = 384

@@ -16,8 +16,8 @@ import numpy as np
 from mnemic.adapters.embedders.rows import rows_of, unit_rows
 from mnemic.adapters.extras import import_extra
 from mnemic.errors import ConfigError
-from mnemic.model.space import Space
-from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+from mnemic.model.candidates import Space
+from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 DIMS = 384
 BATCH_TEXTS = 32

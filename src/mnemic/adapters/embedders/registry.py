@@ -10,7 +10,7 @@ from typing import cast
 
 from mnemic.adapters.named_parts import NamedParts, Options, with_model
 from mnemic.errors import ConfigError
-from mnemic.ports.embedder import Embedder
+from mnemic.ports.models import Embedder
 
 MODELS = {
     "bge-small-en-v1.5-q": "fastembed",
@@ -80,8 +80,7 @@ def _ollama(model: str | None, options: Options) -> Embedder:
 
 
 def _served(name: str, model: str | None, options: Options) -> Embedder:
-    from mnemic.adapters.embedders.endpoint import Endpoint
-    from mnemic.adapters.embedders.openai import OpenAIEmbedder
+    from mnemic.adapters.embedders.openai import Endpoint, OpenAIEmbedder
 
     model = model or cast("str | None", options.get("model"))
     if not model:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mnemic.errors import BadReplyError
-from mnemic.ports.embedder import Vectors
+from mnemic.ports.models import Vectors
 
 
 def rows_of(texts: Sequence[str], dims: int, embed: Callable[[list[str]], Vectors]) -> Vectors:

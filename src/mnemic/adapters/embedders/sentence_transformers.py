@@ -15,8 +15,8 @@ from mnemic.adapters.embedders.known import known_model
 from mnemic.adapters.embedders.rows import rows_of, unit_rows
 from mnemic.adapters.extras import import_extra
 from mnemic.errors import BackendError, ConfigError
-from mnemic.model.space import Space
-from mnemic.ports.embedder import Embedder, EmbedderCapabilities, Vectors
+from mnemic.model.candidates import Space
+from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 BATCH_TEXTS = 32

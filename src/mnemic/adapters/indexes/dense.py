@@ -8,11 +8,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.indexes.columns import Columns
-from mnemic.adapters.indexes.views import Sample, View
+from mnemic.adapters.indexes.views import Columns, Sample, View
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import Floats
-from mnemic.ranking.products import inner, products
+from mnemic.ranking.bm25 import inner, products
 
 Slots = NDArray[np.int64]
 NO_SLOTS: Slots = np.zeros(0, dtype=np.int64)

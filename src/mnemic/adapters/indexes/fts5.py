@@ -1,23 +1,310 @@
-"""The keyword index on disk, by SQLite's FTS5: for partitions whose words should not be held in memory."""
+"""The file of the keyword index: connections, transactions, and starting afresh when it is damaged.
+
+Takes changes of one partition into the file of the keyword index, and keeps its statistics.
+
+The keyword index on disk, by SQLite's FTS5: for partitions whose words should not be held in memory.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+import threading
+import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 
-from mnemic.adapters.indexes.evidence import Evidence, joined, nothing
-from mnemic.adapters.indexes.fts5_file import SQL, DamagedIndexError, IndexFile
-from mnemic.adapters.indexes.fts5_writer import PartitionWriter, occurrences, partition_token, token
+from mnemic.adapters.indexes.views import Evidence, joined, nothing
+from mnemic.adapters.sql_files import named_statements
+from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
-from mnemic.model.change import Change
+from mnemic.model.item import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
+
+SQL = named_statements("mnemic.adapters.indexes", "fts5.sql")
+APPLICATION_ID = 0x4D4E4932  # "MNI2": another layout gets another number, and then the file is made anew
+_SWITCH_PAUSE_S = 0.01
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_PASSING = (*_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
+class DamagedIndexError(Exception):
+    """The file cannot be read, or is of another analyser or layout: `IndexFile.start_afresh` is the remedy."""
+
+
+class IndexFile:
+    """A derived SQLite file at `path`, made with its folder when missing, for terms of one `analyser`.
+
+    Raises `ConfigError` when another program's database lies there, `UnavailableError` when it is locked for longer
+    than `lock_wait_s` or the disk fails.
+    """
+
+    def __init__(self, path: str | Path, *, analyser: str, lock_wait_s: float) -> None:
+        self.path = Path(path)
+        self._analyser = analyser
+        self._lock_wait_s = lock_wait_s
+        self._guard = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._generation = 0
+
+    @property
+    def is_missing(self) -> bool:
+        """True before the first transaction ever, and after somebody removed the file."""
+        return not self.path.exists()
+
+    @contextmanager
+    def transaction(self, *, is_writing: bool) -> Generator[sqlite3.Connection]:
+        """One transaction; it is taken back when its block raises. Raises `DamagedIndexError`."""
+        if self.is_missing:
+            self.close()  # whoever removed the file wants it gone, also from connections that still hold it
+        with self._guard:
+            generation = self._generation
+            connection = self._idle.pop() if self._idle else None
+        with _translated(self.path):
+            connection = connection or self._connect()
+            try:
+                connection.execute(SQL["begin_write" if is_writing else "begin_read"])
+                yield connection
+                connection.execute(SQL["commit"])
+            finally:
+                with suppress(sqlite3.Error):  # the first error is the one to tell
+                    connection.rollback()
+                self._give_back(connection, generation)
+
+    def start_afresh(self) -> None:
+        """Remove the file; the next transaction makes an empty one. Whoever still reads the old one may finish."""
+        with self._guard:
+            self._generation += 1
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+        for suffix in ("", "-wal", "-shm"):
+            try:
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            except OSError as error:
+                raise UnavailableError(f"the damaged index {self.path} cannot be removed: {error}") from error
+
+    def close(self) -> None:
+        """Let go of all connections; they are made again when needed."""
+        with self._guard:
+            self._generation += 1
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _give_back(self, connection: sqlite3.Connection, generation: int) -> None:
+        with self._guard:
+            if generation == self._generation and not connection.in_transaction:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UnavailableError(f"the folder of the index {self.path} cannot be made: {error}") from error
+        connection = sqlite3.connect(
+            self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False
+        )
+        with ExitStack() as undo:
+            undo.callback(connection.close)
+            self._check(connection)
+            self._write_ahead(connection)
+            for pragma in ("synchronous", "cache_size", "secure_delete"):
+                connection.execute(SQL[pragma])
+            connection.execute(SQL["begin_write"])
+            if connection.execute(SQL["is_new"]).fetchone()[0]:
+                self._create(connection)
+            connection.execute(SQL["commit"])
+            if connection.execute(SQL["stamp"]).fetchone()[0] != self._analyser:
+                raise DamagedIndexError("its terms are of another analyser")
+            undo.pop_all()
+        return connection
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        connection.execute(SQL["begin_read"])
+        is_new = connection.execute(SQL["is_new"]).fetchone()[0]
+        found = connection.execute(SQL["application"]).fetchone()[0]
+        connection.execute(SQL["commit"])
+        if is_new or found == APPLICATION_ID:
+            return
+        if found >> 8 == APPLICATION_ID >> 8:
+            raise DamagedIndexError("it has another layout")
+        raise ConfigError(f"{self.path} is another program's database; the index needs a path of its own")
+
+    def _create(self, connection: sqlite3.Connection) -> None:
+        for name, statement in SQL.items():
+            if name.startswith("create_"):
+                connection.execute(statement)
+        connection.execute(SQL["write_stamp"], {"analyser": self._analyser})
+        connection.execute(SQL["sign"].format(application_id=APPLICATION_ID))
+
+    def _write_ahead(self, connection: sqlite3.Connection) -> None:
+        """Switch to WAL, which needs the file alone for a moment and, unlike a transaction, does not wait for it."""
+        deadline = time.monotonic() + self._lock_wait_s
+        while True:
+            try:
+                connection.execute(SQL["write_ahead"])
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in _LOCKED or time.monotonic() > deadline:
+                    raise
+                time.sleep(_SWITCH_PAUSE_S)
+            else:
+                return
+
+
+@contextmanager
+def _translated(path: Path) -> Generator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _DAMAGED:
+            raise DamagedIndexError(str(error)) from error
+        if code in (*_PASSING, sqlite3.SQLITE_CANTOPEN):
+            raise UnavailableError(f"the index {path} cannot be used now: {error}; it may be deleted safely") from error
+        raise BackendError(f"the index {path} failed: {error}; it may be deleted safely") from error
+
+
+_PLAIN = re.compile(r"[a-z0-9]+")
+Row = tuple[str, bool, str, float, int, int | None, bool, int, str]
+"""Agent, is_active, kind, importance, observed_at, expires_at, is_flagged, length, terms."""
+
+
+def token(term: str) -> str:
+    """The one word, of a to z and digits only, by which FTS5 knows a term; different terms have different ones."""
+    return f"w{term}" if _PLAIN.fullmatch(term) else f"x{term.encode('utf-8', 'surrogatepass').hex()}"
+
+
+def partition_token(pid: int) -> str:
+    """The word that every row of a partition has in its first column."""
+    return f"p{pid}"
+
+
+def packed(terms: Sequence[str]) -> str:
+    """Terms between single blanks of their own, so that `occurrences` can count them without taking them apart."""
+    return "".join(f" {term} " for term in terms)
+
+
+def occurrences(packed_terms: str, term: str) -> int:
+    """How often a term is among packed ones."""
+    return packed_terms.count(f" {term} ")
+
+
+class PartitionWriter:
+    """Writes rows of one partition within one transaction; `finish` writes the statistics.
+
+    Rows that expire are not in the statistics: a reader counts those that are left by itself, because the clock
+    changes their number and no write does.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, pid: int) -> None:
+        self._connection = connection
+        self._pid = pid
+        self._items: Counter[tuple[str, bool]] = Counter()
+        self._lengths: Counter[tuple[str, bool]] = Counter()
+        self._terms: Counter[tuple[str, bool, str]] = Counter()
+
+    def take(self, change: Change) -> None:
+        """Put the item in the place of its older form; nothing is written when they are the same."""
+        new = None if change.is_gone else _row(change)
+        key = {"pid": self._pid, "item_id": change.item_id}
+        found = self._connection.execute(SQL["item"], key).fetchone()
+        old: Row | None = None
+        if found is not None:
+            seq, agent, is_active, *rest = found
+            old = (agent, bool(is_active), *rest)
+            if old != new:
+                self._remove(seq, old)
+        if new is not None and old != new:
+            self._add(change.item_id, new)
+
+    def forget(self, item_id: str) -> None:
+        """Remove an item."""
+        self.take(Change(item_id=item_id, is_gone=True))
+
+    def finish(self) -> None:
+        """Bring the statistics up to date with what was taken."""
+        numbers: dict[tuple[str, bool], int] = {}
+        for group in sorted(set(self._items) | set(self._lengths)):
+            gid = numbers[group] = self._group(group)
+            change = {"gid": gid, "items": self._items[group], "total_length": self._lengths[group]}
+            self._connection.execute(SQL["count_group"], change)
+        rows = [
+            {"gid": numbers[agent, is_active], "term": term, "items": items}
+            for (agent, is_active, term), items in sorted(self._terms.items())
+            if items
+        ]
+        self._connection.executemany(SQL["count_term"], rows)
+        if min(self._terms.values(), default=0) < 0:
+            self._connection.execute(SQL["forget_unused_terms"], {"pid": self._pid})
+
+    def _add(self, item_id: str, row: Row) -> None:
+        agent, is_active, kind, importance, observed_at, expires_at, is_flagged, length, terms = row
+        values = {
+            "pid": self._pid,
+            "item_id": item_id,
+            "agent": agent,
+            "is_active": is_active,
+            "kind": kind,
+            "importance": importance,
+            "observed_at": observed_at,
+            "expires_at": expires_at,
+            "is_flagged": is_flagged,
+            "length": length,
+            "terms": terms,
+        }
+        seq = self._connection.execute(SQL["add_item"], values).fetchone()[0]
+        self._connection.execute(SQL["add_words"], self._words(seq, terms))
+        self._count(row, 1)
+
+    def _remove(self, seq: int, row: Row) -> None:
+        self._connection.execute(SQL["remove_words"], self._words(seq, row[-1]))
+        self._connection.execute(SQL["remove_item"], {"seq": seq})
+        self._count(row, -1)
+
+    def _words(self, seq: int, terms: str) -> dict[str, object]:
+        tokens = " ".join(token(term) for term in terms.split())
+        return {"seq": seq, "partition": partition_token(self._pid), "tokens": tokens}
+
+    def _count(self, row: Row, by: int) -> None:
+        agent, is_active, _, _, _, expires_at, _, length, terms = row
+        if expires_at is not None:
+            return
+        self._items[agent, is_active] += by
+        self._lengths[agent, is_active] += by * length
+        for term in set(terms.split()):
+            self._terms[agent, is_active, term] += by
+
+    def _group(self, group: tuple[str, bool]) -> int:
+        key = {"pid": self._pid, "agent": group[0], "is_active": group[1]}
+        found = self._connection.execute(SQL["group"], key).fetchone()
+        return int((found or self._connection.execute(SQL["add_group"], key).fetchone())[0])
+
+
+def _row(change: Change) -> Row:
+    terms = change.terms.split()
+    return (
+        change.private_agent or "",
+        change.is_active,
+        change.kind,
+        float(change.importance),
+        change.observed_at,
+        change.expires_at,
+        change.is_flagged,
+        len(terms),
+        packed(terms),
+    )
+
 
 MAX_MATCH_TERMS = 256  # rarest first: the many terms of a whole page asked as a question add time and no candidates
 Found = tuple[str, int, float, int, int, str]

@@ -1,30 +1,42 @@
-"""Vectors in Qdrant and words in a file beside: an index that holds no row in memory and survives the process."""
+"""Vectors in Qdrant and words in a file beside: an index that holds no row in memory and survives the process.
+
+Opens the index in Qdrant of a store: which file its words lie in, and what the store is called there.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import os
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from qdrant_client import QdrantClient
 
-from mnemic.adapters.indexes.evidence import Evidence, joined
 from mnemic.adapters.indexes.fts5 import Fts5Index
-from mnemic.adapters.indexes.qdrant_collection import DEFAULT_COLLECTION, Wanted, prepare
-from mnemic.adapters.indexes.qdrant_link import QdrantLink, QdrantOptions
-from mnemic.adapters.indexes.qdrant_points import State
-from mnemic.adapters.indexes.qdrant_search import Looked, QdrantSearch, Sought, surroundings
-from mnemic.adapters.indexes.qdrant_vectors import QdrantVectors
-from mnemic.errors import BackendError, InvalidInputError
-from mnemic.model.candidates import Candidates, Floats, IndexQuery
-from mnemic.model.change import Change
+from mnemic.adapters.indexes.qdrant_points import (
+    DEFAULT_COLLECTION,
+    QdrantLink,
+    QdrantOptions,
+    State,
+    Wanted,
+    prepare,
+)
+from mnemic.adapters.indexes.qdrant_search import Looked, QdrantSearch, QdrantVectors, Sought, surroundings
+from mnemic.adapters.indexes.views import Evidence, joined
+from mnemic.errors import BackendError, ConfigError, InvalidInputError
+from mnemic.model.candidates import Candidates, Floats, IndexQuery, Space
 from mnemic.model.health import Condition, Finding
+from mnemic.model.item import Change
 from mnemic.model.scope import Partition
-from mnemic.model.space import Space
 from mnemic.ports.index import Index, IndexCapabilities, ServedIndex
+from mnemic.ports.store import Store
+from mnemic.text.analyser import Analyser
 
 _TOLD = 65_536
 _log = logging.getLogger("mnemic.qdrant")
@@ -190,3 +202,46 @@ class QdrantIndex:
 
 _: type[Index] = QdrantIndex
 _served: type[ServedIndex] = QdrantIndex
+
+
+@dataclass(frozen=True, slots=True)
+class QdrantCollection:
+    """Where the vectors are to lie, as the configuration says it; `options` are the fields of `QdrantOptions`."""
+
+    url: str
+    name: str
+    api_key: str | None = field(default=None, repr=False)
+    options: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def open_qdrant(store: Store, space: Space, collection: QdrantCollection, folder: Path | None) -> QdrantIndex:
+    """The vectors of `space` in the collection, the words in `folder` (None: the user's cache folder). Raises
+    `ConfigError` for options nobody knows, a collection of something else, and a store that ends with the process; a
+    Qdrant that is away is waited for in the background.
+    """
+    if not store.capabilities.is_durable:
+        raise ConfigError("a store in memory ends with this process and a collection does not: say a store in a file")
+    try:
+        options = QdrantOptions(**cast("Mapping[str, Any]", collection.options))
+    except TypeError as error:
+        raise ConfigError(f"memory.index.qdrant.options: Qdrant does not take these options: {error}") from error
+    name = own_name(store)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mnemic"
+    words = Fts5Index((folder or cache / f"index-{name}") / "fts5.db", analyser=f"{Analyser().name} of {name}")
+    index = QdrantIndex(words, Place(collection.url, name, space, collection.name, collection.api_key), options)
+    try:
+        index.look()
+    except ConfigError:
+        index.close()
+        raise
+    return index
+
+
+def own_name(store: Store) -> str:
+    """What a store is called where several share an index: made of its own secret, so that no two are called alike."""
+    with store.read() as work:
+        key = work.erasure.key()
+    if not key:
+        with store.write() as work:
+            key = work.erasure.key()
+    return hashlib.blake2b(key, digest_size=8, person=b"mnemic-index").hexdigest()

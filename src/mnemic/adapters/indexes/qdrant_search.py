@@ -1,34 +1,266 @@
-"""Asks a collection of Qdrant: what is near a vector, how near given rows are, and where they stand in their talk."""
+"""The rows of partitions in Qdrant and how far each is: written by several processes at once, without a lock.
+
+Every row carries the version it was written at and is never overwritten by an older one; what is gone is a point too,
+for a while. How far a partition is stands in a point of its own, which only ever goes forward. A partition that is
+forgotten and comes back begins another epoch, and who still writes to the one before finds out and removes it again.
+
+Asks a collection of Qdrant: what is near a vector, how near given rows are, and where they stand in their talk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qdrant_client import models
+from qdrant_client import QdrantClient, models
 
-from mnemic.adapters.indexes.qdrant_link import QdrantLink, QdrantOptions
 from mnemic.adapters.indexes.qdrant_points import (
+    GONE,
     SAMPLE_SPAN,
     SHOWN,
+    STATE,
+    QdrantLink,
+    QdrantOptions,
     Spot,
     State,
     among,
     between,
+    is_,
+    key_of,
     named,
     narrowings,
     row_id,
+    row_point,
     spot_of,
     state_id,
     state_of,
+    state_point,
     visible,
 )
-from mnemic.adapters.indexes.qdrant_vectors import QdrantVectors
+from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import IndexQuery, Surroundings
+from mnemic.model.item import Change
 from mnemic.model.scope import Partition
+
+_KNOWN = 65_536
+_GONE_KEPT_S = 3600
+_POLL_S = 0.05
+_PAGE = 1000
+_Operations = list[models.UpdateOperation]
+
+
+class QdrantVectors:
+    """Rows by partition in the collection `name`, those of `store` (an id of it) apart from those of any other."""
+
+    def __init__(self, link: QdrantLink, name: str, *, store: str, dims: int, options: QdrantOptions) -> None:
+        self._link, self._name, self._store, self._dims, self._options = link, name, store, dims, options
+        self._known: OrderedDict[Partition, State] = OrderedDict()
+        self._owed: dict[Partition, None] = {}
+        self._guard = threading.Lock()
+        self._locks = [threading.Lock() for _ in range(64)]
+
+    def key(self, partition: Partition) -> str:
+        """What the partition is called in the collection."""
+        return key_of(self._store, partition)
+
+    def known(self, partition: Partition) -> State | None:
+        """How far the partition was when this process last heard of it; None when it never did."""
+        with self._guard:
+            return self._known.get(partition)
+
+    def held(self, partition: Partition) -> State | None:
+        """The same, asked for when it is not known. May be behind what other processes have written since."""
+        return self.known(partition) or self.fetched(partition)
+
+    def fetched(self, partition: Partition) -> State | None:
+        """How far the partition is now; None when nothing of it is there, and while others fill it."""
+        state = self._read(partition)
+        return self.hear(partition, state if state is not None and state.version else None)
+
+    def hear(self, partition: Partition, state: State | None) -> State | None:
+        """Remember how far a partition is; the answer is `state`."""
+        with self._guard:
+            self._known.pop(partition, None)
+            if state is not None:
+                self._known[partition] = state
+            while len(self._known) > _KNOWN:
+                self._known.popitem(last=False)
+        return state
+
+    def apply(self, partition: Partition, changes: Sequence[Change], version: int, since: int | None) -> None:
+        """Write changes that follow the version `since` (None: whatever is held), and be at `version`; nothing is
+        written when another process has done so, or has forgotten the partition meanwhile.
+        """
+        last = list({change.item_id: change for change in changes}.values())
+        self._check(last)
+        with self._locks[hash(partition) % len(self._locks)]:
+            state = self._read(partition)
+            is_there = state is not None and state.version > 0
+            if not is_there and not since:
+                self._fill(partition, [change for change in last if not change.is_gone], version, state)
+            elif state is not None and is_there and (since or 0) <= state.version < version:
+                self._follow(partition, last, version, state)
+            else:
+                self.hear(partition, state if is_there else None)
+
+    def drop(self, partition: Partition) -> None:
+        """Forget the partition; when Qdrant is away, as soon as it is back."""
+        self.hear(partition, None)
+        with self._guard:
+            self._owed[partition] = None
+        self._drop(partition)
+
+    def pay(self) -> None:
+        """Drop what could not be dropped. Raises `BackendError` when that cannot be done yet either."""
+        for partition in self.owed():
+            self._drop(partition)
+
+    def owed(self) -> list[Partition]:
+        """Partitions that are still to be dropped."""
+        with self._guard:
+            return list(self._owed)
+
+    def remove_strangers(self, known: Collection[Partition]) -> int:
+        """Remove partitions of this store that are not among these; how many there were."""
+        keys = {self.key(partition) for partition in known}
+        strangers = [key for key in self._keys() if key not in keys]
+        for key in strangers:
+            self._link.ask(lambda client, key=key: self._update(client, _all_of(key)))
+        return len(strangers)
+
+    def _check(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.vector is not None and change.vector.shape[0] != self._dims:
+                raise InvalidInputError(
+                    f"a vector of {change.vector.shape[0]} dimensions among those of {self._dims}: "
+                    "vectors of two embedding spaces are never compared"
+                )
+
+    def _drop(self, partition: Partition) -> None:
+        self._link.ask(lambda client: self._update(client, _all_of(self.key(partition))))
+        with self._guard:
+            self._owed.pop(partition, None)
+
+    def _read(self, partition: Partition) -> State | None:
+        point_id = state_id(self.key(partition))
+        found = self._link.ask(lambda client: client.retrieve(self._name, [point_id], with_payload=True))
+        return state_of(found[0].payload or {}) if found else None
+
+    def _keys(self) -> Iterator[str]:
+        wanted = models.Filter(must=[is_("store", self._store), is_("what", STATE)])
+        offset: object = None
+        while True:
+            page, offset = self._link.ask(
+                lambda client, offset=offset: client.scroll(
+                    self._name, wanted, limit=_PAGE, offset=offset, with_payload=["partition"]
+                )
+            )
+            yield from [str((point.payload or {})["partition"]) for point in page]
+            if offset is None:
+                return
+
+    def _follow(self, partition: Partition, changes: Sequence[Change], version: int, state: State) -> None:
+        """Write changes over what is held."""
+        key = self.key(partition)
+        forward: models.UpdateOperation = _set(
+            {"version": version},
+            [named([state_id(key)]), is_("epoch", state.epoch), between("version", least=state.version, below=version)],
+        )
+        batches = [*self._batches(key, state.epoch, changes, version)] or [[]]
+        if any(change.is_gone for change in changes):
+            batches[-1].append(
+                _removed([is_("partition", key), is_("what", GONE), between("gone_at", below=_long_ago())])
+            )
+        batches[-1].append(forward)
+        for batch in batches:
+            self._link.ask(lambda client, batch=batch: self._update(client, batch))
+        self._settle(partition, state.epoch)
+
+    def _fill(self, partition: Partition, changes: Sequence[Change], version: int, left: State | None) -> None:
+        """Begin the partition with all its rows, unless another process does so at this moment; then wait for it."""
+        left = self._left_by_others(partition, left)
+        if left is not None and left.version:
+            self.hear(partition, left)
+            return
+        key, mine = self.key(partition), State(uuid.uuid4().hex, 0)
+        if not self._is_claimed(partition, mine, left):
+            return
+        others = [is_("partition", key), models.Filter(must_not=[is_("epoch", mine.epoch)])]
+        self._link.ask(lambda client: self._update(client, [_removed(others)]))
+        whose = [named([state_id(key)]), is_("epoch", mine.epoch)]
+        for beat, batch in enumerate(self._batches(key, mine.epoch, changes, version), start=1):
+            batch.append(_set({"beat": beat}, whose))
+            self._link.ask(lambda client, batch=batch: self._update(client, batch))
+        self._link.ask(lambda client: self._update(client, [_set({"version": version}, whose)]))
+        self._settle(partition, mine.epoch)
+
+    def _left_by_others(self, partition: Partition, state: State | None) -> State | None:
+        """The state when nobody else fills the partition any more: it is filled, or has shown no progress."""
+        seen, until = state, time.monotonic() + self._options.claim_s
+        while state is not None and not state.version and time.monotonic() < until:
+            time.sleep(_POLL_S)
+            state = self._read(partition)
+            if state != seen:
+                seen, until = state, time.monotonic() + self._options.claim_s
+        return state
+
+    def _is_claimed(self, partition: Partition, mine: State, left: State | None) -> bool:
+        """Put `mine` in the place of what was seen, where that is still there; whether it is."""
+        key = self.key(partition)
+        claim = models.PointsList(
+            points=[state_point(key, self._store, partition, mine)],
+            update_mode=models.UpdateMode.INSERT_ONLY if left is None else None,
+            update_filter=None if left is None else models.Filter(must=[is_("epoch", left.epoch)]),
+        )
+        self._link.ask(lambda client: self._update(client, [models.UpsertOperation(upsert=claim)]))
+        state = self._read(partition)
+        return state is not None and state.epoch == mine.epoch
+
+    def _settle(self, partition: Partition, epoch: str) -> None:
+        """Look how far the partition is; where it was forgotten meanwhile, remove what was written to its old life."""
+        state = self._read(partition)
+        if state is None or state.epoch != epoch:
+            mine = [is_("partition", self.key(partition)), is_("epoch", epoch)]
+            self._link.ask(lambda client: self._update(client, [_removed(mine)]))
+        self.hear(partition, state if state is not None and state.version else None)
+
+    def _batches(self, key: str, epoch: str, changes: Sequence[Change], version: int) -> Iterator[_Operations]:
+        """Upserts that leave rows of the same and of later versions as they are."""
+        now_s = int(time.time())
+        older = models.Filter(must=[between("version", below=version)])
+        for start in range(0, len(changes), self._options.batch_rows):
+            part = changes[start : start + self._options.batch_rows]
+            points = [row_point(key, epoch, change, version, now_s) for change in part]
+            yield [models.UpsertOperation(upsert=models.PointsList(points=points, update_filter=older))]
+
+    def _update(self, client: QdrantClient, operations: _Operations) -> None:
+        client.batch_update_points(self._name, operations, wait=True)
+
+
+def _all_of(key: str) -> _Operations:
+    return [_removed([is_("partition", key)])]
+
+
+def _removed(must: Sequence[models.Condition]) -> models.UpdateOperation:
+    return models.DeleteOperation(delete=models.FilterSelector(filter=models.Filter(must=list(must))))
+
+
+def _set(payload: dict[str, object], must: Sequence[models.Condition]) -> models.UpdateOperation:
+    return models.SetPayloadOperation(
+        set_payload=models.SetPayload(payload=payload, filter=models.Filter(must=list(must)))
+    )
+
+
+def _long_ago() -> int:
+    return int(time.time()) - _GONE_KEPT_S
+
 
 SAMPLE_ROWS = 512
 """Of more visible rows the mean and deviation of the cosines are estimated from about so many, the same every time."""

@@ -6,13 +6,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 
-from mnemic.adapters.indexes.evidence import Evidence, joined, nothing
-from mnemic.adapters.indexes.graph import Graph
-from mnemic.adapters.indexes.graphs import GraphKeeper
+from mnemic.adapters.indexes.hnsw import Graph, GraphKeeper
 from mnemic.adapters.indexes.table import Table
+from mnemic.adapters.indexes.views import Evidence, joined, nothing
 from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword
 from mnemic.model.candidates import Candidates, Floats, IndexQuery, Surroundings
-from mnemic.model.change import Change
+from mnemic.model.item import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
 from mnemic.ranking.bm25 import CollectionStatistics

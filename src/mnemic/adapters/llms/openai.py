@@ -1,22 +1,465 @@
-"""Answers by any OpenAI-compatible `/v1/chat/completions`: Ollama, vLLM, llama.cpp, or a hosted service.
+"""The shapes of the chat protocol that OpenAI-compatible servers and llama.cpp speak: requests out, replies in.
+
+Answers for data alone, and is pure. Replies are read leniently where their meaning is plain, since every server writes
+them a little differently; what is no reply at all is `BadReplyError`.
+
+When a whole reply must be there.
+
+The wire to an OpenAI-compatible chat endpoint: one POST within one deadline, whole or as a stream of events.
+
+Answers for connections, tries, time and the framing of streams; `chat` knows the shapes, `model_servers` what a
+refusal means. The deadline holds for the whole reply: a watchdog cuts the connection of a server that keeps sending
+past it.
+
+Answers by any OpenAI-compatible `/v1/chat/completions`: Ollama, vLLM, llama.cpp, or a hosted service.
 
 Answers for what a server takes and for the whole reply; `chat_client` is the wire, `chat` the shapes.
 """
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import closing
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from mnemic.adapters.llms.chat import Assembly, Dialect, error_of, request
-from mnemic.adapters.llms.chat_client import ChatClient, ChatEndpoint, RefusedRequestError
-from mnemic.adapters.llms.deadline import Deadline
-from mnemic.adapters.model_servers import TooLongError, is_too_long
-from mnemic.errors import BadReplyError, InvalidInputError, UnavailableError, UnsupportedError
-from mnemic.model.llm import Completion, Piece, Prompt
-from mnemic.ports.llm import Llm, LlmCapabilities
+from mnemic.adapters.extras import import_extra
+from mnemic.adapters.model_servers import (
+    CONNECT_TIMEOUT_S,
+    FIRST_WAIT_S,
+    OLLAMA_URL,
+    ModelServer,
+    Refusal,
+    TooLongError,
+    is_too_long,
+)
+from mnemic.errors import (
+    BackendError,
+    BadReplyError,
+    ConfigError,
+    InvalidInputError,
+    TimedOutError,
+    UnavailableError,
+    UnsupportedError,
+)
+from mnemic.model.chat import Completion, Finish, Piece, Prompt, PromptMessage, ToolCall, ToolSpec, Usage
+from mnemic.ports.models import Llm, LlmCapabilities
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+SCHEMA_NAME = "reply"
+_FINISHES = {"length": Finish.LENGTH, "tool_calls": Finish.TOOLS, "function_call": Finish.TOOLS}
+
+
+class Form(Enum):
+    """How a reply in JSON is asked for, the strictest first."""
+
+    SCHEMA = "json_schema"
+    OBJECT = "json_object"
+    PLAIN = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What one server takes. It begins with everything, and `after` a refusal leaves out what was refused."""
+
+    form: Form = Form.SCHEMA
+    limit_field: str = "max_tokens"
+    has_temperature: bool = True
+    has_stream_options: bool = True
+
+    def after(self, said: str, body: Mapping[str, object]) -> Dialect | None:
+        """The next to try after a server refused `body` with these words; None when there is nothing to leave out."""
+        if "max_completion_tokens" in said and self.limit_field == "max_tokens":
+            return replace(self, limit_field="max_completion_tokens")
+        if "temperature" in said and self.has_temperature:
+            return replace(self, has_temperature=False)
+        if "stream_options" in said and self.has_stream_options:
+            return replace(self, has_stream_options=False)
+        if "response_format" in body:
+            return replace(self, form=Form.OBJECT if self.form is Form.SCHEMA else Form.PLAIN)
+        return None
+
+
+def request(model: str, prompt: Prompt, dialect: Dialect, *, is_stream: bool) -> dict[str, object]:
+    """The body of one call."""
+    body: dict[str, object] = {
+        "model": model,
+        "messages": [_message(message) for message in prompt.messages],
+        dialect.limit_field: prompt.max_tokens,
+    }
+    if dialect.has_temperature:
+        body["temperature"] = prompt.temperature
+    if prompt.tools:
+        body["tools"] = [_tool(tool) for tool in prompt.tools]
+    if prompt.schema is not None and dialect.form is not Form.PLAIN:
+        body["response_format"] = _format(prompt.schema, dialect.form)
+    if is_stream:
+        body["stream"] = True
+        if dialect.has_stream_options:
+            body["stream_options"] = {"include_usage": True}
+    return body
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call while its parts arrive."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class Assembly:
+    """One reply, put together from its parts: the events of a stream, or one whole answer."""
+
+    place: str
+    _texts: list[str] = field(default_factory=list[str])
+    _calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
+    _finish: Finish | None = None
+    _tokens: tuple[int, int] = (0, 0)
+    _has_choice: bool = False
+
+    @property
+    def is_finished(self) -> bool:
+        """True when the server said why the reply ended."""
+        return self._finish is not None
+
+    def add(self, event: object) -> str:
+        """Take one part; the text that it adds. Raises `BadReplyError` for what is no part of a reply."""
+        if not isinstance(event, dict):
+            raise BadReplyError(f"{self.place} answered with something that is no JSON object")
+        fields = cast("Mapping[str, object]", event)
+        self._count(_table(fields.get("usage")))
+        choices = fields.get("choices")
+        if not isinstance(choices, list):
+            raise BadReplyError(f"{self.place} answered without choices")
+        if not choices:
+            return ""
+        choice = _table(cast("Sequence[object]", choices)[0])
+        said = _table(choice.get("delta") or choice.get("message"))
+        self._has_choice = True
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            self._finish = _FINISHES.get(reason, Finish.STOP)
+        for position, call in enumerate(_tables(said.get("tool_calls"))):
+            self._add_call(position, call)
+        text = _text(said.get("content"))
+        self._texts.append(text)
+        return text
+
+    def completion(self, seconds: float) -> Completion:
+        """The whole reply. Raises `BadReplyError` when no part of it came."""
+        if not self._has_choice:
+            raise BadReplyError(f"{self.place} answered without choices")
+        calls = tuple(
+            ToolCall(call.id or f"call_{position}", call.name, call.arguments)
+            for position, call in sorted(self._calls.items())
+            if call.name
+        )
+        finish = self._finish or Finish.STOP
+        if calls and finish is Finish.STOP:
+            finish = Finish.TOOLS
+        usage = Usage(1, *self._tokens, seconds)
+        return Completion("".join(self._texts), calls, finish, usage)
+
+    def _count(self, usage: Mapping[str, object]) -> None:
+        if usage:
+            self._tokens = _whole(usage.get("prompt_tokens")), _whole(usage.get("completion_tokens"))
+
+    def _add_call(self, position: int, given: Mapping[str, object]) -> None:
+        index = given.get("index")
+        call = self._calls.setdefault(index if isinstance(index, int) else position, _Call())
+        function = _table(given.get("function"))
+        call.id = call.id or _text(given.get("id"))
+        call.name += _text(function.get("name"))
+        call.arguments += _text(function.get("arguments"))
+
+
+def error_of(event: object) -> str | None:
+    """What the server says in the place of a reply: some tell an error in an answer of 200, or in mid-stream."""
+    fields = _table(event)
+    return None if "choices" in fields or "error" not in fields else json.dumps(fields["error"])
+
+
+def _message(message: PromptMessage) -> dict[str, object]:
+    entry: dict[str, object] = {"role": message.role.value, "content": _sendable(message.content)}
+    if message.tool_calls:
+        entry["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _sendable(call.arguments)}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        entry["tool_call_id"] = message.tool_call_id
+    return entry
+
+
+def _sendable(text: str) -> str:
+    """The text as UTF-8 can carry it: half a surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _tool(tool: ToolSpec) -> dict[str, object]:
+    parameters = dict(tool.parameters)
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
+    }
+
+
+def _format(schema: Mapping[str, object], form: Form) -> dict[str, object]:
+    if form is Form.OBJECT:
+        return {"type": form.value}
+    return {"type": form.value, "json_schema": {"name": SCHEMA_NAME, "schema": dict(schema)}}
+
+
+def _text(value: object) -> str:
+    """The text of a content: a text, or a list of parts that hold texts."""
+    if isinstance(value, str):
+        return value
+    return "".join(_text(part.get("text")) for part in _tables(value))
+
+
+def _table(value: Any) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _tables(value: object) -> list[Mapping[str, object]]:
+    entries = cast("list[object]", value) if isinstance(value, list) else []
+    return [_table(entry) for entry in entries if isinstance(entry, dict)]
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+class Deadline:
+    """The moment `timeout_s` seconds from the making of this object."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._end = time.monotonic() + timeout_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left, at least a thousandth."""
+        return max(self._end - time.monotonic(), 1e-3)
+
+    @property
+    def is_over(self) -> bool:
+        """True from the moment on."""
+        return time.monotonic() >= self._end
+
+
+MAX_REPLY_BYTES = 8 << 20
+"""A reply that is longer is no reply: the longest contexts of models are a few million characters."""
+
+_MAX_SAID_BYTES = 4000
+_DONE = "[DONE]"
+_ABOUT_REQUEST = frozenset({400, 422, 501})
+"""Refusals that a request which asks for less may not get."""
+
+
+class RefusedRequestError(BackendError):
+    """The server refused what was asked for, and said so in `said`; never leaves the adapter."""
+
+    def __init__(self, said: str, cause: BackendError | ConfigError) -> None:
+        super().__init__(str(cause))
+        self.said = said
+        self.cause = cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatEndpoint:
+    """Where the server is. `base_url` ends in the version (`http://localhost:11434/v1`); without any path `/v1` is
+    added. A call that cannot connect, or gets a 5xx, is tried `attempts` times within its deadline.
+    """
+
+    base_url: str = OLLAMA_URL
+    api_key: str | None = field(default=None, repr=False)
+    attempts: int = 3
+
+    def __post_init__(self) -> None:
+        _ = self.server
+
+    @property
+    def server(self) -> ModelServer:
+        """The server; raises `ConfigError` for an address that cannot be."""
+        return ModelServer("llm", "language model", self.base_url)
+
+
+class ChatClient:
+    """Posts to one endpoint. Safe to use from several threads; connections are kept open between calls."""
+
+    def __init__(self, endpoint: ChatEndpoint, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Raises `ConfigError` when the extra `openai` is not installed."""
+        self._http = import_extra("httpx2", "openai")
+        self._server = endpoint.server
+        self._attempts = endpoint.attempts
+        self._sleep = sleep
+        key = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
+        self._client: httpx2.Client = self._http.Client(
+            headers={"Content-Type": "application/json", **key}, trust_env=not self._server.is_loopback
+        )
+
+    @property
+    def place(self) -> str:
+        """Who answers, for messages."""
+        return self._server.place
+
+    def whole(self, body: Mapping[str, object], deadline: Deadline) -> object:
+        """The parsed JSON of a successful answer.
+
+        Raises `UnavailableError`, `TimedOutError`, `RateLimitedError`, `ConfigError` (key or model is wrong),
+        `RefusedRequestError`, `TooLongError` and `BadReplyError`.
+        """
+        with self._answer(body, deadline) as response:
+            return self._parsed(b"".join(self._chunks(response, deadline)))
+
+    def events(self, body: Mapping[str, object], deadline: Deadline) -> Generator[object]:
+        """The parsed data of each event, until the server says that it is done or ends the stream; errors as `whole`.
+
+        A server that does not stream answers one event. Closing the generator ends the request.
+        """
+        with self._answer(body, deadline) as response, closing(self._chunks(response, deadline)) as chunks:
+            if "json" in response.headers.get("Content-Type", ""):
+                yield self._parsed(b"".join(chunks))
+                return
+            for data in _event_data(chunks):
+                if data == _DONE:
+                    return
+                yield self._parsed(data)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    @contextmanager
+    def _answer(self, body: Mapping[str, object], deadline: Deadline) -> Generator[httpx2.Response]:
+        response = self._sent(body, deadline)
+        watchdog = threading.Timer(deadline.left_s, _cut, [response])
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            yield response
+        finally:
+            watchdog.cancel()
+            response.close()
+
+    def _sent(self, body: Mapping[str, object], deadline: Deadline) -> httpx2.Response:
+        """A response that is 200, tried again where that may help and there is time."""
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        wait = FIRST_WAIT_S
+        for attempt in range(1, self._attempts + 1):
+            try:
+                response = self._sent_once(content, deadline)
+                if response.status_code == HTTPStatus.OK:
+                    return response
+                self._refuse(response, str(body.get("model", "")), deadline)
+            except UnavailableError:
+                if attempt == self._attempts or wait >= deadline.left_s:
+                    raise
+            self._sleep(wait)
+            wait *= 2
+        raise AssertionError("a loop of at least one try ended without an answer")
+
+    def _sent_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
+        left = deadline.left_s
+        timeout = self._http.Timeout(left, connect=min(left, CONNECT_TIMEOUT_S))
+        request = self._client.build_request(
+            "POST", self._server.url("chat/completions"), content=content, timeout=timeout
+        )
+        try:
+            return self._client.send(request, stream=True)
+        except self._http.TimeoutException as error:
+            if deadline.is_over or not isinstance(error, self._http.ConnectTimeout):
+                raise self._late(deadline) from error
+            raise UnavailableError(f"{self.place} cannot be reached (ConnectTimeout): is it running?") from error
+        except self._http.TransportError as error:
+            raise UnavailableError(
+                f"{self.place} cannot be reached ({type(error).__name__}): is it running?"
+            ) from error
+
+    def _refuse(self, response: httpx2.Response, model: str, deadline: Deadline) -> None:
+        """Raise what a response that is not 200 means."""
+        beginning = b""
+        with suppress(BackendError), closing(response):
+            for chunk in self._chunks(response, deadline):
+                beginning += chunk
+                if len(beginning) >= _MAX_SAID_BYTES:
+                    break
+        said = beginning[:_MAX_SAID_BYTES].decode("utf-8", "replace")
+        error = self._server.error(Refusal(response.status_code, response.headers, said), model)
+        if isinstance(error, BadReplyError | UnavailableError) and response.status_code in _ABOUT_REQUEST:
+            raise RefusedRequestError(said, error)
+        raise error
+
+    def _chunks(self, response: httpx2.Response, deadline: Deadline) -> Generator[bytes]:
+        """The bytes of the body as they come, within time and size."""
+        size = 0
+        try:
+            for chunk in response.iter_bytes():
+                size += len(chunk)
+                if deadline.is_over:
+                    raise self._late(deadline)
+                if size > MAX_REPLY_BYTES:
+                    raise BadReplyError(f"{self.place} answered more than {MAX_REPLY_BYTES} bytes")
+                yield chunk
+        except self._http.TimeoutException as error:
+            raise self._late(deadline) from error
+        except (self._http.TransportError, self._http.DecodingError) as error:
+            if deadline.is_over:
+                raise self._late(deadline) from error
+            raise BadReplyError(
+                f"{self.place} broke off in the middle of its reply ({type(error).__name__})"
+            ) from error
+        if deadline.is_over:
+            raise self._late(deadline)
+
+    def _parsed(self, data: bytes | str) -> object:
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise BadReplyError(f"{self.place} answered something that is not JSON") from error
+
+    def _late(self, deadline: Deadline) -> TimedOutError:
+        return TimedOutError(f"{self.place} did not answer in full within {deadline.timeout_s:g} s")
+
+
+def _cut(response: httpx2.Response) -> None:
+    """End the connection under a reader in another thread, which then finds the deadline to be over."""
+    stream = response.extensions.get("network_stream")
+    connection = stream.get_extra_info("socket") if stream is not None else None
+    if isinstance(connection, socket.socket):
+        with suppress(OSError):  # it may have ended by itself
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+def _event_data(chunks: Iterator[bytes]) -> Iterator[str]:
+    """The data of server-sent events; comments and other fields are left out, an unfinished last line is kept."""
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).replace(b"\r\n", b"\n").split(b"\n")
+        yield from _data_of(lines)
+    yield from _data_of([rest])
+
+
+def _data_of(lines: list[bytes]) -> Iterator[str]:
+    """A chat event has its data on one line, so each line with data is one event."""
+    for line in lines:
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        if name == "data" and value.strip():
+            yield value.strip()
+
 
 CONTEXT_TOKENS = 8192
 """Of prompt and reply together, where nobody says otherwise: what small models are commonly served with."""

@@ -9,7 +9,7 @@ from typing import cast
 
 from mnemic.adapters.named_parts import NamedParts, Options, with_model
 from mnemic.errors import ConfigError
-from mnemic.ports.llm import Llm
+from mnemic.ports.models import Llm
 
 
 def open_llm(name: str, options: Options | None = None) -> Llm:
@@ -37,8 +37,7 @@ def _ollama(model: str | None, options: Options) -> Llm:
 
 
 def _served(name: str, model: str | None, options: Options) -> Llm:
-    from mnemic.adapters.llms.chat_client import ChatEndpoint
-    from mnemic.adapters.llms.openai import OpenAILlm
+    from mnemic.adapters.llms.openai import ChatEndpoint, OpenAILlm
 
     model = model or cast("str | None", options.get("model"))
     if not model:

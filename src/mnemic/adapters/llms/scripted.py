@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING
 
 from mnemic.errors import InvalidInputError, UnavailableError
-from mnemic.model.llm import Completion, Finish, Piece, Prompt, Usage
-from mnemic.ports.llm import Llm, LlmCapabilities
+from mnemic.model.chat import Completion, Finish, Piece, Prompt, Usage
+from mnemic.ports.models import Llm, LlmCapabilities
 
 Script = str | Completion | Exception
 """One answer: its text, a whole completion, or an error to raise."""

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from typing import NoReturn
 from xml.parsers import expat
 
-from mnemic.adapters.readers import refusals
-from mnemic.model.document_text import MEBIBYTE, ReadLimits
-from mnemic.ports.reader import UnreadableError
+from mnemic.adapters.readers import draft as refusals
+from mnemic.model.document import MEBIBYTE, ReadLimits
+from mnemic.ports.files import UnreadableError
 
 RATIO_FLOOR_BYTES = 10 * MEBIBYTE
 """Small archives may be packed very well: a blank sheet is a thousand equal rows."""

@@ -17,8 +17,8 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from mnemic.errors import MnemicError
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, Unreadable, UnreadableError
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, Unreadable, UnreadableError
 
 LENGTH_BYTES = 8
 GRACE_S = 5.0
@@ -84,7 +84,7 @@ def answered(reader: Reader, data: bytes, name: str, limits: ReadLimits) -> byte
     except MnemicError as error:
         return _failure(error)
     except RecursionError:
-        from mnemic.adapters.readers import refusals
+        from mnemic.adapters.readers import draft as refusals
 
         return _failure(refusals.broken(name, "a document", "nested too deeply"))
     facts = asdict(document) | {"metadata": dict(document.metadata)}
@@ -93,7 +93,7 @@ def answered(reader: Reader, data: bytes, name: str, limits: ReadLimits) -> byte
 
 def document_from(facts: dict[str, Any]) -> ReadDocument:
     """The document of an answer. Raises `MnemicError`, `KeyError`, `TypeError` or `ValueError` for anything else."""
-    from mnemic.model.document_text import Heading
+    from mnemic.model.document import Heading
 
     return ReadDocument(
         title=str(facts["title"]),

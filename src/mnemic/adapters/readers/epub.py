@@ -6,13 +6,13 @@ import posixpath
 import urllib.parse
 import xml.etree.ElementTree as ET
 
-from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.archive import Archive, local
 from mnemic.adapters.readers.draft import DocumentDraft
-from mnemic.adapters.readers.encoding import decode
-from mnemic.adapters.readers.markup import MarkupText, declared_encoding
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.adapters.readers.html import MarkupText, declared_encoding
+from mnemic.adapters.readers.text import decode
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
 
 KIND = "an e-book"
 CONTAINER = "META-INF/container.xml"

@@ -1,13 +1,199 @@
-"""Reads web pages."""
+"""The text of HTML: what a browser would show, without scripts, styles and what the page itself hides.
+
+Answers for one page of markup on its way into a draft; web pages, chapters of e-books and mail bring it.
+
+Reads web pages.
+"""
 
 from __future__ import annotations
 
-from mnemic.adapters.readers import refusals
+import re
+from html.parser import HTMLParser
+
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.draft import DocumentDraft
-from mnemic.adapters.readers.encoding import decode, is_binary
-from mnemic.adapters.readers.markup import MarkupText, declared_encoding
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.adapters.readers.text import decode, is_binary
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
+
+_SKIPPED = """
+    script style template noscript svg math iframe object canvas audio video select head
+"""
+_VOID = """
+    area base br col embed hr img input link meta param source track wbr
+"""
+_BLOCKS = """
+    address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer
+    form header hgroup hr html legend li main menu nav ol p pre section summary table tbody tfoot thead tr ul
+    h1 h2 h3 h4 h5 h6
+"""
+_IN_HEAD = "base link meta title style script noscript template"
+SKIPPED, VOID, BLOCKS, IN_HEAD = (frozenset(names.split()) for names in (_SKIPPED, _VOID, _BLOCKS, _IN_HEAD))
+"""Elements whose content is not shown, that have none, that stand on lines of their own, and that a head is made of."""
+
+_HEADING = re.compile(r"h[1-6]$")
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE)
+DECLARATION_BYTES = 4096
+_CLOSED_BY = {
+    "li": frozenset({"ul", "ol", "menu"}),
+    "p": BLOCKS,
+    "tr": frozenset({"table", "tbody", "thead", "tfoot"}),
+    "td": frozenset({"tr", "table"}),
+    "th": frozenset({"tr", "table"}),
+    "dd": frozenset({"dl"}),
+    "dt": frozenset({"dl"}),
+}
+"""Elements that may stay open by the standard, and the ends of others that end them too."""
+
+_NEIGHBOURS = {
+    "li": frozenset({"li"}),
+    "p": BLOCKS,
+    "tr": frozenset({"tr"}),
+    "td": frozenset({"td", "th", "tr"}),
+    "th": frozenset({"td", "th", "tr"}),
+    "dd": frozenset({"dd", "dt"}),
+    "dt": frozenset({"dd", "dt"}),
+}
+"""The same elements, and the beginnings of others that end them."""
+
+
+def declared_encoding(data: bytes) -> str | None:
+    """The encoding that a page names in its head."""
+    found = _CHARSET.search(data[:DECLARATION_BYTES])
+    return found[1].decode("ascii", "replace") if found else None
+
+
+class MarkupText(HTMLParser):
+    """Feeds the text of markup into a draft; call `feed`, then `close`."""
+
+    def __init__(self, draft: DocumentDraft) -> None:
+        super().__init__(convert_charrefs=True)
+        self.title = ""
+        self.language = ""
+        self._draft = draft
+        self._words: list[str] = []
+        self._cells: list[str] | None = None
+        self._heading = 0
+        self._verbatim = 0
+        self._in_title = False
+        self._skipping: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = {key: value or "" for key, value in attrs}
+        if tag == "html":
+            self.language = named.get("lang", "") or named.get("xml:lang", "")
+        if tag == "title" and not self.title and self._skipping in ([], ["head"]):
+            self._in_title = True
+        if self._skipping and not self._ends_skipping(tag):
+            self._skip_deeper(tag)
+            return
+        self._skipping = []
+        is_hidden = "hidden" in named or _HIDING.search(named.get("style", "")) is not None
+        if (tag in SKIPPED or is_hidden) and tag not in VOID:
+            self._skipping = [tag]
+            return
+        if tag in BLOCKS and self._cells is None:
+            self._flush()
+        self._begin(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title":
+            self._in_title = False
+        if self._skipping:
+            self._skip_less(tag)
+            return
+        if tag in {"td", "th"} and self._cells is not None:
+            self._end_cell()
+        elif tag in {"tr", "table"}:
+            self._end_row()
+        elif tag in BLOCKS and self._cells is None:
+            self._flush()
+        if _HEADING.match(tag):
+            self._heading = 0
+        elif tag == "pre":
+            self._verbatim = max(self._verbatim - 1, 0)
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title += data
+        elif not self._skipping:
+            self._words.append(data if self._verbatim else re.sub(r"\s+", " ", data))
+
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """Skip `<![…]>` as browsers do; the standard library stops with an AssertionError at those it does not know."""
+        del report
+        return self.parse_bogus_comment(i)
+
+    def close(self) -> None:
+        super().close()
+        self._end_row()
+        self._flush()
+
+    def _begin(self, tag: str) -> None:
+        if _HEADING.match(tag) and self._cells is None:
+            self._heading = int(tag[1])
+        elif tag == "pre":
+            self._verbatim += 1
+        elif tag == "li":
+            self._words.append("- ")
+        elif tag == "br":
+            self._words.append("\n" if self._cells is None else " ")
+        elif tag == "tr":
+            self._end_row()
+            self._flush()
+            self._cells = []
+        elif tag in {"td", "th"} and self._cells is not None:
+            self._end_cell()
+
+    def _end_cell(self) -> None:
+        text = " ".join("".join(self._words).split())
+        self._words.clear()
+        if self._cells is not None and text:
+            self._cells.append(text)
+
+    def _end_row(self) -> None:
+        if self._cells is not None:
+            self._end_cell()
+            cells, self._cells = self._cells, None
+            self._draft.row(cells)
+
+    def _flush(self) -> None:
+        text = "".join(self._words)
+        self._words.clear()
+        if not self._verbatim:
+            text = "\n".join(line.strip() for line in re.sub(r"[ \t]+", " ", text).split("\n"))
+        if text.strip() in {"", "-"}:
+            return
+        if self._heading:
+            self._draft.heading(self._heading, text)
+        elif text.startswith("- "):
+            self._draft.line(text)
+        else:
+            self._draft.paragraph(text)
+
+    def _ends_skipping(self, tag: str) -> bool:
+        """Whether what is skipped ends here by the standard, though nothing closed it."""
+        if len(self._skipping) != 1:
+            return False
+        skipped = self._skipping[0]
+        if skipped == "head":
+            return tag not in IN_HEAD
+        return tag in _NEIGHBOURS.get(skipped, ())
+
+    def _skip_deeper(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if len(self._skipping) > 1 and tag in _NEIGHBOURS.get(self._skipping[-1], ()):
+            self._skipping.pop()
+        self._skipping.append(tag)
+
+    def _skip_less(self, tag: str) -> None:
+        if tag in self._skipping:
+            while self._skipping.pop() != tag:
+                pass
+        elif tag in _CLOSED_BY.get(self._skipping[0], ()):
+            self._skipping = []
 
 
 class HtmlReader:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from email.message import EmailMessage
 from typing import cast
 
-from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.draft import DocumentDraft
-from mnemic.adapters.readers.encoding import decode
-from mnemic.adapters.readers.markup import MarkupText, declared_encoding
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.adapters.readers.html import MarkupText, declared_encoding
+from mnemic.adapters.readers.text import decode
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
 
 KIND = "a mail"
 HEADERS = ("Subject", "From", "To", "Cc", "Date")

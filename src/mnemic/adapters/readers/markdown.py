@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.draft import DocumentDraft, clean
-from mnemic.adapters.readers.encoding import decode, is_binary
-from mnemic.model.document_text import Heading, ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.adapters.readers.text import decode, is_binary
+from mnemic.model.document import Heading, ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HASHES = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.draft import DocumentDraft, clean
-from mnemic.adapters.readers.encoding import decode
 from mnemic.adapters.readers.markdown import markdown_headings
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.adapters.readers.text import decode
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
 
 KIND = "a notebook"
 MEDIA_TYPE = "application/x-ipynb+json"

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mnemic.adapters.extras import import_extra
-from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.draft import DocumentDraft, clean
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
 
 ENCRYPTED_CODES = (4, 5)
 """Of FPDF_GetLastError: a password is needed, or an unknown way of encryption is used."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.archive import Archive, local
 from mnemic.adapters.readers.draft import DocumentDraft
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
 
 KIND = "a presentation"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"

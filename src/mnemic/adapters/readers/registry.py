@@ -16,13 +16,12 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import cast
 
-from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.archive import ENCRYPTED_STREAM, OLE_SIGNATURE
-from mnemic.adapters.readers.encoding import is_binary
-from mnemic.adapters.readers.text import CODE_EXTENSIONS
+from mnemic.adapters.readers.text import CODE_EXTENSIONS, is_binary
 from mnemic.errors import ConfigError
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
 
 GROUP = "mnemic.readers"
 OWN = (

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import IO, Any, cast
 
-from mnemic.adapters.readers import child, refusals
+from mnemic.adapters.readers import child
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.registry import all_readers, joined
 from mnemic.errors import BadReplyError, ConfigError, MnemicError
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities, Unreadable, UnreadableError
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities, Unreadable, UnreadableError
 
 MAX_FILES = 500
 """Files that one process reads before it is replaced: what parsers leak must not add up."""

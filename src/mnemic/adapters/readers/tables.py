@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 
-from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.draft import DocumentDraft, clean
-from mnemic.adapters.readers.encoding import decode, is_binary
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.adapters.readers.text import decode, is_binary
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
 
 SAMPLE_LINES = 20
 SEPARATORS = ",;\t|"

@@ -1,12 +1,123 @@
-"""Reads plain text and source code: as it stands, in whichever encoding."""
+"""From bytes to characters: a byte order mark, UTF-8, UTF-16, Western European, then a guess.
+
+Reads plain text and source code: as it stands, in whichever encoding.
+"""
 
 from __future__ import annotations
 
-from mnemic.adapters.readers import refusals
+import codecs
+import importlib
+import importlib.util
+import re
+from typing import Any
+
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.draft import DocumentDraft
-from mnemic.adapters.readers.encoding import decode, is_binary
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+SAMPLE_BYTES = 64 * 1024
+MIN_ZERO_SHARE = 0.4
+"""Of every second byte of a text in UTF-16 that is mostly in Latin letters, digits and blanks."""
+
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+MAX_CONTROL_SHARE = 0.01
+"""Texts hold hardly any control characters; about a tenth of random bytes are some."""
+
+
+_WESTERN = frozenset("àáâãäåæçèéêëìíîïñòóôõöøùúûüýÿßœÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝŒªº¡¿“”‘’„‚–—…•€«»°§£´·©®™\xa0")
+"""What texts in Western European languages hold beside ASCII. The letters of Windows-1252 for others (š, ž, ð, þ) are
+not here: in a text that is not in it they stand for something else.
+"""
+
+_FOREIGN = re.compile(r"[^\W\d_a-zA-Z]{3}|[a-zA-Z][‚„¿¡]|[a-zA-Z][‘“”…•€«»°§£´©®™][a-zA-Z]")
+"""Three letters beyond ASCII side by side, as in no Western European word but in every word of other scripts; marks in
+the middle of a word, as where é is a byte of DOS.
+"""
+
+
+def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
+    """The text and the name of its encoding. `declared`: what the file says it is in, tried after the sure signs.
+
+    Never fails: bytes that fit nothing are read as Windows-1252, those it lacks as the replacement character.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace"), encoding.removesuffix("-sig")
+    for find in (
+        lambda: _wide(data),
+        lambda: "utf-8",
+        lambda: _known(declared),
+        lambda: _western(data),
+        lambda: _guess(data),
+    ):
+        encoding = find()
+        try:
+            if encoding is not None:
+                return data.decode(encoding), encoding
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return data.decode("cp1252", "replace"), "cp1252"
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether the bytes are no text in any encoding: too many control characters among the first."""
+    sample = data[:SAMPLE_BYTES]
+    if any(sample.startswith(mark) for mark, _ in _MARKS) or _wide(sample):
+        return False
+    return len(_CONTROLS.findall(sample)) > MAX_CONTROL_SHARE * len(sample)
+
+
+def _wide(data: bytes) -> str | None:
+    """UTF-16 without a mark: in the texts of most scripts one of two bytes is often zero, the other hardly ever."""
+    sample = data[: SAMPLE_BYTES - SAMPLE_BYTES % 2]
+    pairs = len(sample) // 2
+    if len(data) % 2 or not pairs:
+        return None
+    high, low = sample[1::2].count(0), sample[0::2].count(0)
+    encoding = "utf-16-le" if high > low else "utf-16-be"
+    if max(high, low) < MIN_ZERO_SHARE * pairs or min(high, low) > MAX_CONTROL_SHARE * pairs:
+        return None
+    readable = sample.decode(encoding, "ignore").encode("utf-8", "ignore")
+    return encoding if len(_CONTROLS.findall(readable)) <= MAX_CONTROL_SHARE * len(readable) else None
+
+
+def _known(declared: str | None) -> str | None:
+    try:
+        return codecs.lookup(declared.strip()).name if declared else None
+    except (LookupError, ValueError):
+        return None
+
+
+def _western(data: bytes) -> str | None:
+    """Windows-1252, where the bytes read so make a text in a language of Western Europe. A guess by statistics takes a
+    sentence in French or Spanish for Czech, and a short one for anything.
+    """
+    text = data[:SAMPLE_BYTES].decode("cp1252", "replace")
+    others = [character for character in text if not character.isascii()]
+    if not _WESTERN.issuperset(others) or _FOREIGN.search(text):
+        return None
+    if "õ" in text and not {"ã", "ç"} & set(text):  # Hungarian, where ő stands in this place
+        return None
+    letters = sum(character.isascii() and character.isalpha() for character in text)
+    return "cp1252" if len(others) <= letters else None
+
+
+def _guess(data: bytes) -> str | None:
+    """What charset-normalizer takes it for, where it is installed."""
+    if importlib.util.find_spec("charset_normalizer") is None:
+        return None
+    package: Any = importlib.import_module("charset_normalizer")
+    best: Any = package.from_bytes(data[:SAMPLE_BYTES]).best()
+    return None if best is None else str(best.encoding)
+
 
 _CODE = """
     .py .pyi .js .mjs .cjs .jsx .ts .tsx .rs .go .java .kt .kts .scala .c .h .cpp .cc .cxx .hpp .hh .cs .swift .m .mm

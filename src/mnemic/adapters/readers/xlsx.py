@@ -10,11 +10,11 @@ import io
 from typing import Any
 
 from mnemic.adapters.extras import import_extra
-from mnemic.adapters.readers import refusals
+from mnemic.adapters.readers import draft as refusals
 from mnemic.adapters.readers.archive import OLE_SIGNATURE, Archive
 from mnemic.adapters.readers.draft import DocumentDraft
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import Reader, ReaderCapabilities
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import Reader, ReaderCapabilities
 
 KIND = "a workbook"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"

@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mnemic.adapters.extras import import_extra
-from mnemic.adapters.onnx_models.graph import Graph, batches, describe, find_graph
-from mnemic.adapters.onnx_models.tokens import TOKENIZER_FILE, Tokens, read_table, read_tokens
+from mnemic.adapters.onnx_models import (
+    TOKENIZER_FILE,
+    Graph,
+    Tokens,
+    batches,
+    describe,
+    find_graph,
+    read_table,
+    read_tokens,
+)
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BadReplyError, ConfigError
-from mnemic.ports.reranker import Reranker, RerankerCapabilities, Scores
+from mnemic.ports.models import Reranker, RerankerCapabilities, Scores
 
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 """Apache-2.0, English, 22 million parameters, trained on MS MARCO passages."""

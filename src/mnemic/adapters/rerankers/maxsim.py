@@ -23,8 +23,7 @@ from mnemic.adapters.embedders.minilm import (
 )
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BackendError
-from mnemic.ports.embedder import Vectors
-from mnemic.ports.reranker import Reranker, RerankerCapabilities, Scores
+from mnemic.ports.models import Reranker, RerankerCapabilities, Scores, Vectors
 from mnemic.text.wordpiece import WordPiece
 
 THREADS = 2

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mnemic.errors import BadReplyError, InvalidInputError
-from mnemic.ports.reranker import Scores
+from mnemic.ports.models import Scores
 
 
 def scores_of(

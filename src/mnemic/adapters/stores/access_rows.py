@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mnemic.adapters.stores.rows import Row, micros, moment
-from mnemic.model.access import ApiKey, AuditEntry, Right
-from mnemic.model.clocktime import from_microseconds, to_microseconds
-from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.records import ApiKey, AuditEntry, KeptRequest, Outcome, Right
+from mnemic.model.values import from_microseconds, to_microseconds
 
 
 def key_columns(key: ApiKey) -> Mapping[str, object]:

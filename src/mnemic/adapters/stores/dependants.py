@@ -11,7 +11,7 @@ from typing import Protocol
 from mnemic.adapters.stores.rows import Row, partition_of
 from mnemic.model.item import Memory
 from mnemic.model.scope import Partition
-from mnemic.ports.dependants import SourceText
+from mnemic.ports.store import SourceText
 
 
 class SqlSession(Protocol):

@@ -15,11 +15,11 @@ from mnemic.adapters.stores.research import StepLinks
 from mnemic.adapters.stores.rows import Row, chunk_columns, document_columns, partition_of, to_chunk, to_document
 from mnemic.adapters.stores.sql_session import SqlSession
 from mnemic.errors import ConflictError
-from mnemic.model.clocktime import to_microseconds
+from mnemic.model.candidates import Terms
 from mnemic.model.document import Document, DocumentQuery
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
+from mnemic.model.values import to_microseconds
 
 
 class SqlDocuments:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.sql_session import SqlSession
 from mnemic.model.scope import Partition
-from mnemic.ports.entity_vectors import EntityVector
+from mnemic.ports.tables import EntityVector
 
 
 class Spaces(Protocol):

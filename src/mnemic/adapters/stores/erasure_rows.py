@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from mnemic.adapters.stores.rows import Row
-from mnemic.model.clocktime import from_microseconds, to_microseconds
-from mnemic.model.history import Receipt
+from mnemic.model.records import Receipt
+from mnemic.model.values import from_microseconds, to_microseconds
 
 KEY_BYTES = 32
 

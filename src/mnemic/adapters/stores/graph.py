@@ -19,7 +19,6 @@ from mnemic.adapters.stores.graph_rows import (
 )
 from mnemic.adapters.stores.rows import Row, micros
 from mnemic.adapters.stores.sql_session import SqlSession
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.graph import (
     Entity,
     EntityQuery,
@@ -35,6 +34,7 @@ from mnemic.model.graph import (
 )
 from mnemic.model.item import Memory
 from mnemic.model.scope import Partition, Visibility
+from mnemic.model.values import to_microseconds
 
 _BEHIND_ALL = "\U0010ffff"
 _ALL_KEYS = 2**31 - 1

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from mnemic.adapters.stores.rows import Row, loads, moment, partition_of
 from mnemic.errors import InvalidInputError
-from mnemic.model.clocktime import from_microseconds
 from mnemic.model.graph import Entity, EntityType, Mention, Relation, Sheet, SourceKind, Support, Unread
 from mnemic.model.item import Memory, State
+from mnemic.model.values import from_microseconds
 
 
 def is_readable(memory: Memory) -> bool:

@@ -9,10 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mnemic.adapters.stores.rows import Row
 from mnemic.adapters.stores.sql_session import SqlSession
-from mnemic.model.clocktime import from_microseconds, to_microseconds
-from mnemic.model.document import Document
-from mnemic.model.research import Step
+from mnemic.model.document import Document, Step
 from mnemic.model.scope import Partition
+from mnemic.model.values import from_microseconds, to_microseconds
 
 
 class SqlResearchSteps:

@@ -13,16 +13,13 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from mnemic.model.clocktime import from_microseconds, to_microseconds
-from mnemic.model.conversation import Conversation
-from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.document_text import Heading
-from mnemic.model.history import Action, HistoryEntry
-from mnemic.model.item import Cause, Chunk, Flag, Kind, Memory, Message, Provenance, Role, State, Trust
-from mnemic.model.job import Job, JobState
-from mnemic.model.llm import Usage
+from mnemic.model.candidates import Terms
+from mnemic.model.chat import Usage
+from mnemic.model.document import Document, DocumentStatus, Heading
+from mnemic.model.item import Cause, Chunk, Conversation, Flag, Kind, Memory, Message, Provenance, Role, State, Trust
+from mnemic.model.records import Action, HistoryEntry, Job, JobState
 from mnemic.model.scope import Level, Partition
-from mnemic.model.terms import Terms
+from mnemic.model.values import from_microseconds, to_microseconds
 from mnemic.text.titles import title_key
 
 Row = tuple[Any, ...]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.item import Message
-from mnemic.model.query import MessageQuery
+from mnemic.model.recall import MessageQuery
 from mnemic.model.scope import Partition
+from mnemic.model.values import to_microseconds
 
 Place = tuple[int, int, str]
 """When a message was said (microseconds), its position, and its id: the order of a listing."""

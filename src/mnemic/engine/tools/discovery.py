@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from mnemic.errors import ConfigError, InvalidInputError
-from mnemic.ports.tool import Tool
+from mnemic.ports.models import Tool
 
 GROUP = "mnemic.tools"
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import tzinfo
 from fractions import Fraction
 
-from mnemic.engine.cron import zone_of
+from mnemic.engine.jobs import zone_of
 from mnemic.engine.tools.arithmetic import evaluate, shown
 from mnemic.engine.tools.function import tool
 from mnemic.engine.tools.units import convert
 from mnemic.errors import ConfigError, InvalidInputError
-from mnemic.model.tool import ToolContext
-from mnemic.ports.tool import Tool
+from mnemic.model.chat import ToolContext
+from mnemic.ports.models import Tool
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 

@@ -16,9 +16,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overl
 from mnemic.engine.tools.docstring import read_docstring
 from mnemic.engine.tools.hints import Form, described, form_of, object_schema, read_fields
 from mnemic.errors import InvalidInputError
-from mnemic.model.llm import ToolSpec
-from mnemic.model.tool import ToolContext
-from mnemic.ports.tool import Tool
+from mnemic.model.chat import ToolContext, ToolSpec
+from mnemic.ports.models import Tool
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _REFUSED_KINDS = {

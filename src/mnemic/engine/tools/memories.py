@@ -11,19 +11,18 @@ from dataclasses import replace
 from typing import Literal
 
 from mnemic.engine.browse import get
-from mnemic.engine.erasure.delete import delete
-from mnemic.engine.inputs import check_id, memory_draft
-from mnemic.engine.memories.remember import remember as keep
-from mnemic.engine.parts import Parts
-from mnemic.engine.question import Question
-from mnemic.engine.recall.recall import recall as find
+from mnemic.engine.engine import Parts
+from mnemic.engine.erase import delete
+from mnemic.engine.inputs import Question, check_id, memory_draft
+from mnemic.engine.recall import recall as find
+from mnemic.engine.remember import remember as keep
 from mnemic.engine.tools.function import tool
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE
+from mnemic.model.chat import ToolContext
 from mnemic.model.item import Chunk, Item, Kind, Message, State, Trust
 from mnemic.model.recall import Hit
-from mnemic.model.tool import ToolContext
-from mnemic.ports.tool import Tool
+from mnemic.ports.models import Tool
 from mnemic.text.blocks import Excerpt, documents_block, facts_block
 from mnemic.text.graph.picture import edge_lines
 

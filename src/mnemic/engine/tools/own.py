@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.engine.tools.everyday import everyday_tools
 from mnemic.engine.tools.memories import document_tools, memory_tools
 from mnemic.engine.tools.research import research_tools

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mnemic.engine.parts import Parts
-from mnemic.engine.research.research import ResearchRequest, research
+from mnemic.engine.engine import Parts
+from mnemic.engine.research import ResearchRequest, research
 from mnemic.engine.tools.function import tool
 from mnemic.errors import InvalidInputError
-from mnemic.model.research import ResearchLimits, ResearchReport
-from mnemic.model.tool import ToolContext
-from mnemic.ports.tool import Tool
+from mnemic.model.chat import ToolContext
+from mnemic.model.document import ResearchLimits, ResearchReport
+from mnemic.ports.models import Tool
 from mnemic.text.blocks import Excerpt, documents_block
 
 LEAST_CALLS, MAX_CALLS = 2, 200

@@ -12,12 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextvars import copy_context
 from typing import cast
 
-from mnemic.engine.requests import reach_out
+from mnemic.engine.access import reach_out
 from mnemic.errors import ConfigError, InvalidInputError, MnemicError, places
-from mnemic.model.assistant import AssistantSettings
-from mnemic.model.llm import ToolCall, ToolSpec
-from mnemic.model.tool import ToolContext, ToolOutcome
-from mnemic.ports.tool import Tool
+from mnemic.model.chat import AssistantSettings, ToolCall, ToolContext, ToolOutcome, ToolSpec
+from mnemic.ports.models import Tool
 from mnemic.text.lenient_json import json_values
 
 MAX_STUCK = 4

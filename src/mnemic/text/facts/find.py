@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemic.model.fact import Fact
-from mnemic.model.item import TRUST_ORDER, Kind, Provenance, Trust
+from mnemic.model.item import TRUST_ORDER, Fact, Kind, Provenance, Trust
 from mnemic.text import scripts
 from mnemic.text.analyser import Analyser
 from mnemic.text.attributes import attributes

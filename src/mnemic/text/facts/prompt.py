@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from mnemic.errors import BadReplyError
-from mnemic.model.fact import Fact
-from mnemic.model.item import Kind, Provenance, Role
-from mnemic.model.llm import Completion, Finish, Prompt, PromptMessage
+from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
+from mnemic.model.item import Fact, Kind, Provenance, Role
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.attributes import attributes

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import cast
 
 from mnemic.errors import BadReplyError
+from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.graph import MAX_TYPE_CHARS, RELATED_TO, EntityType
 from mnemic.model.item import Role
-from mnemic.model.llm import Completion, Finish, Prompt, PromptMessage
 from mnemic.text import sanitise
 from mnemic.text.graph.find import MOST_RELATIONS, Findings, Found
 from mnemic.text.graph.names import Name, clean_name, name_key, type_of

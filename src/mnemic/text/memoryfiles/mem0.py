@@ -13,7 +13,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 
 from mnemic.errors import InvalidInputError
-from mnemic.model.draft import MessageDraft
+from mnemic.model.item import MessageDraft
 from mnemic.model.scope import Level
 from mnemic.text.chatlogs import LoggedConversation
 from mnemic.text.chatlogs.conversation import Json, as_list, as_mapping, draft_of, role_of, time_of

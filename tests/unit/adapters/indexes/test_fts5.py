@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.adapters.indexes.fts5 import Fts5Index
-from mnemic.adapters.indexes.fts5_writer import occurrences, packed, token
+from mnemic.adapters.indexes.fts5 import Fts5Index, occurrences, packed, token
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.testing.index_samples import HERS, HIS, a_change, a_query, gone, ids
 

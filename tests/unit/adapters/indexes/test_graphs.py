@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mnemic.adapters.indexes import graph as graphs
-from mnemic.adapters.indexes.graph import Source, made, read
-from mnemic.adapters.indexes.graphs import GraphKeeper
-from mnemic.adapters.indexes.lease import lease
+from mnemic.adapters.indexes import hnsw as graphs
+from mnemic.adapters.indexes.hnsw import GraphKeeper, Source, lease, made, read
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.errors import ConfigError
-from mnemic.model.change import Change
+from mnemic.model.item import Change
 from mnemic.model.scope import Level, Partition
 from mnemic.testing.index_contract import Fed
 from mnemic.testing.index_samples import HERS, a_change, a_query, gone, ids, rows, statistics
@@ -150,7 +148,7 @@ def test_another_process_reads_the_file_and_makes_nothing(
     keeper: GraphKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     fed(keeper)
-    monkeypatch.setattr("mnemic.adapters.indexes.graphs.made", None)
+    monkeypatch.setattr("mnemic.adapters.indexes.hnsw.made", None)
     with closing(GraphKeeper(tmp_path / "graphs")) as second:
         index = fed(second)
         assert [near(index, each)[0] for each in changes(0, 3)]
@@ -204,7 +202,7 @@ def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_graph(tmp_pa
 
 
 def test_without_the_package_the_scan_finds_all(keeper: GraphKeeper, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("mnemic.adapters.indexes.graphs.is_available", lambda: False)
+    monkeypatch.setattr("mnemic.adapters.indexes.hnsw.is_available", lambda: False)
     index = fed(keeper)
     assert graph_rows(index) == 0
     assert "0" in near(index, changes(0, 1)[0])
@@ -213,8 +211,8 @@ def test_without_the_package_the_scan_finds_all(keeper: GraphKeeper, monkeypatch
 def test_a_process_killed_while_it_writes_leaves_what_the_next_one_needs(tmp_path: Path):
     script = (
         "import sys, pathlib\n"
-        "from mnemic.adapters.indexes.graph import Graph\n"
-        "from mnemic.adapters.indexes.graphs import GraphKeeper\n"
+        "from mnemic.adapters.indexes.hnsw import Graph\n"
+        "from mnemic.adapters.indexes.hnsw import GraphKeeper\n"
         "from mnemic.testing.index_samples import HERS, a_change\n"
         "from mnemic.adapters.indexes.scan import ScanIndex\n"
         "from mnemic.testing.samples import unit\n"
@@ -257,7 +255,7 @@ def test_usearch_is_not_loaded_beside_faiss(monkeypatch: pytest.MonkeyPatch, kee
 def test_the_lease_is_held_by_one_and_freed_by_the_death_of_its_process(tmp_path: Path):
     script = (
         "import sys, threading, pathlib\n"
-        "from mnemic.adapters.indexes.lease import lease\n"
+        "from mnemic.adapters.indexes.hnsw import lease\n"
         "with lease(pathlib.Path(sys.argv[1]), threading.Event()) as held:\n"
         "    print(held, flush=True)\n"
         "    sys.stdin.read()\n"
@@ -277,6 +275,6 @@ def test_the_lease_is_held_by_one_and_freed_by_the_death_of_its_process(tmp_path
 
 
 def test_a_model_can_be_loaded_after_a_graph_was_made():
-    program = "from mnemic.adapters.indexes.graph import _usearch; _usearch(); import onnxruntime; print('alive')"
+    program = "from mnemic.adapters.indexes.hnsw import _usearch; _usearch(); import onnxruntime; print('alive')"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout.strip()) == (0, "alive"), ended.stderr

@@ -14,13 +14,12 @@ import pytest
 from mnemic import Mnemic, Scope
 from mnemic.adapters.indexes.fts5 import Fts5Index
 from mnemic.adapters.indexes.qdrant import Place, QdrantIndex
-from mnemic.adapters.indexes.qdrant_link import QdrantOptions, address
-from mnemic.adapters.indexes.qdrant_points import FIELDS
+from mnemic.adapters.indexes.qdrant_points import FIELDS, QdrantOptions, address
 from mnemic.build import build
 from mnemic.config import Config, load_config
 from mnemic.errors import ConfigError, InvalidInputError
+from mnemic.model.candidates import Space
 from mnemic.model.health import Condition
-from mnemic.model.space import Space
 from mnemic.testing.embedding_server import EmbeddingServer
 from mnemic.testing.index_samples import HERS, a_change, a_query, ids
 from mnemic.testing.samples import unit

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.engine.recall.score import by_relevance
+from mnemic.engine.score import by_relevance
 from mnemic.model.settings import Weights
 from mnemic.testing.index_contract import Fed
 from mnemic.testing.index_samples import HERS, HIS, NOW, a_change, a_query, gone, ids, rows, statistics

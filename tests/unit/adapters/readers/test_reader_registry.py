@@ -10,8 +10,8 @@ import pytest
 from mnemic.adapters.readers.registry import AnyReader, all_readers, file_type
 from mnemic.adapters.readers.xlsx import XlsxReader
 from mnemic.errors import ConfigError
-from mnemic.model.document_text import ReadDocument, ReadLimits
-from mnemic.ports.reader import ReaderCapabilities, UnreadableError
+from mnemic.model.document import ReadDocument, ReadLimits
+from mnemic.ports.files import ReaderCapabilities, UnreadableError
 from tests.conformance import document_files as files
 
 PDF = files.pdf(["text"])

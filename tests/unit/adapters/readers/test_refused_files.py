@@ -11,8 +11,8 @@ import pytest
 from mnemic.adapters.readers.archive import ENCRYPTED_STREAM, OLE_SIGNATURE, RATIO_FLOOR_BYTES
 from mnemic.adapters.readers.registry import AnyReader
 from mnemic.errors import InvalidInputError
-from mnemic.model.document_text import ReadLimits
-from mnemic.ports.reader import Unreadable, UnreadableError
+from mnemic.model.document import ReadLimits
+from mnemic.ports.files import Unreadable, UnreadableError
 from tests.conformance import document_files as files
 
 ENTITIES = (

@@ -11,8 +11,8 @@ import pytest
 
 from mnemic.adapters.readers.sandbox import SandboxReader
 from mnemic.errors import ConfigError
-from mnemic.model.document_text import MEBIBYTE, ReadLimits
-from mnemic.ports.reader import Unreadable, UnreadableError
+from mnemic.model.document import MEBIBYTE, ReadLimits
+from mnemic.ports.files import Unreadable, UnreadableError
 from tests.conformance import document_files as files
 
 NAUGHTY = """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.adapters.readers.encoding import decode, is_binary
 from mnemic.adapters.readers.markdown import markdown_headings
 from mnemic.adapters.readers.registry import AnyReader
+from mnemic.adapters.readers.text import decode, is_binary
 from mnemic.errors import InvalidInputError
-from mnemic.model.document_text import Heading, ReadDocument, ReadLimits
+from mnemic.model.document import Heading, ReadDocument, ReadLimits
 from tests.conformance import document_files as files
 
 

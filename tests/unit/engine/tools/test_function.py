@@ -13,7 +13,7 @@ import pytest
 
 from mnemic import Scope, tool
 from mnemic.errors import InvalidInputError
-from mnemic.model.tool import ToolContext
+from mnemic.model.chat import ToolContext
 
 CONTEXT = ToolContext(Scope(user="anna"), datetime(2026, 5, 1, tzinfo=UTC), "test")
 

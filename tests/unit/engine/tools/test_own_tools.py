@@ -16,13 +16,12 @@ from mnemic import Config, Mnemic, Scope
 from mnemic.adapters.llms.scripted import ScriptedLlm
 from mnemic.adapters.tools.weather import Weather
 from mnemic.build import build
-from mnemic.engine.parts import Parts
+from mnemic.engine.engine import Parts
 from mnemic.engine.tools.own import open_toolbox
 from mnemic.errors import BadReplyError, ConfigError, InvalidInputError, NotFoundError, UnavailableError
+from mnemic.model.chat import ToolCall, ToolContext
 from mnemic.model.item import Trust
-from mnemic.model.llm import ToolCall
 from mnemic.model.settings import Settings
-from mnemic.model.tool import ToolContext
 from mnemic.text.blocks import FACTS_BEGIN, FACTS_END
 from tests.unit.engine.kit import ANNA, BERT, START
 

@@ -15,9 +15,7 @@ from mnemic import Scope, tool
 from mnemic.engine.tools.discovery import find_tools
 from mnemic.engine.tools.toolbox import MAX_STUCK, Toolbox, read_arguments
 from mnemic.errors import ConfigError, InvalidInputError, NotFoundError
-from mnemic.model.assistant import AssistantSettings
-from mnemic.model.llm import ToolCall
-from mnemic.model.tool import ToolContext
+from mnemic.model.chat import AssistantSettings, ToolCall, ToolContext
 
 CONTEXT = ToolContext(Scope(user="anna"), datetime(2026, 5, 1, tzinfo=UTC), "test")
 

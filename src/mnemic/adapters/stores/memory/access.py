@@ -8,7 +8,7 @@ from datetime import datetime
 
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import ConflictError
-from mnemic.model.access import ApiKey, AuditEntry
+from mnemic.model.records import ApiKey, AuditEntry
 
 
 class MemoryKeys:

@@ -7,11 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from mnemic.adapters.stores.memory.transaction import Transaction
-from mnemic.model.conversation import Conversation
 from mnemic.model.document import Document
-from mnemic.model.item import Memory, Message, State
-from mnemic.model.job import JobState
-from mnemic.model.query import MessageQuery
+from mnemic.model.item import Conversation, Memory, Message, State
+from mnemic.model.recall import MessageQuery
+from mnemic.model.records import JobState
 from mnemic.model.scope import Partition, Visibility
 
 

@@ -8,7 +8,7 @@ from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.model.document import DocumentStatus
 from mnemic.model.item import Memory, State
 from mnemic.model.scope import Partition
-from mnemic.ports.dependants import SourceText
+from mnemic.ports.store import SourceText
 
 
 class MemoryDependants:

@@ -14,10 +14,10 @@ from mnemic.adapters.stores.memory.research import MemoryResearchSteps
 from mnemic.adapters.stores.memory.tables import Row
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import ConflictError
+from mnemic.model.candidates import Terms
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus
 from mnemic.model.item import Chunk, State
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
 from mnemic.text.titles import title_key
 
 _NO_TERMS = Terms("", "")

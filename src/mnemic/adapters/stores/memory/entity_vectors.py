@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.model.graph import said_of
 from mnemic.model.scope import Partition, Visibility
-from mnemic.ports.entity_vectors import AT_ONCE, EntityVector
+from mnemic.ports.tables import AT_ONCE, EntityVector
 
 
 class MemoryEntityVectors:

@@ -9,8 +9,8 @@ from typing import Any
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import ConflictError
 from mnemic.model.document import DocumentStatus
-from mnemic.model.history import Receipt
 from mnemic.model.item import State
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition
 
 KEY_BYTES = 32

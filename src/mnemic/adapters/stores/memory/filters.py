@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mnemic.model.filter import Filter
+from mnemic.model.filter import Filter, field_at, meets
 from mnemic.model.item import Memory
-from mnemic.model.matching import field_at, meets
 
 
 def matches(memory: Memory, filter_: Filter) -> bool:

@@ -13,11 +13,10 @@ from mnemic.adapters.stores.memory.graph import MemoryGraph
 from mnemic.adapters.stores.memory.tables import Row
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import ConflictError
-from mnemic.model.conversation import Conversation
-from mnemic.model.item import Memory, Message, State
-from mnemic.model.query import MemoryQuery, Order
+from mnemic.model.candidates import Terms
+from mnemic.model.item import Conversation, Memory, Message, State
+from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
 
 _NO_TERMS = Terms("", "")
 

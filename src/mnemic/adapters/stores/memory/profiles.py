@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mnemic.adapters.stores.memory.transaction import Transaction
-from mnemic.model.profile import ProfileEntry
+from mnemic.model.item import ProfileEntry
 from mnemic.model.scope import Partition
 
 

@@ -15,14 +15,12 @@ from mnemic.adapters.stores.memory.tables import Row
 from mnemic.adapters.stores.memory.transaction import Transaction
 from mnemic.errors import ConflictError
 from mnemic.model.candidates import DOCUMENT, MESSAGE
-from mnemic.model.change import Change
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.document import DocumentStatus
-from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Chunk, Item, Memory, Message, State
-from mnemic.model.job import Job, JobState
-from mnemic.model.query import Counts
+from mnemic.model.item import Change, Chunk, Item, Memory, Message, State
+from mnemic.model.recall import Counts
+from mnemic.model.records import HistoryEntry, Job, JobState
 from mnemic.model.scope import Partition, Visibility
+from mnemic.model.values import to_microseconds
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
 
 _ORDER: Mapping[type[Item], int] = {Message: 0, Memory: 1, Chunk: 2}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from mnemic.adapters.stores.memory.transaction import Transaction
-from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.records import KeptRequest, Outcome
 from mnemic.model.scope import Level
 
 

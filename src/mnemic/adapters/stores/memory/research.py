@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from mnemic.adapters.stores.memory.transaction import Transaction
-from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.research import Step
+from mnemic.model.document import Document, DocumentStatus, Step
 from mnemic.model.scope import Partition
 
 

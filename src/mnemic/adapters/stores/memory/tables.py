@@ -9,18 +9,12 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.model.access import ApiKey, AuditEntry
-from mnemic.model.conversation import Conversation
-from mnemic.model.document import Document
+from mnemic.model.candidates import Terms
+from mnemic.model.document import Document, Step
 from mnemic.model.graph import Entity, Mention, Relation, Support
-from mnemic.model.history import HistoryEntry, Receipt
-from mnemic.model.item import Chunk, Item, Memory, Message
-from mnemic.model.job import Job
-from mnemic.model.profile import ProfileEntry
-from mnemic.model.request import KeptRequest
-from mnemic.model.research import Step
+from mnemic.model.item import Chunk, Conversation, Item, Memory, Message, ProfileEntry
+from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, KeptRequest, Receipt
 from mnemic.model.scope import Partition
-from mnemic.model.terms import Terms
 
 ItemT = TypeVar("ItemT", bound=Item)
 Key = tuple[Partition, str]

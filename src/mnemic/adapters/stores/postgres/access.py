@@ -10,8 +10,8 @@ from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import micros
 from mnemic.errors import ConflictError
-from mnemic.model.access import ApiKey, AuditEntry
-from mnemic.model.clocktime import to_microseconds
+from mnemic.model.records import ApiKey, AuditEntry
+from mnemic.model.values import to_microseconds
 
 
 class PostgresKeys:

@@ -29,8 +29,7 @@ from mnemic.adapters.stores.sqlite.rows import to_blob
 from mnemic.adapters.stores.sqlite.statements import migrations
 from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.errors import UnsupportedError
-from mnemic.ports.copying import PASSING_TABLES, Rows, Told
-from mnemic.ports.store import UnitOfWork
+from mnemic.ports.store import PASSING_TABLES, Rows, Told, UnitOfWork
 
 _ROWS_AT_ONCE = 1000
 _OWN = {"org", "filterable"}

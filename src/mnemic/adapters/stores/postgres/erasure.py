@@ -10,7 +10,7 @@ from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import partition_of
 from mnemic.errors import ConflictError
-from mnemic.model.history import Receipt
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition
 
 

@@ -9,7 +9,7 @@ from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import to_history_entry
 from mnemic.errors import ConflictError
-from mnemic.model.history import HistoryEntry
+from mnemic.model.records import HistoryEntry
 from mnemic.model.scope import Partition, Visibility
 
 

@@ -12,9 +12,9 @@ from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import dumps, micros, to_job
 from mnemic.errors import ConflictError
-from mnemic.model.clocktime import to_microseconds
-from mnemic.model.job import Job, JobState
+from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Partition
+from mnemic.model.values import to_microseconds
 
 
 class PostgresJobs:

@@ -14,11 +14,11 @@ from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import micros
 from mnemic.errors import ConflictError
-from mnemic.model.clocktime import to_microseconds
+from mnemic.model.candidates import Terms
 from mnemic.model.item import Memory, State
-from mnemic.model.query import MemoryQuery
+from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
+from mnemic.model.values import to_microseconds
 
 _HOLDERS = (State.ACTIVE, State.QUARANTINED)
 

@@ -11,11 +11,10 @@ from mnemic.adapters.stores.postgres.session import Parameters, Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import to_message
 from mnemic.errors import ConflictError
-from mnemic.model.clocktime import from_microseconds, to_microseconds
-from mnemic.model.conversation import Conversation
-from mnemic.model.item import Message
+from mnemic.model.candidates import Terms
+from mnemic.model.item import Conversation, Message
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
+from mnemic.model.values import from_microseconds, to_microseconds
 
 
 class PostgresMessages:

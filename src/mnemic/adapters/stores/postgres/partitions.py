@@ -9,10 +9,10 @@ from mnemic.adapters.stores.postgres.rows import to_change
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import partition_of
-from mnemic.model.change import Change
-from mnemic.model.clocktime import to_microseconds
-from mnemic.model.query import Counts
+from mnemic.model.item import Change
+from mnemic.model.recall import Counts
 from mnemic.model.scope import Partition, Visibility
+from mnemic.model.values import to_microseconds
 from mnemic.ports.store import Reading, StaleTerms
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
-from mnemic.model.clocktime import from_microseconds, to_microseconds
-from mnemic.model.profile import ProfileEntry
+from mnemic.model.item import ProfileEntry
 from mnemic.model.scope import Partition
+from mnemic.model.values import from_microseconds, to_microseconds
 
 
 class PostgresProfiles:

@@ -7,9 +7,9 @@ from datetime import datetime
 from mnemic.adapters.stores.access_rows import request_columns, to_request
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
-from mnemic.model.clocktime import to_microseconds
-from mnemic.model.request import KeptRequest, Outcome
+from mnemic.model.records import KeptRequest, Outcome
 from mnemic.model.scope import Level
+from mnemic.model.values import to_microseconds
 
 
 class PostgresRequests:

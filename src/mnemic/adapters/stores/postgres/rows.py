@@ -12,11 +12,9 @@ from mnemic.adapters.stores import rows
 from mnemic.adapters.stores.postgres.connections import Row
 from mnemic.adapters.stores.postgres.texts import to_json
 from mnemic.adapters.stores.rows import dumps
-from mnemic.model.change import Change
-from mnemic.model.history import HistoryEntry
-from mnemic.model.item import Memory, Message, State
-from mnemic.model.job import Job
-from mnemic.model.terms import Terms
+from mnemic.model.candidates import Terms
+from mnemic.model.item import Change, Memory, Message, State
+from mnemic.model.records import HistoryEntry, Job
 from mnemic.ports.store import StaleTerms
 
 

@@ -40,8 +40,7 @@ from mnemic.adapters.stores.postgres.upkeep import PostgresUpkeep
 from mnemic.adapters.stores.postgres.vectors import PostgresVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.health import Condition, Finding
-from mnemic.ports.copying import CopyingStore, Rows, Told
-from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
+from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 
 class PostgresUnitOfWork:

@@ -9,10 +9,9 @@ from mnemic.adapters.stores.postgres.rows import to_memory
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.adapters.stores.rows import micros, moment, to_conversation
-from mnemic.model.clocktime import to_microseconds
-from mnemic.model.conversation import Conversation
-from mnemic.model.item import Memory
+from mnemic.model.item import Conversation, Memory
 from mnemic.model.scope import Partition
+from mnemic.model.values import to_microseconds
 
 
 class PostgresUpkeep:

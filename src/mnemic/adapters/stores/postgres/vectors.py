@@ -12,8 +12,8 @@ from mnemic.adapters.stores.postgres.rows import to_literal, to_vector
 from mnemic.adapters.stores.postgres.session import Session
 from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.errors import InvalidInputError
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.scope import Partition
+from mnemic.model.values import to_microseconds
 from mnemic.ports.store import VectorRow
 
 

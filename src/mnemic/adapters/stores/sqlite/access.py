@@ -11,8 +11,8 @@ from mnemic.adapters.stores.rows import micros
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError
-from mnemic.model.access import ApiKey, AuditEntry
-from mnemic.model.clocktime import to_microseconds
+from mnemic.model.records import ApiKey, AuditEntry
+from mnemic.model.values import to_microseconds
 
 
 class SqliteKeys:

@@ -6,9 +6,8 @@ from mnemic.adapters.stores.rows import to_conversation, to_message
 from mnemic.adapters.stores.said import Place, newest
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
-from mnemic.model.conversation import Conversation
-from mnemic.model.item import Message
-from mnemic.model.query import MessageQuery
+from mnemic.model.item import Conversation, Message
+from mnemic.model.recall import MessageQuery
 from mnemic.model.scope import Partition, Visibility
 
 

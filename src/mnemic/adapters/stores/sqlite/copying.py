@@ -11,8 +11,7 @@ from pathlib import Path
 from mnemic.adapters.stores.sqlite.session import translated_errors
 from mnemic.adapters.stores.sqlite.statements import APPLICATION_ID, migrations, statements
 from mnemic.errors import InvalidInputError, UnsupportedError
-from mnemic.ports.copying import PASSING_TABLES, SHARED_TABLES, VERSIONS_OF_AN_AGE, Rows, Told
-from mnemic.ports.store import UnitOfWork
+from mnemic.ports.store import PASSING_TABLES, SHARED_TABLES, VERSIONS_OF_AN_AGE, Rows, Told, UnitOfWork
 
 _PAGES_AT_ONCE = 1024
 _LONGEST_LEAP = 1000  # ages; a file of an index that outlived its store is so hardly ever of the age that begins

@@ -14,7 +14,7 @@ from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.adapters.stores.sqlite.vectors import SqliteVectors
 from mnemic.model.scope import Visibility
-from mnemic.ports.entity_vectors import AT_ONCE
+from mnemic.ports.tables import AT_ONCE
 
 
 class SqliteEntityVectors(SqlEntityVectors):

@@ -11,7 +11,7 @@ from mnemic.adapters.stores.rows import partition_of
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError
-from mnemic.model.history import Receipt
+from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition
 
 

@@ -9,7 +9,7 @@ from mnemic.adapters.stores.rows import dumps, history_columns, to_history_entry
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError
-from mnemic.model.history import HistoryEntry
+from mnemic.model.records import HistoryEntry
 from mnemic.model.scope import Partition, Visibility
 
 

@@ -15,11 +15,11 @@ from mnemic.adapters.stores.sqlite.rows import memory_columns, to_memory
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError
-from mnemic.model.clocktime import to_microseconds
+from mnemic.model.candidates import Terms
 from mnemic.model.item import Memory
-from mnemic.model.query import MemoryQuery
+from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
+from mnemic.model.values import to_microseconds
 
 
 class SqliteMemories:

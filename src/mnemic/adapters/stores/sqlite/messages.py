@@ -11,11 +11,10 @@ from mnemic.adapters.stores.sqlite.graph import graph_links
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import ConflictError
-from mnemic.model.clocktime import from_microseconds, to_microseconds
-from mnemic.model.conversation import Conversation
-from mnemic.model.item import Message
+from mnemic.model.candidates import Terms
+from mnemic.model.item import Conversation, Message
 from mnemic.model.scope import Partition, Visibility
-from mnemic.model.terms import Terms
+from mnemic.model.values import from_microseconds, to_microseconds
 
 
 class SqliteMessages:

@@ -11,10 +11,10 @@ from mnemic.adapters.stores.rows import Row, partition_of
 from mnemic.adapters.stores.sqlite.rows import to_change
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
-from mnemic.model.change import Change
-from mnemic.model.clocktime import to_microseconds
-from mnemic.model.query import Counts
+from mnemic.model.item import Change
+from mnemic.model.recall import Counts
 from mnemic.model.scope import Partition, Visibility
+from mnemic.model.values import to_microseconds
 from mnemic.ports.store import Reading, StaleTerms
 
 _changed = itemgetter(-1)  # the last column of every change query

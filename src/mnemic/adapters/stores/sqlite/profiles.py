@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from mnemic.adapters.stores.rows import dumps
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
-from mnemic.model.clocktime import from_microseconds, to_microseconds
-from mnemic.model.profile import ProfileEntry
+from mnemic.model.item import ProfileEntry
 from mnemic.model.scope import Partition
+from mnemic.model.values import from_microseconds, to_microseconds
 
 
 class SqliteProfiles:

@@ -7,7 +7,7 @@ from datetime import datetime
 from mnemic.adapters.stores.research import SqlResearchSteps, StepLinks
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
-from mnemic.model.clocktime import to_microseconds
+from mnemic.model.values import to_microseconds
 
 
 class SqliteResearchSteps(SqlResearchSteps):

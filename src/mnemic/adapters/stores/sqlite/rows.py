@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores import rows
 from mnemic.adapters.stores.rows import Row, dumps, loads
-from mnemic.model.change import Change
-from mnemic.model.item import Memory, State
-from mnemic.model.terms import Terms
+from mnemic.model.candidates import Terms
+from mnemic.model.item import Change, Memory, State
 from mnemic.ports.store import StaleTerms
 
 _FLOAT32 = np.dtype("<f4")

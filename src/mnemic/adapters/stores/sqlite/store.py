@@ -33,8 +33,7 @@ from mnemic.adapters.stores.sqlite.upkeep import SqliteUpkeep
 from mnemic.adapters.stores.sqlite.vectors import SqliteVectors
 from mnemic.errors import BackendError, ConfigError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
-from mnemic.ports.copying import CopyingStore, Rows, Told
-from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
+from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
 
 LOW_ROOM_BYTES = 200_000_000
 _SWITCH_PAUSE_S = 0.01

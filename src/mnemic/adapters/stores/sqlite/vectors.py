@@ -13,8 +13,8 @@ from mnemic.adapters.stores.sqlite.rows import to_blob, to_vector
 from mnemic.adapters.stores.sqlite.session import Session
 from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import InvalidInputError
-from mnemic.model.clocktime import to_microseconds
 from mnemic.model.scope import Partition
+from mnemic.model.values import to_microseconds
 from mnemic.ports.store import VectorRow
 
 

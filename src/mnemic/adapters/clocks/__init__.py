@@ -1,1 +1,0 @@
-"""Clocks: where the time comes from."""

@@ -1,0 +1,387 @@
+"""What `.gitignore` files say, at every depth, as git reads them; the innermost that says anything decides.
+
+Paths as texts that can be stored, and how files are opened here.
+
+Which files and folders hold nothing to read, or nothing that may be read, by their names.
+
+Files of this machine: walks folders without following what leads out of them, and reads whole files.
+
+One walk through a folder, which imports what it takes to know what can be read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+
+from pathspec import GitIgnoreSpec
+
+from mnemic.adapters.readers.registry import all_readers, joined
+from mnemic.adapters.readers.text import is_binary
+from mnemic.errors import InvalidInputError, UnavailableError
+from mnemic.model.document import MEBIBYTE
+from mnemic.ports.files import Files, FoundFile, LeftOut, Place
+
+NAME = ".gitignore"
+MAX_BYTES = 1 << 20
+MAX_STARS = 3
+"""In one pattern, and as many double ones. The time to match grows by a power with every star, so that a folder of
+somebody else could stop us: five take seconds for one name. Hardly a real pattern has more than two.
+"""
+
+_log = logging.getLogger("mnemic.ingest")
+_DOUBLE = re.compile(r"\*{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """The rules that hold in a folder: those of the folders above it, outermost first, each with its folder."""
+
+    rules: tuple[tuple[str, GitIgnoreSpec], ...] = ()
+
+    def within(self, folder: str, names: set[str]) -> Ignored:
+        """The rules that hold below a folder, its own included when it has any."""
+        rules = read_rules(folder) if NAME in names else None
+        return self if rules is None else Ignored((*self.rules, (folder, rules)))
+
+    def holds(self, path: str, *, is_folder: bool) -> bool:
+        """True when a path is to be left out. The folders above it must have been asked for before."""
+        for folder, rules in reversed(self.rules):
+            inner = path[len(folder) :].lstrip(os.sep).replace(os.sep, "/")
+            verdict = rules.check_file(f"{inner}/" if is_folder else inner, separators=()).include
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def rules_above(folder: str) -> Ignored:
+    """The rules of the folders above, up to that of the repository; none outside of a repository, and none where they
+    leave out the folder itself: it was named.
+    """
+    above: list[str] = []
+    place = folder
+    while not _is_there(os.path.join(place, ".git")):
+        parent = os.path.dirname(place)
+        if parent == place:
+            return Ignored()
+        above.append(parent)
+        place = parent
+    found = ((each, read_rules(each)) for each in reversed(above))
+    ignored = Ignored(tuple((each, rules) for each, rules in found if rules is not None))
+    return Ignored() if ignored.holds(folder, is_folder=True) else ignored
+
+
+def read_rules(folder: str) -> GitIgnoreSpec | None:
+    """The rules of one folder; None where it has none that can be read."""
+    path = Path(folder, NAME)
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            return None
+        lines = path.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    except OSError:
+        return None
+    lines = [line.removesuffix("\r").removeprefix("\ufeff") for line in lines]
+    return GitIgnoreSpec.from_lines([line for line in lines if _is_obeyed(line)])
+
+
+def _is_obeyed(pattern: str) -> bool:
+    """True for a pattern that is valid and is matched in a short time; git leaves out those that are not valid too."""
+    singles, doubles = _DOUBLE.sub("", pattern).count("*"), len(_DOUBLE.findall(pattern))
+    if max(singles, doubles) > MAX_STARS:
+        _log.warning("a pattern of a .gitignore has more than %d stars and is not obeyed", MAX_STARS)
+        return False
+    try:
+        GitIgnoreSpec.from_lines([pattern])
+    except (ValueError, re.error):
+        return False
+    return True
+
+
+def _is_there(path: str) -> bool:
+    return os.path.lexists(path)
+
+
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+
+
+def clean(path: str) -> str:
+    """A path as a text that can be stored: bytes that are no UTF-8, and control characters, are written as escapes."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}" for c in text)
+
+
+def told(error: OSError) -> str:
+    """What the system says is the matter."""
+    return error.strerror or type(error).__name__
+
+
+HIDDEN = "it is hidden"
+EMPTY = "it is empty"
+
+_FOLDERS = """
+    __pycache__ __pypackages__ __macosx node_modules bower_components jspm_packages venv virtualenv site-packages cvs
+    lost+found deriveddata
+"""
+NO_CONTENT = frozenset({*_FOLDERS.split(), "$recycle.bin", "system volume information"})
+"""Folders of programs, in lower case; what a project builds is better named by its `.gitignore`."""
+
+MARKERS = {"pyvenv.cfg": "it is a Python environment", "CACHEDIR.TAG": "it is marked as a cache (CACHEDIR.TAG)"}
+"""Files that say of their folder that it holds nothing of a person."""
+
+_KINDS = {
+    "a picture": """
+        png jpg jpeg jpe gif bmp tif tiff webp ico icns svg svgz heic heif avif psd psb xcf raw cr2 nef arw dng ai eps
+        tga dds exr hdr ppm pgm pbm sketch fig blend fbx stl glb""",
+    "a recording": "mp3 wav flac ogg oga opus m4a m4b aac wma aif aiff mid midi amr ape mka ra caf",
+    "a film": "mp4 m4v mov avi mkv webm wmv flv mpg mpeg 3gp ogv vob mts m2ts rm",
+    "an archive": """
+        zip tar gz tgz bz2 tbz tbz2 xz txz zst lz lz4 lzma 7z rar z cab arj ar cpio iso img dmg vhd vhdx vmdk qcow2 deb
+        rpm apk aab ipa msi pkg jar war ear whl egg nupkg gem crx xpi snap appimage torrent""",
+    "compiled": """
+        pyc pyo pyd so dylib dll exe o obj a lib class wasm elf bin sys ko beam hi ilk pdb dsym nib elc ptx cubin
+        swf rlib rmeta""",
+    "a font": "ttf otf woff woff2 eot pfb pfm fon",
+    "a database": "db sqlite sqlite3 db3 mdb accdb dbf frm ibd myd myi rdb ldb sst wal shm db-wal db-shm db-journal",
+    "data for programs": """
+        npy npz pkl pickle joblib parquet feather arrow orc avro h5 hdf5 nc mat rds rdata onnx pt pth ckpt safetensors
+        gguf ggml tflite pb tfrecord bag pcap pcapng dmp core swp swo lnk blk idx pack rev""",
+}
+_BINARY = {f".{extension}": kind for kind, extensions in _KINDS.items() for extension in extensions.split()}
+
+_SECRETS = """
+    .env .env.* *.env .envrc *.pem *.key *.p8 *.p12 *.pfx *.jks *.keystore *.kdb *.kdbx *.ppk *.gpg *.pgp *.ovpn
+    *.keychain *.keychain-db *.tfstate *.tfstate.* *.tfvars id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk
+    .netrc _netrc .npmrc .yarnrc .pypirc .pgpass pgpass.conf .my.cnf .htpasswd htpasswd .git-credentials .dockercfg
+    .s3cfg .boto .vault-token *.secret *.secrets client_secret*.json service-account*.json service_account*.json
+    google-services.json wallet.dat shadow gshadow kubeconfig
+"""
+_NOUNS = "secret secrets credential credentials password passwords"
+_FORMS = ".json .yaml .yml .toml .ini .cfg .conf .properties .txt .csv .xlsx .xml"
+_SECRET_NAMES = (*_SECRETS.split(), *_NOUNS.split(), *(f"{n}{form}" for n in _NOUNS.split() for form in _FORMS.split()))
+
+
+def holds_secrets(name: str) -> bool:
+    """True for a name that files of keys and passwords have; such a file is not even read when it is named."""
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern) for pattern in _SECRET_NAMES)
+
+
+def is_hidden(name: str) -> bool:
+    """True for a name that begins with a dot."""
+    return name.startswith(".")
+
+
+def folder_reason(name: str) -> str | None:
+    """Why a folder of this name is left out; None when it is not."""
+    if is_hidden(name):
+        return HIDDEN
+    lower = name.lower()
+    is_program = lower in NO_CONTENT or lower.endswith((".egg-info", ".dist-info"))
+    return "it holds files of programs, no content" if is_program else None
+
+
+def file_reason(name: str) -> str | None:
+    """Why a file of this name is left out; None when it is not."""
+    if holds_secrets(name):
+        return "by its name it holds secrets"
+    if is_hidden(name):
+        return HIDDEN
+    kind = _BINARY.get(PurePath(name).suffix.lower())
+    return None if kind is None else f"it is {kind}, by its name"
+
+
+TRIES = 3
+
+
+class LocalFiles:
+    """The files that the user of this process may read."""
+
+    def find(self, path: str) -> Place:
+        if "\0" in path or not path or any("\ud800" <= c < "\udc80" or (c > "\udcff" and c <= "\udfff") for c in path):
+            raise InvalidInputError("a path is not empty and holds neither NUL nor halves of characters")
+        absolute = os.path.abspath(os.path.expanduser(path))
+        try:
+            real = os.path.realpath(absolute, strict=True)
+            mode = os.stat(real).st_mode
+        except OSError as error:
+            raise InvalidInputError(f"{clean(path)} cannot be read: {told(error)}") from error
+        if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            raise InvalidInputError(f"{clean(path)} is neither a file nor a folder")
+        return Place(real, clean(absolute).replace(os.sep, "/"), stat.S_ISDIR(mode))
+
+    def walk(self, place: Place, max_bytes: int) -> Iterator[FoundFile | LeftOut]:
+        if place.is_folder:
+            yield from Walk(place, max_bytes).entries()
+            return
+        name = place.source.rpartition("/")[2]
+        if holds_secrets(name) or holds_secrets(os.path.basename(place.path)):
+            yield LeftOut(place.source, "by its name it holds secrets")
+            return
+        yield FoundFile(place.path, place.source, name, _size(place.path))
+
+    def read(self, file: FoundFile, max_bytes: int) -> bytes:
+        try:
+            for _ in range(TRIES):
+                data = _whole(file, max_bytes)
+                if data is not None:
+                    return data
+        except OSError as error:
+            raise UnavailableError(f"{file.name} cannot be read: {told(error)}") from error
+        raise UnavailableError(f"{file.name} is being written; ingest it again when it rests")
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0  # it is gone; reading it will say so
+
+
+def _whole(file: FoundFile, max_bytes: int) -> bytes | None:
+    """The content; None when it changed meanwhile. Opening a pipe does not wait, and a link is not followed."""
+    descriptor = os.open(file.path, READ_FLAGS | NO_LINKS)
+    with os.fdopen(descriptor, "rb") as opened:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            raise UnavailableError(f"{file.name} is no plain file any more")
+        data = opened.read(max_bytes + 1)
+        after = os.fstat(descriptor)
+    if len(data) > max_bytes:
+        raise UnavailableError(f"{file.name} is larger than the limit of {max_bytes / MEBIBYTE:g} MiB")
+    is_same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    return data if is_same and len(data) == after.st_size else None
+
+
+_fits: type[Files] = LocalFiles
+
+
+HEAD_BYTES = 8192
+"""Of a file of unknown type, to see whether it is a text at all."""
+
+Entry = FoundFile | LeftOut
+
+
+class Walk:
+    """One walk through a folder: its files first, by name, then the folders in it; links at the end."""
+
+    def __init__(self, place: Place, max_bytes: int) -> None:
+        self._root, self._source, self._max_bytes = place.path, place.source, max_bytes
+        self._links: list[tuple[str, str]] = []
+        self._seen: set[tuple[int, int]] = set()
+        self._extensions = frozenset(joined([reader.capabilities for reader in all_readers()]).extensions)
+
+    def entries(self) -> Iterator[Entry]:
+        """Everything, each once."""
+        pending = [(self._root, self._source.rstrip("/"), rules_above(self._root))]
+        while pending:
+            folder, source, ignored = pending.pop()
+            try:
+                info = os.stat(folder, follow_symlinks=False)
+                children = sorted(os.scandir(folder), key=lambda child: child.name)
+            except OSError as error:
+                yield LeftOut(source or "/", f"it cannot be read: {told(error)}", is_folder=True)
+                continue
+            if not self._is_new(info):
+                yield LeftOut(source, "it was read under another name", is_folder=True)
+                continue
+            names = {child.name for child in children}
+            mark = next((mark for mark in MARKERS if mark in names), None)
+            if mark is not None and folder != self._root:
+                yield LeftOut(source, MARKERS[mark], is_folder=True)
+                continue
+            inner = ignored.within(folder, names)
+            folders: list[tuple[str, str, Ignored]] = []
+            for child in children:
+                below = f"{source}/{clean(child.name)}"
+                if _is_folder(child):
+                    reason = folder_reason(child.name) or _ignored(inner, child.path, is_folder=True)
+                    if reason is None:
+                        folders.append((child.path, below, inner))
+                    else:
+                        yield LeftOut(below, reason, is_folder=True)
+                else:
+                    yield from self._file(child, below, inner)
+            pending += reversed(folders)
+        for path, source in self._links:
+            yield self._link(path, source)
+
+    def _file(self, child: os.DirEntry[str], source: str, ignored: Ignored) -> Iterator[Entry]:
+        reason = file_reason(child.name) or _ignored(ignored, child.path, is_folder=False)
+        if reason is not None:
+            yield LeftOut(source, reason)
+        elif child.is_symlink():
+            self._links.append((child.path, source))
+        else:
+            yield self._found(child.path, source)
+
+    def _link(self, path: str, source: str) -> Entry:
+        """What a link stands for: a file of this folder that was not met itself, as under a hidden name."""
+        try:
+            target = os.path.realpath(path, strict=True)
+            is_folder = stat.S_ISDIR(os.stat(target).st_mode)
+        except OSError as error:
+            return LeftOut(source, f"it is a link to nothing that can be read: {told(error)}")
+        if not f"{target}{os.sep}".startswith(self._root.rstrip(os.sep) + os.sep):
+            return LeftOut(source, "it is a link to something outside of the folder")
+        if is_folder:
+            return LeftOut(source, "it is a link to a folder", is_folder=True)
+        if holds_secrets(os.path.basename(target)):
+            return LeftOut(source, "it is a link to a file that by its name holds secrets")
+        return self._found(target, source)
+
+    def _found(self, path: str, source: str) -> Entry:
+        name = source.rpartition("/")[2]
+        try:
+            info = os.stat(path, follow_symlinks=False)
+            reason = self._against(info)
+            if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_head(path)):
+                reason = "it holds no text"
+        except OSError as error:
+            reason = f"it cannot be read: {told(error)}"
+        else:
+            if reason is None:
+                return FoundFile(path, source, name, info.st_size)
+        return LeftOut(source, reason)
+
+    def _against(self, info: os.stat_result) -> str | None:
+        """What speaks against reading a file, before it is opened."""
+        if not stat.S_ISREG(info.st_mode):
+            return "it is no plain file (a pipe, a socket or a device)"
+        if not info.st_size:
+            return EMPTY
+        if info.st_size > self._max_bytes:
+            return f"it is larger than the limit of {self._max_bytes / MEBIBYTE:g} MiB"
+        return None if self._is_new(info) else "it is read under another name"
+
+    def _is_new(self, info: os.stat_result) -> bool:
+        """False for a file or folder that was met before under another name; where the system numbers none, True."""
+        key = info.st_dev, info.st_ino
+        if not info.st_ino:
+            return True
+        is_new = key not in self._seen
+        self._seen.add(key)
+        return is_new
+
+
+def _is_folder(child: os.DirEntry[str]) -> bool:
+    try:
+        return child.is_dir(follow_symlinks=False)
+    except OSError:
+        return False  # looking at it as a file will say why
+
+
+def _ignored(ignored: Ignored, path: str, *, is_folder: bool) -> str | None:
+    return "a .gitignore leaves it out" if ignored.holds(path, is_folder=is_folder) else None
+
+
+def _head(path: str) -> bytes:
+    descriptor = os.open(path, READ_FLAGS | NO_LINKS)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(HEAD_BYTES)

@@ -1,1 +1,0 @@
-"""ONNX models in a folder, as exporters write them: their tokens and their graphs."""

@@ -1,0 +1,17 @@
+"""The clock of the machine."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from mnemic.ports.observer import Clock
+
+
+class SystemClock:
+    """The `Clock` port over the operating system."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+_: type[Clock] = SystemClock

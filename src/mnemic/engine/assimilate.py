@@ -1,0 +1,357 @@
+"""Finds the memories that may say the same as a fact, by words and by vector, and asks a model about the open ones.
+
+Everything here takes time and holds no lock; what is found is looked at again in the transaction that writes.
+
+How much of a fact its sources carry: the share of its words and numbers that stand in the spans it names.
+
+Answers for the number alone; what follows from it is decided by whoever writes the fact.
+
+Writes facts, whoever found them: each is compared with what is known in its place, and then added, merged, or set
+against what it contradicts. Every decision is in the history, with its reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import numpy as np
+
+from mnemic.engine.edit import UNSUPPORTED, Editor, gives_way, restate
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.fields import held_key
+from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors, search
+from mnemic.engine.remember import Neighbours, Settler, slot_metadata
+from mnemic.engine.secrets import gated
+from mnemic.errors import BackendError, ConfigError, InvalidInputError
+from mnemic.model.candidates import Candidates, IndexQuery
+from mnemic.model.filter import Condition
+from mnemic.model.item import Decision, Fact, Judgement, Kind, Memory, Provenance, State, Verdict
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import Action
+from mnemic.model.scope import Partition, Visibility
+from mnemic.model.values import to_microseconds
+from mnemic.ports.store import UnitOfWork
+from mnemic.ranking.bm25 import products
+from mnemic.text.judging import MAX_PAIRS, judge_prompt, read_judgements
+from mnemic.text.sameness import same_statement
+from mnemic.text.writing import Writing, writing_of
+
+NEAREST = 8
+"""Memories that are looked at by vector, and as many by words."""
+
+OPEN_COSINE = 0.75
+"""Two statements less near than this are not the same and do not contradict each other."""
+
+_KINDS = frozenset(kind.value for kind in Kind)
+_log = logging.getLogger("mnemic.assimilate")
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A memory near a fact; `cosine` None where one of the two has no vector."""
+
+    memory: Memory
+    cosine: float | None
+
+
+def near(parts: Parts, visible: Visibility, fact: Fact, vectors: ItemVectors | None) -> list[Near]:
+    """The nearest memories by vector and by words, in no order."""
+    vector = vectors[0] if vectors else None
+    query = IndexQuery(
+        partitions=visible.partitions,
+        agent=visible.agent,
+        now=to_microseconds(parts.clock.now()),
+        terms=tuple(parts.analyser.query_terms(fact.text)),
+        vector=vector if vector is not None and vector.any() else None,
+        further=tuple(vectors[1:]) if vectors else (),
+        dense_limit=NEAREST,
+        kinds=_KINDS,
+    )
+    found = search(parts, query)
+    cosines = {str(found.ids[row]): float(found.cosines[row]) for row in _best(found)}
+    with parts.store.read() as work:
+        memories = work.memories.get(visible, list(cosines))
+    return [Near(m, None if np.isnan(cosines[m.id]) else cosines[m.id]) for m in memories]
+
+
+def judged(parts: Parts, facts: Sequence[Fact], nears: Sequence[Sequence[Near]]) -> list[Mapping[str, Judgement]]:
+    """What the model says of the pairs that rules leave open: of one kind, near each other, and not the same in words.
+    Without a model, or where it fails (logged and counted), nothing is said of them.
+    """
+    judgements: list[dict[str, Judgement]] = [{} for _ in facts]
+    pairs = [
+        (place, each)
+        for place, (fact, found) in enumerate(zip(facts, nears, strict=True))
+        for each in found
+        if _is_open(fact, each)
+    ]
+    if parts.llm is None:
+        return [*judgements]
+    for start in range(0, len(pairs), MAX_PAIRS):
+        asked = pairs[start : start + MAX_PAIRS]
+        texts = [(each.memory.text, facts[place].text) for place, each in asked]
+        try:
+            answers = read_judgements(parts.llm.complete(judge_prompt(texts)), len(texts))
+        except (BackendError, ConfigError, InvalidInputError) as error:
+            _log.warning("asking the model about %d pairs failed (%s); rules decide", len(texts), type(error).__name__)
+            parts.observer.count("mnemic.assimilate.failure", operation="judge")
+            break
+        for (place, each), answer in zip(asked, answers, strict=True):
+            judgements[place][each.memory.id] = answer
+    return [*judgements]
+
+
+def _is_open(fact: Fact, found: Near) -> bool:
+    is_near = found.cosine is not None and found.cosine >= OPEN_COSINE
+    return is_near and found.memory.kind is fact.kind and not same_statement(found.memory.text, fact.text)
+
+
+def _best(found: Candidates) -> list[int]:
+    """The rows nearest by vector, and those that share most of the rarer words."""
+    rows = len(found.ids)
+    if rows <= NEAREST:
+        return list(range(rows))
+    weights = 1.0 / (1.0 + found.document_frequencies.astype(np.float32))
+    shared = products((found.counts > 0).astype(np.float32), weights)
+    by_vector = np.argsort(np.nan_to_num(-found.cosines, nan=2.0), kind="stable")[:NEAREST]
+    by_words = np.argsort(-shared, kind="stable")[:NEAREST]
+    return list(dict.fromkeys([*by_vector.tolist(), *by_words.tolist()]))
+
+
+MIN_SUPPORT = 0.5
+"""A fact that its sources carry less is kept, but not recalled."""
+
+_NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_DIGITS: Mapping[str, str] = {word: str(number) for number, word in enumerate(_NUMBER_WORDS, start=2)}
+_LABELS = (
+    "name occupation job work works employer lives home relationship status birthday speaks language age years old"
+)
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_USER = "user others themselves"
+
+
+def sources_of(work: UnitOfWork, visible: Visibility, facts: Iterable[Fact]) -> dict[str, str]:
+    """The stored texts of all sources of some facts, by id: messages and memories that are not erased."""
+    ids = list(dict.fromkeys(entry.source_id for fact in facts for entry in fact.provenance))
+    found = {message.id: message.text for message in work.messages.get(visible, ids)} if ids else {}
+    others = [source_id for source_id in ids if source_id not in found]
+    return found | ({memory.id: memory.text for memory in work.memories.get(visible, others)} if others else {})
+
+
+def supported(parts: Parts, fact: Fact, sources: Mapping[str, str]) -> tuple[tuple[Provenance, ...], float]:
+    """The provenance of a fact with the support of each span, and that of all together, both 0..1.
+
+    Words are compared by their stems, "two" is "2", and dates that the fact itself names are not asked for. Where a
+    span is in another writing than the fact, words cannot be compared and the extractor's own number is kept.
+    A source that is gone supports nothing. A fact that names no source has nothing to prove: 1.
+    """
+    if not fact.provenance:
+        return (), 1.0
+    wanted = _wanted(parts, fact)
+    found: set[str] = set()
+    entries: list[Provenance] = []
+    own = 0.0
+    for entry in fact.provenance:
+        span = sources.get(entry.source_id, "")[entry.start : entry.end]
+        if not span.strip():
+            entries.append(replace(entry, support=0.0))
+            continue
+        if {writing_of(span), writing_of(fact.text)} == {Writing.LATIN, Writing.OTHER}:
+            own = max(own, entry.support)
+            entries.append(entry)
+            continue
+        here = wanted & _terms(parts, span)
+        found |= here
+        entries.append(replace(entry, support=_share(here, wanted)))
+    return tuple(entries), max(own, _share(found, wanted))
+
+
+def carried(parts: Parts, text: str, sources: Iterable[str]) -> float:
+    """How much of a text some other texts carry, 0..1: the share of its words and numbers that stand in them."""
+    wanted = {_DIGITS.get(word, word) for word in parts.analyser.query_terms(text)} - _terms(parts, _USER)
+    return _share(wanted & {term for source in sources for term in _terms(parts, source)}, wanted)
+
+
+def _share(found: set[str], wanted: set[str]) -> float:
+    return round(len(found) / len(wanted), 2) if wanted else 1.0
+
+
+def _wanted(parts: Parts, fact: Fact) -> set[str]:
+    """The words and numbers that somebody must have said: no function words, not the user, no name of the slot."""
+    free = _terms(parts, _USER) | _terms(parts, " ".join(_dates(fact)))
+    if fact.slot:
+        free |= _terms(parts, f"{fact.slot} {_LABELS}".replace("_", " "))
+    words = {_DIGITS.get(word, word) for word in parts.analyser.query_terms(fact.text)}
+    return words - free or words - _terms(parts, _USER)
+
+
+def _terms(parts: Parts, text: str) -> set[str]:
+    return {_DIGITS.get(term, term) for term in parts.analyser.terms(text)}
+
+
+def _dates(fact: Fact) -> Sequence[str]:
+    """What a fact may say of its own times without a source: "yesterday" has become a date."""
+    times = [moment for moment in (fact.observed_at, fact.valid_from, fact.valid_to) if moment is not None]
+    return [part for moment in times for part in _written(moment, fact.text)]
+
+
+def _written(moment: datetime, text: str) -> list[str]:
+    day, month, weekday = f"{moment:%Y-%m-%d}", _MONTHS[moment.month - 1], _DAYS[moment.weekday()]
+    parts = [day, f"{moment:%Y-%m}", str(moment.year), month, weekday]
+    is_dated = month in text or day in text
+    return [*parts, str(moment.day), f"{moment.day:02}", f"{moment.month:02}"] if is_dated else parts
+
+
+MAX_RECENT = 64
+"""Memories written since a fact was prepared that are compared with it, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where facts belong: the partition, the agent that notes them, and the one they are private to, if any. `heard`:
+    the partition of their sources, where that is another one, as of what an agent learns from its users.
+    """
+
+    partition: Partition
+    agent: str | None = None
+    private_agent: str | None = None
+    heard: Partition | None = None
+
+    @property
+    def visibility(self) -> Visibility:
+        """What may be seen from here."""
+        return Visibility((self.partition,), self.agent)
+
+    @property
+    def sources(self) -> Visibility:
+        """Where the sources of the facts are looked for."""
+        return Visibility((self.partition,) if self.heard is None else (self.heard, self.partition), self.agent)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A fact with what takes time: its vectors, None where they must follow by a job, the ids of the memories near it,
+    and what a model said of them. `at`: when it was prepared.
+    """
+
+    fact: Fact
+    at: datetime
+    vectors: ItemVectors | None
+    near: tuple[str, ...] = ()
+    judgements: Mapping[str, Judgement] = field(default_factory=dict[str, Judgement])
+
+
+def prepare(parts: Parts, place: Place, facts: Sequence[Fact]) -> list[Prepared]:
+    """What takes time, before the unit of work that writes the facts: call it without holding a lock. A model that
+    fails leaves its pairs to the rules; a failing embedder leaves vectors to a job.
+    """
+    at = parts.clock.now()
+    made = document_vectors(parts, [indexed_text(memory_of(place, fact, at)) for fact in facts])
+    vectors: Sequence[ItemVectors | None] = [None] * len(facts) if made is None else made or [()] * len(facts)
+    nears = [near(parts, place.visibility, fact, vector) for fact, vector in zip(facts, vectors, strict=True)]
+    judgements = judged(parts, facts, nears)
+    return [
+        Prepared(fact, at, vector, tuple(each.memory.id for each in found), judgement)
+        for fact, vector, found, judgement in zip(facts, vectors, nears, judgements, strict=True)
+    ]
+
+
+def assimilate(
+    parts: Parts, work: UnitOfWork, place: Place, facts: Sequence[Prepared], *, actor: str
+) -> list[Decision]:
+    """Write facts within the caller's unit of work; one decision for each, in order. A fact whose sources do not carry
+    it is quarantined; one that all sources of which were erased meanwhile is dropped. Raises `ConflictError` when
+    somebody changes a compared memory at the same time; the whole unit of work is then to be done again.
+    """
+    writer = _Writer(parts, work, place, Editor(parts, work, place.visibility, actor))
+    sources = sources_of(work, place.sources, [each.fact for each in facts])
+    decisions = [writer.write(each, sources) for each in facts]
+    for verdict in Verdict:
+        number = sum(decision.action is verdict for decision in decisions)
+        if number:
+            parts.observer.count(f"mnemic.assimilate.{verdict.value}", number)
+    return decisions
+
+
+class _Writer:
+    """Writes facts one after the other; each is compared with the ones before too."""
+
+    def __init__(self, parts: Parts, work: UnitOfWork, place: Place, editor: Editor) -> None:
+        self._parts, self._work, self._place, self._editor = parts, work, place, editor
+        self._settler = Settler(work, editor)
+
+    def write(self, prepared: Prepared, sources: Mapping[str, str]) -> Decision:
+        fact = prepared.fact
+        if fact.provenance and not any(entry.source_id in sources for entry in fact.provenance):
+            return Decision(Verdict.DROP, None, None, "its sources are gone")
+        provenance, support = supported(self._parts, fact, sources)
+        memory = memory_of(self._place, replace(fact, provenance=provenance), self._editor.now)
+        memory, suspicion = gated(self._parts, memory)
+        reason = suspicion
+        if support < MIN_SUPPORT:
+            reason = f"{UNSUPPORTED}: {support:.2f} of its words are in the passages it names"
+            memory = replace(memory, state=State.QUARANTINED)
+        row = (memory, self._parts.terms(indexed_text(memory)))
+        if not self._work.memories.add([row])[0]:
+            if suspicion:
+                return Decision(Verdict.DROP, None, None, suspicion)
+            if not gives_way(self._work, self._editor, memory):
+                return self._repeat(memory)
+            self._work.memories.add([row])
+        vectors = None if prepared.vectors is None else [prepared.vectors]
+        put_vectors(self._parts, self._work, [(memory.partition, memory.id)], vectors, memory.updated_at)
+        self._editor.note(memory, Action.CREATED, "", {}, {})
+        if not reason:
+            near_ones = self._near(prepared, memory)
+            return self._settler.settle(memory, Neighbours(near_ones, prepared.judgements))
+        self._editor.quarantine(memory, reason)
+        return Decision(Verdict.QUARANTINE, memory.id, None, reason)
+
+    def _near(self, prepared: Prepared, memory: Memory) -> list[Memory]:
+        """What was near when the fact was prepared, as it is now, and what was written since, which no index shows."""
+        since = Condition(("created_at",), "gte", to_microseconds(prepared.at))
+        query = MemoryQuery(now=self._editor.now, filter=since, limit=MAX_RECENT)
+        known = self._work.memories.get(self._place.visibility, prepared.near) if prepared.near else []
+        recent = self._work.memories.list(self._place.visibility, query)
+        return [m for m in {m.id: m for m in (*known, *recent)}.values() if m.id != memory.id]
+
+    def _repeat(self, memory: Memory) -> Decision:
+        """The known one in the same words takes in where else it was said."""
+        held = self._work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
+        if held is None:
+            return Decision(Verdict.DROP, None, None, "another memory holds its key")
+        reason = restate(self._editor, held, memory)
+        return Decision(Verdict.MERGE, held.id, None, reason)
+
+
+def memory_of(place: Place, fact: Fact, now: datetime) -> Memory:
+    """The memory that a fact becomes when it is added."""
+    return Memory(
+        id=new_id(now),
+        partition=place.partition,
+        text=fact.text,
+        kind=fact.kind,
+        dedup_key=held_key(fact.text, fact.kind, fact.valid_from),
+        created_at=now,
+        updated_at=now,
+        observed_at=fact.observed_at,
+        importance=fact.importance,
+        confidence=fact.confidence,
+        categories=fact.categories,
+        context=fact.context,
+        snippet=fact.snippet,
+        agent=place.agent,
+        private_agent=place.private_agent,
+        valid_from=fact.valid_from,
+        valid_to=fact.valid_to,
+        trust=fact.trust,
+        provenance=fact.provenance,
+        metadata={**fact.metadata, **slot_metadata(fact.text, fact.slot, fact.value)},
+    )

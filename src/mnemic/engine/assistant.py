@@ -1,0 +1,395 @@
+"""The rounds of a turn: the model is asked, calls tools, is told what came of it, and is asked again until it answers.
+
+Answers for the limit of calls, for models that take no tools, and for prompts that turn out longer than the model's
+context, which are asked again with less of memory.
+
+One turn of a chat with memory: context, model, tools, answer, and the capture of both sides; and questions.
+
+The user's side is captured before the model is asked, the assistant's when it has ended or broken off, so that nothing
+said is lost. Memory never fails a chat: what is missing of it is told in `degraded`, and the model answers anyway.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import uuid
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+from mnemic.engine.context import ContextRequest, context
+from mnemic.engine.conversation import capture, complete
+from mnemic.engine.engine import Parts
+from mnemic.engine.metering import Metered
+from mnemic.engine.tools.toolbox import Toolbox, read_arguments
+from mnemic.engine.window import window
+from mnemic.errors import BackendError, BadReplyError, ConfigError, InvalidInputError, UnsupportedError
+from mnemic.model.chat import (
+    Answer,
+    AssistantSettings,
+    Called,
+    ChatEvent,
+    Completion,
+    Finish,
+    Piece,
+    Prompt,
+    PromptMessage,
+    Recalled,
+    Replied,
+    Reply,
+    Said,
+    ToolCall,
+    ToolContext,
+    ToolOutcome,
+    ToolStep,
+)
+from mnemic.model.item import MessageDraft, Role, Turn
+from mnemic.model.recall import ChatMessage, Context, Recall
+from mnemic.model.scope import Scope
+from mnemic.ports.models import Llm
+from mnemic.text.guidance import ASK, LIMIT_REACHED, guidance
+from mnemic.text.prompts import language_of
+
+CHARS_PER_TOKEN = 3
+SHARES = (0.25, 0.0)
+"""A prompt that is too long is tried again with a quarter of memory's budget, then with nothing of it."""
+
+REPLY_SHARE = 4
+"""The reply may take at most this part of the model's context: one in four."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Rounds:
+    """The rounds of one turn. `show` makes the context with some share of its budget; `shown` is the one that the
+    model answered to. `about` is told to tools. `refusal` answers a call beyond `calls_left`.
+    """
+
+    model: Metered
+    toolbox: Toolbox
+    settings: AssistantSettings
+    show: Callable[[float], Context]
+    shown: Context
+    about: ToolContext
+    calls_left: int
+    refusal: str
+    degraded: list[str] = field(default_factory=list[str])
+    finish: Finish = Finish.STOP
+    _exchange: list[PromptMessage] = field(default_factory=list[PromptMessage])
+
+    def run(self, *, is_streaming: bool) -> Generator[Said | Called]:
+        """What the model writes and calls, until it has answered. Raises the errors of the model."""
+        self._check_tools()
+        while True:
+            is_offered = self._offers
+            completion = yield from self._ask(is_streaming=is_streaming)
+            if not completion.tool_calls or not is_offered:
+                self.finish = completion.finish
+                return
+            calls = tuple(map(_sent_back, completion.tool_calls))
+            self._exchange.append(PromptMessage(Role.ASSISTANT, completion.text, calls))
+            for call in completion.tool_calls:
+                outcome = self._outcome(call)
+                told = outcome.text[: self.model.capabilities.context_tokens]
+                self._exchange.append(PromptMessage(Role.TOOL, told, tool_call_id=call.id))
+                yield Called(ToolStep(completion.text.strip(), outcome))
+
+    @property
+    def _offers(self) -> bool:
+        return self.calls_left > 0 and len(self.toolbox) > 0
+
+    def _check_tools(self) -> None:
+        if self._offers and not self.model.capabilities.has_tools:
+            self._without_tools(f"{self.model.name} takes no tools")
+
+    def _without_tools(self, reason: str) -> None:
+        self.calls_left = 0
+        self.degraded.append(f"tools: {reason}")
+
+    def _ask(self, *, is_streaming: bool) -> Generator[Said, None, Completion]:
+        """One reply; asked again without what the model cannot take, as long as it has said nothing."""
+        shares = iter(SHARES)
+        while True:
+            has_said, completion = False, None
+            try:
+                with closing(self._pieces(is_streaming=is_streaming)) as pieces:
+                    for piece in pieces:
+                        completion = piece.completion or completion
+                        if piece.text:
+                            has_said = True
+                            yield Said(piece.text)
+            except UnsupportedError as error:
+                if has_said or not self._offers:
+                    raise
+                self._without_tools(str(error))
+            except InvalidInputError:
+                share = None if has_said else next(shares, None)
+                if share is None:
+                    raise
+                self.shown = self.show(share)
+                self.degraded.append("context: shortened to what the model can take")
+            else:
+                if completion is None:
+                    raise BadReplyError(f"{self.model.name} ended without a reply")
+                return completion
+
+    def _pieces(self, *, is_streaming: bool) -> Generator[Piece]:
+        prompt = self._prompt()
+        if is_streaming:
+            with closing(self.model.stream(prompt)) as pieces:
+                yield from pieces
+            return
+        completion = self.model.complete(prompt)
+        yield Piece(completion.text)
+        yield Piece(completion=completion)
+
+    def _prompt(self) -> Prompt:
+        shown = [PromptMessage(message.role, message.content) for message in self.shown.messages]
+        return Prompt(
+            messages=(*shown, *self._exchange),
+            tools=self.toolbox.specs if self._offers else (),
+            max_tokens=reply_tokens(self.model, self.settings),
+            timeout_s=self.settings.timeout_s,
+        )
+
+    def _outcome(self, call: ToolCall) -> ToolOutcome:
+        if self.calls_left <= 0:
+            return ToolOutcome(call, self.refusal, is_error=True, seconds=0.0)
+        self.calls_left -= 1
+        return self.toolbox.run(call, self.about)
+
+
+def _sent_back(call: ToolCall) -> ToolCall:
+    """The call as the model is shown it again: servers refuse a prompt whose arguments are no JSON object."""
+    try:
+        return replace(call, arguments=json.dumps(dict(read_arguments(call.arguments)), ensure_ascii=False))
+    except InvalidInputError:
+        return replace(call, arguments="{}")
+
+
+def reply_tokens(model: Metered, settings: AssistantSettings) -> int:
+    """How long a reply may be."""
+    return min(settings.max_tokens, max(model.capabilities.context_tokens // REPLY_SHARE, 1))
+
+
+def room_for_memory(model: Metered, settings: AssistantSettings, texts: Iterator[str], toolbox: Toolbox) -> int:
+    """Tokens that memory may take beside some texts, the tools and the reply: half of what is left, since words of
+    memory are more than one token to most models.
+    """
+    tools = sum(len(json.dumps(dict(spec.parameters))) + len(spec.description) for spec in toolbox.specs)
+    taken = (sum(map(len, texts)) + tools) // CHARS_PER_TOKEN + reply_tokens(model, settings)
+    return max((model.capabilities.context_tokens - taken) // 2, 0)
+
+
+NO_MODEL = (
+    "no language model is configured: set MNEMIC_LLM or llm.name in the configuration file, for example to "
+    "ollama:qwen3:4b, to llama-cpp, or to openai with base_url and model in llm.options"
+)
+_MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;，、]\s*\d{1,3})*)\]")
+_log = logging.getLogger("mnemic.assistant")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """What the user says, and how the turn is to go.
+
+    `context` holds the system prompt, budget and caps. `plan` and `rules` are shown after the profile. `toolbox` holds
+    the tools that may be called, at most `max_tool_calls` times in all. `actor` is written into the history of what
+    tools change. `is_streaming` False: each reply of the model comes as one piece. `captures` False keeps nothing.
+    `injects` False: the model is shown the session, and nothing that is remembered.
+    """
+
+    message: str
+    context: ContextRequest
+    toolbox: Toolbox
+    max_tool_calls: int
+    actor: str
+    plan: Sequence[str] = ()
+    rules: Sequence[str] = ()
+    is_streaming: bool = True
+    captures: bool = True
+    injects: bool = True
+
+
+def model_of(parts: Parts) -> Llm:
+    """The language model. Raises `ConfigError`, saying how to set one, when there is none."""
+    if parts.llm is None:
+        raise ConfigError(NO_MODEL)
+    return parts.llm
+
+
+def chat(parts: Parts, scope: Scope, request: ChatRequest) -> Generator[ChatEvent]:
+    """What happens in one turn, as it happens. A scope without a session begins a conversation: `Reply.session`.
+
+    Raises the errors of the model, with the user's side captured by then, and what was written of the answer marked by
+    `is_partial` in its metadata; the same is kept when the generator is closed early.
+    """
+    model = Metered(model_of(parts))
+    scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
+    with closing(_ChatTurn(parts, scope, request, model).run()) as events:
+        yield from events
+
+
+def ask(parts: Parts, scope: Scope, wanted: ContextRequest) -> Answer:
+    """The model's answer to a question from memory and documents alone; captures nothing, calls no tool."""
+    model = Metered(model_of(parts))
+    language = wanted.language or language_of([wanted.question.text])
+    system = "\n\n".join(part for part in (wanted.system, ASK[language]) if part)
+    request = ChatRequest(
+        message=wanted.question.text,
+        context=replace(wanted, system=system, language=language, history_messages=0),
+        toolbox=Toolbox(),
+        max_tool_calls=0,
+        actor="",
+        is_streaming=False,
+        captures=False,
+    )
+    reply = None
+    for event in _ChatTurn(parts, scope, request, model).run():
+        reply = event.reply if isinstance(event, Replied) else reply
+    if reply is None:
+        raise AssertionError("a turn ended without a reply")
+    named = {int(number) for marks in _MARK.findall(reply.text) for number in re.findall(r"\d+", marks)}
+    cited = tuple(citation for citation in reply.context.citations if citation.number in named)
+    return Answer(reply.text, cited, reply.context, reply.usage, reply.degraded)
+
+
+@dataclass(slots=True)
+class _ChatTurn:
+    """The state of one turn."""
+
+    parts: Parts
+    scope: Scope
+    request: ChatRequest
+    model: Metered
+    degraded: list[str] = field(default_factory=list[str])
+    steps: list[ToolStep] = field(default_factory=list[ToolStep])
+    captured: Turn | None = None
+
+    def run(self) -> Generator[ChatEvent]:
+        rounds = self._rounds(self._shown(1.0))
+        self._hear()
+        yield Recalled(rounds.shown)
+        text, is_whole = "", False
+        try:
+            with closing(rounds.run(is_streaming=self.request.is_streaming)) as events:
+                for event in events:
+                    if isinstance(event, Said):
+                        text += event.text
+                    else:
+                        text = ""
+                        self.steps.append(event.step)
+                    yield event
+            is_whole = True
+        finally:
+            self._keep(text, is_whole=is_whole)
+        missing = (*rounds.shown.degraded, *self.degraded, *rounds.degraded)
+        yield Replied(
+            Reply(
+                text=text,
+                session=self.scope.session or "",
+                turn=self.captured,
+                context=rounds.shown,
+                steps=tuple(self.steps),
+                finish=rounds.finish,
+                usage=self.model.usage,
+                degraded=tuple(dict.fromkeys(missing)),
+            )
+        )
+
+    def _rounds(self, shown: Context) -> Rounds:
+        return Rounds(
+            model=self.model,
+            toolbox=self.request.toolbox,
+            settings=self.parts.settings.assistant,
+            show=self._shown,
+            shown=shown,
+            about=ToolContext(self.scope, self.parts.clock.now(), self.request.actor),
+            calls_left=self.request.max_tool_calls,
+            refusal=LIMIT_REACHED[language_of([self.request.message])],
+        )
+
+    def _shown(self, share: float) -> Context:
+        """What is shown to the model, with a share of memory's budget; 0 is the message without any memory."""
+        wanted = self._wanted(share)
+        try:
+            if not share:
+                shown = _bare(wanted)
+            elif self.request.injects:
+                shown = context(self.parts, self.scope, wanted)
+            else:
+                shown = self._history_alone(wanted)
+        except BackendError as error:
+            self._miss("context", error)
+            shown = _bare(wanted)
+        if shown.messages and shown.messages[-1].role is Role.USER:
+            shown = replace(shown, messages=shown.messages[:-1])
+        return replace(shown, messages=(*shown.messages, ChatMessage(Role.USER, self.request.message)))
+
+    def _history_alone(self, wanted: ContextRequest) -> Context:
+        """What was said in this session, without anything remembered."""
+        heard = window(self.parts, self.scope, wanted.history_messages) if wanted.history_messages else []
+        history = [ChatMessage(m.role, m.text) for m in heard if m.role in (Role.USER, Role.ASSISTANT)]
+        bare = _bare(wanted)
+        return replace(bare, messages=(*bare.messages[:-1], *history, bare.messages[-1]))
+
+    def _wanted(self, share: float) -> ContextRequest:
+        """The request for context with the plan, what is said about tools, and a budget that the model can take."""
+        request, wanted = self.request, self.request.context
+        language = wanted.language or language_of([request.message])
+        calls = request.max_tool_calls if len(request.toolbox) and self.model.capabilities.has_tools else 0
+        guided = guidance(request.plan, request.rules, calls, language)
+        texts = iter((wanted.system, guided, request.message))
+        room = room_for_memory(self.model, self.parts.settings.assistant, texts, request.toolbox)
+        return replace(
+            wanted,
+            guidance=guided,
+            budget_tokens=int(min(wanted.budget_tokens, room) * share),
+            model=wanted.model or self.model.name,
+            language=language,
+        )
+
+    def _hear(self) -> None:
+        """Capture what the user said, before anything can go wrong with the answer."""
+        if self.request.captures:
+            try:
+                self.captured = capture(self.parts, self.scope, [[self._user]])[0]
+            except BackendError as error:
+                self._miss("capture", error)
+
+    def _keep(self, text: str, *, is_whole: bool) -> None:
+        """Capture the answer, or what there is of it; both sides where the first could not be captured."""
+        if not self.request.captures or not text.strip():
+            return
+        told: dict[str, object] = {} if is_whole else {"is_partial": True}
+        if self.steps:
+            told["tools"] = [step.outcome.call.name for step in self.steps]
+        whole = text.encode(errors="replace").decode()[: self.parts.settings.max_text_chars]
+        answer = MessageDraft(role=Role.ASSISTANT, text=whole, metadata=told)
+        try:
+            if self.captured is None or not self.captured.messages:
+                self.captured = capture(self.parts, self.scope, [[self._user, answer]])[0]
+                self.degraded = [each for each in self.degraded if not each.startswith("capture:")]
+            else:
+                self.captured = complete(self.parts, self.scope, self.captured.id, answer)
+        except BackendError as error:
+            self._miss("capture", error)
+
+    @property
+    def _user(self) -> MessageDraft:
+        return MessageDraft(role=Role.USER, text=self.request.message)
+
+    def _miss(self, what: str, error: BackendError) -> None:
+        kind = type(error).__name__
+        self.degraded.append(f"{what}: {kind}")
+        _log.warning("a chat goes on without its %s (%s)", what, kind)
+        self.parts.observer.count("mnemic.chat.missing", source=what, reason=kind)
+
+
+def _bare(wanted: ContextRequest) -> Context:
+    """What is shown when memory has nothing to give."""
+    prompt = "\n\n".join(part for part in (wanted.system, wanted.guidance) if part)
+    messages = [ChatMessage(Role.SYSTEM, prompt)] if prompt else []
+    nothing = Recall(wanted.question.text, (), (), {})
+    return Context((*messages, ChatMessage(Role.USER, wanted.question.text)), {}, (), 0, nothing, (), {})

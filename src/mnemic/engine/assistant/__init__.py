@@ -1,1 +1,0 @@
-"""The assistant: turns of a chat with memory, and their rounds of tools."""

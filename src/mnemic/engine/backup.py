@@ -1,0 +1,527 @@
+"""What an erasure does to the keys of sealed backups, and what is done where it was made without the keyring.
+
+Erases again what receipts say was erased, in rows that were put back from a backup made before.
+
+A receipt names nothing: with the key it was made with, the same hashes are made of what there is, and compared. It
+speaks of what was there when it was made: what came later, of an owner who came back, stays.
+
+Writes a backup of the whole store while it is used, or of its receipts alone, and checks one.
+
+Puts a backup in the place of what a store holds, or a store's rows into another store.
+
+All is prepared in a copy beside the store: brought up to date, and erased again what was erased since the backup was
+made. Then it is put in place in one transaction, so that a process that dies leaves the old rows or the new ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mnemic.engine.access import forget_answers
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.erase import COPIES_LEFT, Place, Plan, carried_out, derived, keyed_hash
+from mnemic.engine.indexing import INDEX_LEFT, adopt_spaces, forget, sides
+from mnemic.errors import (
+    BackendError,
+    ConfigError,
+    ConflictError,
+    InvalidInputError,
+    UnavailableError,
+    UnsupportedError,
+)
+from mnemic.model.backup import BackupReport, Contents, LostOrg, Manifest, RestoreReport
+from mnemic.model.document import DocumentQuery
+from mnemic.model.health import Condition
+from mnemic.model.item import Memory, Message
+from mnemic.model.records import Receipt
+from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.ports.files import Archive, Draft, Keyring, Opened, Told
+from mnemic.ports.store import AUDIT, KEYS, CopyingStore, Store, UnitOfWork
+
+
+def erased_orgs(work: UnitOfWork) -> dict[str, datetime]:
+    """The orgs that were erased as a whole, and when last."""
+    key, found = work.erasure.key(), dict[str, datetime]()
+    for org in work.erasure.orgs():
+        whole = keyed_hash(key, Scope(org=org).partition(Level.ORG))
+        moments = [receipt.at for receipt in work.erasure.receipts(org) if receipt.scope_hash == whole]
+        if moments:
+            found[org] = max(moments)
+    return found
+
+
+def catch_up(parts: Parts, keyring: Keyring) -> None:
+    """Destroy the keys that are older than an erasure of their org: who erased it did not have the keyring at hand."""
+    with parts.store.read() as work:
+        erased = erased_orgs(work)
+    kept = keyring.of(erased)
+    late = [org for org, keys in kept.items() if any(key.secret and key.made_at <= erased[org] for key in keys)]
+    if late:
+        with keyring.destroying() as destroy:
+            for org in late:
+                destroy(org, parts.clock.now(), erased[org])
+
+
+def named(lost: Sequence[LostOrg], keyring: Keyring | None, orgs: Iterable[str]) -> tuple[LostOrg, ...]:
+    """The same with the names of those that are among these orgs."""
+    if keyring is None or not lost:
+        return tuple(lost)
+    names = {key.id: org for org, keys in keyring.of([*orgs]).items() for key in keys}
+    return tuple(replace(each, org=names.get(each.key)) for each in lost)
+
+
+_PAGE = 500
+_EVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """The receipts of one store and the key they were made with, b"" when there are none."""
+
+    key: bytes
+    receipts: tuple[Receipt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """`receipts`: how many were followed. `erased`: the rows that this removed, by table. `is_foreign`: some were made
+    with another key, so that they are not kept themselves; a receipt of what they removed is.
+    """
+
+    receipts: int
+    erased: Mapping[str, int]
+    is_foreign: bool
+
+
+def owed_by(work: UnitOfWork) -> Owed:
+    """The receipts of all orgs of a store."""
+    return Owed(work.erasure.key(), tuple(each for org in work.erasure.orgs() for each in work.erasure.receipts(org)))
+
+
+def replay(store: Store, owed: Owed, now: datetime, *, made_at: datetime) -> Replay:
+    """Erase what these receipts tell of, in one transaction, and keep them. None of them may be the store's already.
+
+    Receipts from `made_at` on, when the rows were put aside, speak of all rows, whatever the clock said when those were
+    written.
+    """
+    erased: dict[str, int] = {}
+    if not owed.receipts:
+        return Replay(0, erased, is_foreign=False)
+    with store.write() as work:
+        own = work.erasure.key(owed.key)
+        plans = _plans(work, owed, made_at)
+        is_foreign = own != owed.key
+        kept = [_receipt(org, plan, own, now) for org, plan in plans.items()] if is_foreign else owed.receipts
+        for receipt in kept:
+            work.erasure.add(receipt)
+        for plan in plans.values():
+            for table, rows in carried_out(work, plan, now).items():
+                erased[table] = erased.get(table, 0) + rows
+    return Replay(len(owed.receipts), erased, is_foreign)
+
+
+def _plans(work: UnitOfWork, owed: Owed, made_at: datetime) -> dict[str, Plan]:
+    """By org, what these receipts tell of and is there."""
+    gone: dict[str, dict[str, datetime]] = {}
+    for receipt in owed.receipts:
+        latest = gone.setdefault(receipt.org, {})
+        until = receipt.at if receipt.at < made_at else _EVER
+        for digest in (receipt.scope_hash, *receipt.hashes):
+            latest[digest] = max(until, latest.get(digest, until))
+    plans: dict[str, Plan] = {}
+    for partition in work.partitions.all():
+        latest = gone.get(partition.org)
+        if latest:
+            _look_through(work, partition, owed.key, latest, plans.setdefault(partition.org, Plan()))
+    for org, plan in plans.items():
+        plan.memories += derived(work, org, plan)
+    return {org: plan for org, plan in plans.items() if plan.partitions or plan.items}
+
+
+def _look_through(work: UnitOfWork, partition: Partition, key: bytes, gone: Mapping[str, datetime], plan: Plan) -> None:
+    """Add to a plan what is gone of a partition: all of it where nothing in it is newer, else item by item."""
+    until = gone.get(keyed_hash(key, partition))
+    messages = [*_messages(work, partition)]
+    memories = [*_memories(work, partition)]
+    documents = [*_documents(work, partition)]
+    facts = [(entry.key, entry.updated_at) for entry in work.profiles.of(partition)]
+    if until is not None and all(at <= until for _, at in (*messages, *memories, *documents, *facts)):
+        plan.partitions.append(partition)
+        return
+
+    def is_gone(place: Place, at: datetime) -> bool:
+        told = gone.get(keyed_hash(key, *place), until)
+        return told is not None and at <= max(told, until or told)
+
+    plan.messages += [place for place, at in messages if is_gone(place, at)]
+    plan.memories += [place for place, at in memories if is_gone(place, at)]
+    plan.documents += [place for place, at in documents if is_gone(place, at)]
+    if until is not None:
+        work.profiles.remove(partition, [name for name, at in facts if at <= until])
+        forget_answers(work, [partition])
+
+
+def _messages(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
+    after: str | None = None
+    while page := work.messages.page(Visibility((partition,), None), after, _PAGE):
+        yield from (_placed(message) for message in page)
+        after = page[-1].id
+
+
+def _memories(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
+    after = ""
+    while page := work.upkeep.memories(partition, after, _PAGE):
+        yield from (_placed(memory) for memory in page)
+        after = page[-1].id
+
+
+def _documents(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
+    found = {
+        each.id: each.created_at
+        for agent in (None, *work.upkeep.private_agents(partition))
+        for each in work.documents.list(Visibility((partition,), agent), DocumentQuery())
+    }
+    yield from (((partition, name), at) for name, at in found.items())
+
+
+def _placed(item: Message | Memory) -> tuple[Place, datetime]:
+    return (item.partition, item.id), item.created_at
+
+
+def _receipt(org: str, plan: Plan, key: bytes, now: datetime) -> Receipt:
+    """The receipt of a replay with a foreign key, so that the next restore of the same backup knows of it."""
+    counts = {"partitions": len(plan.partitions), "items": len(plan.items)}
+    return Receipt(now, counts, id=new_id(now), org=org, hashes=tuple(sorted(plan.hashes(key))))
+
+
+_ATTEMPTS = 5
+_UNOPENED = (
+    "it is sealed, and was checked without its keys: its parts are as they were written, their rows were not read"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What backup is wanted. `is_sealed` None: a whole one is, where there is a keyring."""
+
+    contents: Contents = Contents.WHOLE
+    is_replacing: bool = False
+    is_sealed: bool | None = None
+
+
+def backup(parts: Parts, archive: Archive, path: str | Path, order: Order, told: Told) -> BackupReport:
+    """Write a backup to `path`: every row of every org as it was at one moment, or (`contents`) the receipts alone.
+    Raises `ConfigError` when it is to be sealed and there is no keyring, or none that can be used.
+    """
+    start = time.perf_counter()
+    store, keyring = copying(parts.store), _keyring(parts, order)
+    parts.accesses.flush(parts.store)
+    with archive.draft(path, is_replacing=order.is_replacing) as draft:
+        if keyring is not None:
+            manifest = _sealed(parts, store, draft, keyring, told)
+        else:
+            manifest = draft.seal(_copied(parts, store, draft, order.contents, told), told)
+    return BackupReport(str(path), archive.size(path), manifest, time.perf_counter() - start)
+
+
+def check(archive: Archive, path: str | Path, *, room: Path | None, told: Told) -> BackupReport:
+    """Read a backup from end to end, and open its rows beside the store; of a sealed one as far as its keys are there.
+    Raises `InvalidInputError` when it is damaged or no backup, `ConfigError` when it is of a newer Mnemic.
+    """
+    start = time.perf_counter()
+    checked = archive.check(path, room, told)
+    notes = () if checked.is_opened else (_UNOPENED,)
+    seconds = time.perf_counter() - start
+    return BackupReport(str(path), archive.size(path), checked.manifest, seconds, checked.lost, notes)
+
+
+def receive(
+    archive: Archive, path: str | Path, pieces: Iterable[bytes], *, is_replacing: bool, told: Told
+) -> BackupReport:
+    """Keep a backup that comes from elsewhere, when it is whole. Raises `InvalidInputError` when it is not."""
+    start = time.perf_counter()
+    with archive.draft(path, is_replacing=is_replacing) as draft:
+        manifest = draft.receive(pieces, told)
+    return BackupReport(str(path), archive.size(path), manifest, time.perf_counter() - start)
+
+
+def copying(store: Store) -> CopyingStore:
+    """The store as one that can be copied. Raises `UnsupportedError` when it cannot."""
+    if not isinstance(store, CopyingStore):
+        raise UnsupportedError("this store cannot be copied as a whole; export its scopes", capability="backup")
+    return store
+
+
+def _keyring(parts: Parts, order: Order) -> Keyring | None:
+    """That which a backup is sealed with, None for one in plain. Receipts alone hold no text, and are needed most where
+    the keyring is lost.
+    """
+    if order.contents is Contents.RECEIPTS:
+        if order.is_sealed:
+            raise InvalidInputError("receipts alone are not sealed: they hold no text")
+        return None
+    if order.is_sealed and parts.keyring is None:
+        raise ConfigError("a sealed backup needs a keyring: set backup.keyring to the file that shall hold its keys")
+    return None if order.is_sealed is False else parts.keyring
+
+
+def _sealed(parts: Parts, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
+    """Seal what a moment holds, unless an org was erased between that moment and the issue of its key: then a key that
+    nobody destroys would open what was erased.
+    """
+    _check_sound(parts.store)
+    catch_up(parts, keyring)
+    for _ in range(_ATTEMPTS):
+        with store.rows() as rows:
+            at = parts.clock.now()
+            erased = erased_orgs(rows.work)
+            keys = keyring.issue([None, *rows.orgs()], at)
+            with parts.store.read() as work:
+                is_late = erased_orgs(work) != erased
+            if not is_late:
+                manifest = _manifest(parts, rows.work, store.kind, Contents.WHOLE, at)
+                return draft.seal_by_org(rows, keys, manifest, told)
+        catch_up(parts, keyring)
+    raise UnavailableError("orgs are erased in the store all the time; try again when that is done")
+
+
+def _copied(parts: Parts, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
+    at = parts.clock.now()
+    if contents is Contents.WHOLE:
+        store.write_copy(draft.rows, lambda done, total: told("copying", done, total))
+    else:
+        _copy_receipts(parts.store, draft)
+    with closing(draft.open_rows()) as rows:
+        _check_sound(rows)
+        with rows.read() as work:
+            return _manifest(parts, work, store.kind, contents, at)
+
+
+def _copy_receipts(store: Store, draft: Draft) -> None:
+    with store.read() as work:
+        owed = owed_by(work)
+    with closing(draft.open_rows()) as rows, rows.write() as work:
+        if owed.key:
+            work.erasure.key(owed.key)
+        for receipt in owed.receipts:
+            work.erasure.add(receipt)
+
+
+def _check_sound(store: Store) -> None:
+    if any(each.condition is Condition.BROKEN for each in store.diagnose()):
+        raise BackendError("the store is damaged, and a backup of it would be: `mnemic doctor` tells more")
+
+
+def _manifest(parts: Parts, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:
+    models = {embedder.space.id: embedder.space.model for embedder in parts.known_embedders}
+    spaces = work.vectors.spaces()
+    return Manifest(
+        contents=contents,
+        made_at=at,
+        made_by="",
+        schema=0,
+        store=kind,
+        counts=work.partitions.count(work.partitions.all()),
+        spaces=spaces,
+        models={space: model for space, model in models.items() if space in spaces},
+        receipts=len(owed_by(work).receipts),
+        size=0,
+        sha256="",
+    )
+
+
+_FOREIGN = "some receipts are of another store than the backup; a receipt of what they removed is kept in their place"
+_OTHER_SPACES = "no configured embedder fills the space of the backup's vectors; a worker makes new ones, or reembed"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How a backup is to be restored. `receipts`: a further backup, of which only the receipts count."""
+
+    receipts: str | Path | None = None
+    is_replacing: bool = False
+    is_dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a store holds at a moment."""
+
+    counts: Mapping[str, int]
+    partitions: Sequence[Partition]
+    owed: Owed
+    orgs: Collection[str]
+    kept: tuple[str, ...]
+
+
+class _MoreWasErasedError(Exception):
+    """There are receipts that were not followed in the copy yet."""
+
+
+def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: Told) -> RestoreReport:
+    """Put the backup at `path` in the place of all rows of the store; keys and the audit log stay where there are any.
+
+    Erasures that the store knows of, or the backup of `wish.receipts`, and the backup does not, are made again. Raises
+    `ConflictError` when the store holds something that is not to be replaced, `InvalidInputError` and `ConfigError` for
+    a backup, or a keyring, that cannot be used, `BackendError` when the store or the disk fails; then all is as it was.
+    """
+    start = time.perf_counter()
+    store = copying(parts.store)
+    with parts.store.read() as work:
+        held = _held(work)
+    _check_free(held, wish)
+    if parts.keyring is not None and not wish.is_dry_run:
+        catch_up(parts, parts.keyring)
+    with ExitStack() as stack:
+        opened = stack.enter_context(archive.opened(path, store.room, told))
+        if opened.manifest.contents is not Contents.WHOLE:
+            raise InvalidInputError(f"{path} holds receipts alone; restore a whole backup, and name this one beside it")
+        lost = named(opened.lost, parts.keyring, held.orgs)
+        _check_lost(lost, held, wish)
+        copy = _Copy(parts, opened)
+        copy.follow(held.owed)
+        if wish.receipts is not None:
+            copy.follow(_receipts_of(archive, store, wish.receipts, told))
+        notes = copy.notes
+        if not wish.is_dry_run:
+            held = _put_in_place(parts, copy, wish, told)
+            notes = (*copy.notes, *_settled(parts, held.partitions))
+        return RestoreReport(
+            manifest=opened.manifest,
+            counts=copy.counts(),
+            replaced=held.counts,
+            replayed=copy.replayed,
+            erased={**copy.erased},
+            kept=held.kept,
+            notes=notes,
+            is_dry_run=wish.is_dry_run,
+            seconds=time.perf_counter() - start,
+            lost=lost,
+        )
+
+
+class _Copy:
+    """The rows of a backup, and what was erased again in them."""
+
+    def __init__(self, parts: Parts, opened: Opened) -> None:
+        self._parts, self._opened = parts, opened
+        self._is_foreign = False
+        self.replayed = 0
+        self.erased: Counter[str] = Counter()
+        with closing(opened.open_rows()) as rows, rows.read() as work:
+            self._followed = _names(owed_by(work))
+
+    @property
+    def rows(self) -> Path:
+        """Where they are."""
+        return self._opened.rows
+
+    def knows(self, owed: Owed) -> bool:
+        """True when all these receipts were followed, or are of before the backup."""
+        return _names(owed) <= self._followed
+
+    def follow(self, owed: Owed) -> None:
+        """Erase what these receipts tell of, those that were followed already left out."""
+        fresh = tuple(receipt for receipt in owed.receipts if (receipt.org, receipt.id) not in self._followed)
+        with closing(self._opened.open_rows()) as rows:
+            made_at = self._opened.manifest.made_at
+            done = replay(rows, Owed(owed.key, fresh), self._parts.clock.now(), made_at=made_at)
+        self._followed |= _names(owed)
+        self._is_foreign |= done.is_foreign
+        self.replayed += done.receipts
+        self.erased.update(done.erased)
+
+    def counts(self) -> Mapping[str, int]:
+        """Rows by table."""
+        with closing(self._opened.open_rows()) as rows, rows.read() as work:
+            return work.partitions.count(work.partitions.all())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of them."""
+        spaces = self._opened.manifest.spaces
+        filled = {embedder.space.id for embedder in self._parts.embedders}
+        is_lacking = bool(spaces) and bool(filled) and not filled & spaces.keys()
+        return (*((_FOREIGN,) if self._is_foreign else ()), *((_OTHER_SPACES,) if is_lacking else ()))
+
+
+def _put_in_place(parts: Parts, copy: _Copy, wish: Wish, told: Told) -> _Held:
+    """Take the copy; what it took the place of. What was erased in the store meanwhile is erased in the copy first."""
+    found: list[_Held] = []
+
+    def ready(work: UnitOfWork) -> Collection[str]:
+        held = _held(work)
+        found.append(held)
+        _check_free(held, wish)
+        if not copy.knows(held.owed):
+            raise _MoreWasErasedError
+        return held.kept
+
+    for _ in range(_ATTEMPTS):
+        try:
+            copying(parts.store).take_copy(copy.rows, ready, lambda done, total: told("restoring", done, total))
+        except _MoreWasErasedError:
+            copy.follow(found[-1].owed)
+        else:
+            return found[-1]
+    raise UnavailableError("erasures go on in the store all the time; try again when they are done")
+
+
+def _settled(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
+    """Let indexes and windows go of what was, and have vectors made where they are missing; what is left, in words."""
+    with parts.store.read() as work:
+        everywhere = {*former, *work.partitions.all()}
+    for partition in everywhere:
+        forget(parts, partition)
+    is_gone = not everywhere or parts.window is None or parts.window.forget(everywhere)
+    served = parts.served_index
+    left = (INDEX_LEFT,) if served is not None and served.is_behind(sides(everywhere)) else ()
+    notes = (*parts.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))
+    try:
+        adopt_spaces(parts)
+    except BackendError as error:  # what was restored stays so; the next worker looks again
+        return (*notes, f"restored, but it is not known whether vectors are missing: {error}")
+    return notes
+
+
+def _receipts_of(archive: Archive, store: CopyingStore, path: str | Path, told: Told) -> Owed:
+    with archive.opened(path, store.room, told) as opened, closing(opened.open_rows()) as rows, rows.read() as work:
+        return owed_by(work)
+
+
+def _held(work: UnitOfWork) -> _Held:
+    partitions = work.partitions.all()
+    owed = owed_by(work)
+    orgs = {Scope().org, *(partition.org for partition in partitions), *work.erasure.orgs()}
+    has_keys = work.keys.has_any()
+    has_audit = has_keys or any(work.audit.list(org, None, 1) for org in orgs)
+    kept = (*((KEYS,) if has_keys else ()), *((AUDIT,) if has_audit else ()))
+    return _Held(work.partitions.count(partitions), partitions, owed, orgs, kept)
+
+
+def _check_free(held: _Held, wish: Wish) -> None:
+    if held.partitions and not (wish.is_replacing or wish.is_dry_run):
+        counted = ", ".join(f"{count:,} {table}" for table, count in held.counts.items() if count)
+        raise ConflictError(
+            f"the store holds {counted or 'something'} already; say that it is to be replaced, or restore elsewhere"
+        )
+
+
+def _check_lost(lost: Sequence[LostOrg], held: _Held, wish: Wish) -> None:
+    """A keyring that never had a key is the wrong copy of it: what it cannot open need not be erased."""
+    missing = [each.key for each in lost if each.destroyed_at is None]
+    if missing and held.partitions and not wish.is_dry_run:
+        raise ConfigError(
+            f"the keyring never had the keys of {len(missing)} orgs ({', '.join(missing[:3])}): use the latest copy of "
+            "it; what it opens can be restored into a store that holds nothing"
+        )
+
+
+def _names(owed: Owed) -> set[tuple[str, str]]:
+    return {(receipt.org, receipt.id) for receipt in owed.receipts}

@@ -1,1 +1,0 @@
-"""Backups of a whole store, and what is done when one is put back."""

@@ -1,0 +1,448 @@
+"""What becomes of memories when something they were made of is erased.
+
+Made of that alone, they are erased with it, and what was made of them alone in turn. Made of other things too, they are
+flagged, lose the reference, and leave a job that makes them anew of the rest (`erasure.remake`). All of it is in the
+transaction of the erasure.
+
+What a memory says without what it lost: digests are made again of what is left, facts are held against it.
+
+Nothing is written here; a language model may be asked.
+
+Makes memories anew that lost something they were made of: the work of a job that was left with the erasure.
+
+What is written replaces the text and empties the history of it, since both may tell of what was erased. What was made
+of the memory in turn is made anew next, each when all its sources are. What nothing can be made of stays flagged for a
+person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import Enum, auto
+from typing import cast
+
+from mnemic.engine.access import forget_answers
+from mnemic.engine.archive import erase_memories
+from mnemic.engine.assimilate import MIN_SUPPORT, carried, supported
+from mnemic.engine.consolidate import CHOSEN, LEAST_CHOICES, Consolidating, Group
+from mnemic.engine.dependants import Hand, Place, flag_all, own, with_flag
+from mnemic.engine.digest import Derived, covered, derived_memory
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.fields import filled_of
+from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
+from mnemic.engine.kinds import REMAKE
+from mnemic.engine.reflect import Reflecting, place_of
+from mnemic.engine.summaries import Summarising
+from mnemic.model.item import CHOSEN_IDS, MERGED_IDS, Cause, Fact, Flag, Kind, Memory, Remembered, State
+from mnemic.model.records import Action, HistoryEntry, Job
+from mnemic.model.scope import Partition, Visibility
+from mnemic.ports.store import SourceText, UnitOfWork
+from mnemic.text import prompts
+from mnemic.text.choices import choice_of
+
+IS_DERIVED = "is_derived"
+"""Noted in the history of a memory that was made anew, whose older entries are empty: whether it needs its sources."""
+
+_ALL_GONE = "all that it was made of is deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Cascaded:
+    """How many memories were erased with what was deleted, and how many are flagged and wait to be made anew."""
+
+    erased: int = 0
+    flagged: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of it."""
+        if not self.flagged:
+            return ()
+        note = f"{self.flagged} memories were made of this and of other things: they are flagged, and until a worker "
+        return (f"{note}has made them anew they may still tell of it",)
+
+
+@dataclass(slots=True)
+class _Loss:
+    """A memory, and by their ids the sources that it lost, with the entries that say so."""
+
+    memory: Memory
+    entries: dict[str, HistoryEntry] = field(default_factory=dict[str, HistoryEntry])
+
+    def is_orphan(self, hand: Hand) -> bool:
+        return not self.memory.source_ids - self.entries.keys() and not stands_alone(hand, self.memory)
+
+
+def cascade(hand: Hand, deleted: Sequence[HistoryEntry]) -> Cascaded:
+    """Follow what `deleted`, entries of this unit of work, tells of."""
+    gone = {(entry.partition, entry.item_id) for entry in deleted}
+    lost: dict[Place, _Loss] = {}
+    fresh, erased = list(deleted), 0
+    while fresh:
+        for partition, entries in _by_partition(fresh).items():
+            for memory in hand.made_of(partition, entries):
+                loss = lost.setdefault((memory.partition, memory.id), _Loss(memory))
+                loss.entries |= {i: entries[i] for i in memory.source_ids & entries.keys()}
+        orphans = [place for place, loss in lost.items() if place not in gone and loss.is_orphan(hand)]
+        fresh = _erased(hand, orphans)
+        hand.work.jobs.add([job for place in orphans for job in _again(hand, lost[place].memory)])
+        gone.update(orphans)
+        erased += len(orphans)
+    left = [loss for place, loss in lost.items() if place not in gone]
+    for loss in left:
+        _flag(hand, loss)
+    hand.parts.observer.count("mnemic.dependants.erased", erased)
+    return Cascaded(erased, len(left))
+
+
+def stands_alone(hand: Hand, memory: Memory) -> bool:
+    """True when somebody said a memory without naming a source, whatever it was joined with before or since."""
+    if memory.metadata.get(CHOSEN_IDS):
+        return False
+    entries = hand.work.history.of(own(memory), memory.id)
+    if any(_is_told_again(entry) for entry in entries):
+        return True
+    noted = [entry.after[IS_DERIVED] for entry in entries if IS_DERIVED in entry.after]
+    if noted:
+        return not noted[-1]
+    first = next((entry.before["provenance"] for entry in entries if "provenance" in entry.before), None)
+    return not (memory.provenance if first is None else first)
+
+
+def remake_job(hand: Hand, memory: Memory) -> Job:
+    """The job that makes a memory anew."""
+    return Job(
+        id=new_id(hand.now),
+        partition=memory.partition,
+        kind=REMAKE,
+        key=memory.id,
+        created_at=hand.now,
+        run_at=hand.now,
+        payload={"memory": memory.id, "agent": memory.private_agent},
+    )
+
+
+def _is_told_again(entry: HistoryEntry) -> bool:
+    """True for "the same was said again, and no source was named"."""
+    return entry.action is Action.RESTATED or (
+        entry.action is Action.MERGED and "restated" in entry.after and "provenance" not in entry.after
+    )
+
+
+def _erased(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
+    grouped: dict[Partition, list[str]] = {}
+    for partition, item_id in orphans:
+        grouped.setdefault(partition, []).append(item_id)
+    found: list[HistoryEntry] = []
+    for partition, ids in grouped.items():
+        _, entries = erase_memories(hand.work, partition, ids, actor=hand.actor, reason=_ALL_GONE, now=hand.now)
+        found += entries
+    return found
+
+
+def _again(hand: Hand, memory: Memory) -> list[Job]:
+    """A summary that is gone covered other messages too: of these another one is made."""
+    session, positions = memory.metadata.get("session"), covered(memory)
+    if memory.kind is not Kind.SUMMARY or not isinstance(session, str) or positions[0] > positions[1]:
+        return []
+    return [replace(remake_job(hand, memory), payload={"session": session, "positions": [*positions]})]
+
+
+def _flag(hand: Hand, loss: _Loss) -> None:
+    """Flag what has other sources, and all that was made of it."""
+    flags = [Flag(source_id, Cause.ERASED, hand.now, entry.id) for source_id, entry in loss.entries.items()]
+    (old,) = hand.work.memories.get(own(loss.memory), [loss.memory.id])  # another one may have flagged it since
+    memory = without(old, loss.entries)
+    for flag in flags:
+        memory = with_flag(memory, flag)
+    reason = f"it was made of {', '.join(sorted(loss.entries)[:5])}, which is erased, and of other things"
+    memory = hand.put(old, memory, Action.FLAGGED, reason)
+    for flag in flags:
+        if flag in memory.flags:
+            flag_all(hand, (memory.partition, memory.id), flag)
+    hand.work.jobs.add([remake_job(hand, memory)])
+
+
+def without(memory: Memory, ids: Collection[str]) -> Memory:
+    """The memory as made of all the same but for these."""
+    metadata: dict[str, object] = dict(memory.metadata)
+    for key in (MERGED_IDS, CHOSEN_IDS):
+        named = metadata.get(key)
+        if isinstance(named, list):
+            metadata[key] = [each for each in cast("list[object]", named) if each not in ids]
+    provenance = tuple(entry for entry in memory.provenance if entry.source_id not in ids)
+    return replace(memory, provenance=provenance, metadata=metadata)
+
+
+def _by_partition(entries: Sequence[HistoryEntry]) -> Mapping[Partition, Mapping[str, HistoryEntry]]:
+    grouped: dict[Partition, dict[str, HistoryEntry]] = {}
+    for entry in entries:
+        grouped.setdefault(entry.partition, {})[entry.item_id] = entry
+    return grouped
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A memory and what is left of all that it was made of, at one moment. `alone`: it says nothing that needs it."""
+
+    memory: Memory
+    sources: Sequence[SourceText]
+    alone: bool
+
+    @classmethod
+    def of(cls, hand: Hand, memory: Memory) -> Seen:
+        """As it is in this unit of work."""
+        found = [each for each in hand.work.dependants.sources(memory) if each.partition.may_feed(memory.partition)]
+        return cls(memory, found, stands_alone(hand, memory))
+
+    def says_the_same(self, other: Seen) -> bool:
+        """True when neither the memory nor its sources were changed between the two; accesses are no change."""
+        mine, theirs = self.memory, other.memory
+        return (mine.updated_at, mine.flags, self.sources) == (theirs.updated_at, theirs.flags, other.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is to become of a memory: another form of it, or None for nothing at all. `is_sound`: it needs no review."""
+
+    memory: Memory | None
+    is_sound: bool = True
+
+
+def made_anew(parts: Parts, seen: Seen, *, actor: str, may_fall_back: bool) -> Outcome:
+    """The memory without what it lost. Raises the errors of the model unless it `may_fall_back`."""
+    session = seen.memory.metadata.get("session")
+    if isinstance(session, str):
+        place = (parts, seen.memory.partition, session, actor)
+        if seen.memory.kind is Kind.SUMMARY and covered(seen.memory)[0] <= covered(seen.memory)[1]:
+            return _summary(seen, Summarising(*place, may_fall_back=may_fall_back))
+        if seen.memory.kind is Kind.REFLECTION:
+            return _reflection(parts, seen, Reflecting(*place, may_fall_back=may_fall_back))
+    if CHOSEN in seen.memory.metadata:
+        return _preference(parts, seen, Consolidating(parts, seen.memory.partition, actor))
+    return _fact(parts, seen)
+
+
+def _summary(seen: Seen, work: Summarising) -> Outcome:
+    messages = [m for m in work.messages(*covered(seen.memory)) if prompts.counted(m).strip()]
+    made = work.digest(messages)
+    return Outcome(None if made is None else _with_digest(seen.memory, made, messages))
+
+
+def _reflection(parts: Parts, seen: Seen, work: Reflecting) -> Outcome:
+    with parts.store.read() as unit:
+        episodes = sorted(_live(unit, seen, Kind.SUMMARY), key=place_of)
+    if not episodes:
+        return Outcome(seen.memory, is_sound=False)
+    made, _ = work.digest(episodes)
+    return Outcome(_with_digest(seen.memory, made, episodes))
+
+
+def _with_digest(old: Memory, made: Derived, sources: Sequence[Remembered]) -> Memory:
+    fresh = derived_memory(made, sources, old.created_at)
+    kept = {key: value for key, value in old.metadata.items() if key not in ("fallback", "positions")}
+    metadata = {**kept, **fresh.metadata}
+    if "positions" in old.metadata:
+        metadata["positions"] = old.metadata["positions"]  # what it covers stays, also where nothing is left of it
+    return replace(
+        old,
+        text=fresh.text,
+        dedup_key=fresh.dedup_key,
+        provenance=fresh.provenance,
+        observed_at=fresh.observed_at,
+        agent=fresh.agent,
+        trust=fresh.trust,
+        metadata=metadata,
+        context="",
+        snippet="",
+    )
+
+
+def _preference(parts: Parts, seen: Seen, work: Consolidating) -> Outcome:
+    """A preference of the choices that are left; too few of them show none, and a person has to say."""
+    with parts.store.read() as unit:
+        singles = sorted(_live(unit, seen, None), key=lambda each: (each.observed_at, each.id))
+    singles = [each for each in singles if each.id in _chosen(seen.memory)]
+    choice = next((found for each in singles if (found := choice_of(each.text))), None)
+    if choice is None:
+        return Outcome(seen.memory, is_sound=False)
+    made = work.remade(Group(choice, tuple(singles)))
+    if made.state is not State.ACTIVE:
+        return Outcome(seen.memory, is_sound=False)
+    names = ("text", "dedup_key", "context", "provenance", "observed_at", "valid_from", "agent", "trust", "categories")
+    fresh = replace(seen.memory, **{name: getattr(made, name) for name in names}, snippet="")
+    return Outcome(replace(fresh, metadata={**fresh.metadata, **made.metadata}), is_sound=len(singles) >= LEAST_CHOICES)
+
+
+def _fact(parts: Parts, seen: Seen) -> Outcome:
+    """A fact stays as it is where the rest carries it, without what only the lost ones had said of it."""
+    memory, texts = seen.memory, {each.id: each.text for each in seen.sources}
+    filled = filled_of(memory)
+    fact = Fact(
+        text=memory.text,
+        kind=memory.kind,
+        observed_at=memory.observed_at,
+        slot=filled.slot if filled else "",
+        value=filled.value if filled else "",
+        valid_from=memory.valid_from,
+        valid_to=memory.valid_to,
+        provenance=tuple(entry for entry in memory.provenance if entry.source_id in texts),
+    )
+    named = {entry.source_id for entry in memory.provenance}
+    beside = [text for item_id, text in texts.items() if item_id not in named]
+    support = supported(parts, fact, texts)[1] if fact.provenance else 0.0
+    if not seen.alone and max(support, carried(parts, memory.text, beside) if beside else 0.0) < MIN_SUPPORT:
+        return Outcome(memory, is_sound=False)
+    left = [*texts.values(), *([memory.text] if seen.alone else [])]
+    lines = [line for line in memory.context.splitlines() if carried(parts, line, left) >= MIN_SUPPORT]
+    snippet = memory.snippet if any(memory.snippet in text for text in left) else ""
+    return Outcome(replace(memory, context="\n".join(lines), snippet=snippet))
+
+
+def is_waiting(work: UnitOfWork, seen: Seen) -> bool:
+    """True while something that the memory was made of has itself lost the same, and is not made anew yet."""
+    lost = {flag.entry_id for flag in seen.memory.flags if flag.cause is Cause.ERASED}
+    return any(
+        flag.entry_id in lost and flag.cause is Cause.ERASED
+        for source in _memories(work, seen)
+        for flag in source.flags
+    )
+
+
+def _live(work: UnitOfWork, seen: Seen, kind: Kind | None) -> list[Memory]:
+    return [each for each in _memories(work, seen) if kind is None or each.kind is kind]
+
+
+def _memories(work: UnitOfWork, seen: Seen) -> list[Memory]:
+    """The memories among the sources."""
+    partitions = tuple(dict.fromkeys(source.partition for source in seen.sources))
+    visible = Visibility(partitions, own(seen.memory).agent)
+    return work.memories.get(visible, [source.id for source in seen.sources]) if partitions else []
+
+
+def _chosen(memory: Memory) -> frozenset[object]:
+    found = memory.metadata.get(CHOSEN_IDS)
+    return frozenset(cast("list[str]", found)) if isinstance(found, list) else frozenset()
+
+
+_TICK = timedelta(microseconds=1)
+
+
+class Remade(Enum):
+    """How a try ended: `DONE`, nothing is left to do; `LATER`, a source comes first; `AGAIN`, it changed meanwhile."""
+
+    DONE = auto()
+    LATER = auto()
+    AGAIN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Remaking:
+    """One memory that is to be made anew. `may_fall_back`: when the model fails, rules do its work."""
+
+    parts: Parts
+    partition: Partition
+    memory_id: str
+    agent: str | None
+    actor: str
+    may_fall_back: bool = False
+
+    def run(self) -> Remade:
+        """Make it anew. Raises the errors of the model unless it may fall back."""
+        with self.parts.store.read() as work:
+            seen = self._seen(work)
+            if seen is None:
+                return Remade.DONE
+            if is_waiting(work, seen):
+                return Remade.LATER
+        outcome = made_anew(self.parts, seen, actor=self.actor, may_fall_back=self.may_fall_back)
+        vectors: Sequence[ItemVectors] | None = None
+        if outcome.memory is not None and indexed_text(outcome.memory) != indexed_text(seen.memory):
+            vectors = document_vectors(self.parts, [indexed_text(outcome.memory)])
+        with self.parts.store.write() as work:
+            now = self._seen(work, is_locking=True)
+            if now is None or not now.says_the_same(seen):
+                return Remade.AGAIN
+            self._write(self._hand(work), now, outcome, vectors)
+        self.parts.observer.count("mnemic.dependants.remade")
+        return Remade.DONE
+
+    def is_due(self, work: UnitOfWork) -> bool:
+        """True when the memory lost something and all its sources are made anew."""
+        seen = self._seen(work)
+        return seen is not None and bool(_lost(seen.memory)) and not is_waiting(work, seen)
+
+    def _hand(self, work: UnitOfWork) -> Hand:
+        return Hand(self.parts, work, self.actor, self.parts.clock.now())
+
+    def _seen(self, work: UnitOfWork, *, is_locking: bool = False) -> Seen | None:
+        """The memory with what is left of its sources; None where nothing is to be done. `is_locking`: nobody else
+        writes in its partition until the end of the unit of work.
+        """
+        if is_locking:
+            work.dependants.of(self.partition, ())
+        found = work.memories.get(Visibility((self.partition,), self.agent), [self.memory_id])
+        return Seen.of(self._hand(work), found[0]) if found and _lost(found[0]) else None
+
+    def _write(self, hand: Hand, seen: Seen, outcome: Outcome, vectors: Sequence[ItemVectors] | None) -> None:
+        old, new = seen.memory, outcome.memory
+        lost = _lost(old)
+        if new is None or self._is_told_elsewhere(hand, new):
+            _, deleted = erase_memories(
+                hand.work, self.partition, [old.id], actor=self.actor, reason="nothing is left of it", now=hand.now
+            )
+            cascade(hand, deleted)
+            return
+        left = tuple(flag for flag in old.flags if flag not in lost) if outcome.is_sound else old.flags
+        seen_at, count = old.last_accessed_at, old.access_count
+        new = replace(new, flags=left, last_accessed_at=seen_at, access_count=count, faded=old.faded)
+        stored = _replaced(hand, old, new, is_derived=not seen.alone)
+        if indexed_text(stored) != indexed_text(old):
+            put_vectors(self.parts, hand.work, [(stored.partition, stored.id)], vectors, stored.updated_at)
+        forget_answers(hand.work, [self.partition])
+        if stored.text != old.text or outcome.is_sound:
+            _pass_on(hand, stored, lost, says_other=stored.text != old.text)
+
+    def _is_told_elsewhere(self, hand: Hand, new: Memory) -> bool:
+        if new.state not in (State.ACTIVE, State.QUARANTINED):
+            return False
+        held = hand.work.memories.holder(new.partition, new.private_agent, new.dedup_key)
+        return held is not None and held.id != new.id
+
+
+def _lost(memory: Memory) -> tuple[Flag, ...]:
+    return tuple(flag for flag in memory.flags if flag.cause is Cause.ERASED)
+
+
+def _replaced(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memory:
+    """Store the new form; its history keeps what was done, and nothing of what the memory said."""
+    new = replace(new, updated_at=max(hand.now, old.updated_at + _TICK))
+    hand.work.memories.replace(new, hand.parts.terms(indexed_text(new)), old.updated_at)
+    hand.work.history.scrub(new.partition, [new.id])
+    entry = HistoryEntry(
+        id=new_id(hand.now),
+        partition=new.partition,
+        item_id=new.id,
+        action=Action.REMADE,
+        actor=hand.actor,
+        at=hand.now,
+        reason="made anew of what is left" if not _lost(new) else "what is left does not carry it",
+        after={IS_DERIVED: is_derived},
+    )
+    hand.work.history.add([entry])
+    return new
+
+
+def _pass_on(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_other: bool) -> None:
+    """What was made of the memory as it was may tell of what was erased too: it is next."""
+    for each in hand.made_of(memory.partition, [memory.id]):
+        flagged = each
+        for flag in lost if says_other else ():
+            flagged = with_flag(flagged, flag)
+        if flagged is not each:
+            reason = f"it was made of {memory.id}, which was made anew"
+            flagged = hand.put(each, flagged, Action.FLAGGED, reason)
+        if _lost(flagged):
+            hand.work.jobs.add([remake_job(hand, flagged)])

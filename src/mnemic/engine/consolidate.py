@@ -1,0 +1,321 @@
+"""Makes one general preference of single choices that were made again and again over a long time.
+
+The singles are superseded by it: out of recall, but kept, listed and named by it, and its context still tells them, so
+that nothing of them is lost to a question. `undo` of the preference brings them back, and they are not taken again. A
+model only words the sentence; which memories belong together is decided here, by the thing that they say was chosen.
+
+Takes a new summary up among the episodes of its session, and asks for a reflection when there are enough.
+
+The count since the last reflection goes up once for each summary, however often the request is handled: it is moved in
+the transaction that ends the request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import cast
+
+from mnemic.engine.assimilate import MIN_SUPPORT, carried
+from mnemic.engine.edit import Editor, merged
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.fields import held_key
+from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
+from mnemic.engine.secrets import gated
+from mnemic.engine.sweep import Reach, sweep
+from mnemic.errors import ConflictError, MnemicError, NotFoundError
+from mnemic.model.item import CHOSEN_IDS, TRUST_ORDER, UNREFLECTED, Kind, Memory, State
+from mnemic.model.records import Action, ConsolidationRequest, ReflectionRequest
+from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.choices import (
+    GENERAL_VERSION,
+    Choice,
+    choice_of,
+    general_preference,
+    general_prompt,
+    read_general,
+)
+from mnemic.text.prompts import language_of
+
+LEAST_CHOICES = 3
+LEAST_SPAN = timedelta(days=60)
+"""So many choices of one thing, and as long from the first to the last, show a preference."""
+
+OLD = timedelta(days=30)
+"""What was chosen less long ago is still news, and stays as it is."""
+
+TOLD_CHOICES = 12
+"""So many of the singles, the newest, are told in the context."""
+
+GROUPS_AT_ONCE = 20
+"""One job makes so many preferences; the next job makes the next ones."""
+
+CHOSEN = "chosen"
+"""In the metadata of a preference: the key of its choice; the ids of the choices are under `CHOSEN_IDS`."""
+
+_KINDS = (Kind.GEM, Kind.FACT, Kind.EVENT, Kind.PREFERENCE)
+_CONFIDENCE = 0.8
+_log = logging.getLogger("mnemic.consolidate")
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidated:
+    """One general preference: its words, the memories that became part of it, and, once it is written, its id.
+
+    `is_new`: it was made now, not only enlarged. `fallback` names the failure for which the words are not the model's.
+    """
+
+    text: str
+    merged: tuple[str, ...]
+    is_new: bool
+    memory_id: str | None = None
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidateReport:
+    """The preferences that were, or would be, made or enlarged; `left`: so many more would be by another run."""
+
+    entries: tuple[Consolidated, ...]
+    left: int
+    is_dry_run: bool
+
+
+def consolidate(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ConsolidateReport:
+    """Make general preferences of the choices of the scope's user (without one: of its session). A second run changes
+    nothing. A dry run does not ask the model; its texts are those of the rules.
+    """
+    run = Consolidating(parts, scope.message_partition, actor, scope.visibility)
+    groups = run.groups()
+    if is_dry_run:
+        told = [Consolidated(group.text(), group.ids, group.known is None) for group in groups]
+        return ConsolidateReport(tuple(told), 0, is_dry_run=True)
+    return ConsolidateReport(tuple(run.write(groups)), 0, is_dry_run=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Choices of one thing, oldest first, that are no part of a preference yet; and the preference they make larger."""
+
+    choice: Choice
+    singles: tuple[Memory, ...]
+    known: Memory | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the singles."""
+        return tuple(memory.id for memory in self.singles)
+
+    def text(self) -> str:
+        """The sentence of the rules."""
+        known_ids = chosen_ids(self.known)
+        first = self.singles[0].observed_at if self.known is None else _start(self.known)
+        last = max(memory.observed_at for memory in (*self.singles, *([self.known] if self.known else [])))
+        first = min(first, self.singles[0].observed_at)
+        return general_preference(self.choice, len(known_ids) + len(self.singles), first.date(), last.date())
+
+    def context(self) -> str:
+        """The singles as lines, the newest of all last."""
+        lines = [] if self.known is None else self.known.context.splitlines()
+        lines += [f"{day:%Y-%m-%d}: {text}" for day, text in told(self.singles)]
+        return "\n".join(sorted(dict.fromkeys(lines))[-TOLD_CHOICES:])
+
+
+def told(memories: Sequence[Memory]) -> list[tuple[date, str]]:
+    """When each was said, and its text."""
+    return [(memory.observed_at.date(), memory.text) for memory in memories]
+
+
+def chosen_ids(preference: Memory | None) -> tuple[str, ...]:
+    """The memories that a preference was made of; none of what is no such preference."""
+    found = preference.metadata.get(CHOSEN_IDS) if preference is not None else None
+    return tuple(str(each) for each in cast("Sequence[object]", found)) if isinstance(found, list) else ()
+
+
+class Consolidating:
+    """One run over one partition."""
+
+    def __init__(self, parts: Parts, partition: Partition, actor: str, visible: Visibility | None = None) -> None:
+        self._parts, self._partition, self._actor = parts, partition, actor
+        self._visible = visible
+
+    def groups(self) -> list[Group]:
+        """What belongs together now, in the order of the first choices."""
+        found = _Found()
+        reach = Reach(self._partition, self._visible)
+        now = self._parts.clock.now()
+        for page in sweep(self._parts, reach, lambda _, memories: memories, None):
+            found.look(page.found, now - OLD)
+        return found.groups()
+
+    def write(self, groups: Sequence[Group]) -> list[Consolidated]:
+        """Write the preferences, each in a transaction; one whose memories were changed meanwhile is left out."""
+        return [done for group in groups if (done := self._write(group)) is not None]
+
+    def remade(self, group: Group) -> Memory:
+        """The preference that a group makes now; quarantined where its words would not pass the gate."""
+        return self._memory(group, *self._worded(group))
+
+    def _write(self, group: Group) -> Consolidated | None:
+        text, fallback = self._worded(group)
+        new = self._memory(group, text, fallback)
+        vectors = document_vectors(self._parts, [indexed_text(new)])
+        visible = Visibility((self._partition,), group.singles[0].private_agent)
+        if new.state is not State.ACTIVE:
+            return None  # the gate holds the sentence back: the singles stay as they are
+        try:
+            with self._parts.store.write() as work:
+                editor = Editor(self._parts, work, visible, self._actor)
+                if not self._stored(work, editor, group, new):
+                    return None
+                old = editor.get(new.id if group.known is None else group.known.id)
+                joined = replace(new, id=old.id, created_at=old.created_at)
+                names = merged(old, group.singles).metadata
+                reason = f"{len(group.singles)} choices of one thing since {group.singles[0].observed_at:%Y-%m-%d}"
+                joined = replace(joined, metadata={**names, **new.metadata})
+                stored = editor.put(old, joined, Action.MERGED, reason)
+                put_vectors(self._parts, work, [(stored.partition, stored.id)], vectors, stored.updated_at)
+                for single in group.singles:
+                    gone = replace(single, state=State.SUPERSEDED, other_id=old.id, retired_at=editor.now)
+                    editor.put(single, gone, Action.MERGED, f"part of the preference {old.id}")
+        except (ConflictError, NotFoundError):
+            _log.debug("a choice of %s was changed meanwhile", self._partition.owner)
+            return None
+        self._parts.observer.count("mnemic.consolidate.preferences")
+        self._parts.observer.count("mnemic.consolidate.memories", len(group.singles))
+        return Consolidated(new.text, group.ids, group.known is None, old.id, fallback)
+
+    def _stored(self, work: UnitOfWork, editor: Editor, group: Group, new: Memory) -> bool:
+        """Write a new preference; False where another memory says the same, or one of the group was changed."""
+        for each in (*group.singles, *([group.known] if group.known else [])):
+            now = editor.get(each.id)
+            if (now.state, now.updated_at) != (each.state, each.updated_at):
+                return False
+        if group.known is None:
+            if not work.memories.add([(new, self._parts.terms(indexed_text(new)))])[0]:
+                return False
+            editor.note(new, Action.CREATED, "a preference that several choices show", {}, {})
+        return True
+
+    def _worded(self, group: Group) -> tuple[str, str]:
+        """The sentence, by the model where its words are carried by the choices; and why it is not the model's."""
+        llm, by_rules = self._parts.llm, group.text()
+        if llm is None:
+            return by_rules, ""
+        lines = told(group.singles)
+        try:
+            reply = read_general(llm.complete(general_prompt(lines, language_of([text for _, text in lines]))))
+        except MnemicError as error:
+            self._parts.observer.count("mnemic.consolidate.errors", kind=type(error).__name__)
+            return by_rules, type(error).__name__
+        if not reply or carried(self._parts, reply, [text for _, text in lines]) < MIN_SUPPORT:
+            return by_rules, "BadReplyError"
+        return reply, ""
+
+    def _memory(self, group: Group, text: str, fallback: str) -> Memory:
+        now, known = self._parts.clock.now(), group.known
+        sources = (*([known] if known else []), *group.singles)
+        agents = {source.agent for source in sources}
+        first = min(_start(source) for source in sources)
+        tags = tuple(dict.fromkeys(["preference", *(tag for source in sources for tag in source.categories)]))
+        how: Mapping[str, object] = {"fallback": fallback} if fallback else {}
+        memory = Memory(
+            id=new_id(now),
+            partition=self._partition,
+            text=text,
+            kind=Kind.PREFERENCE,
+            dedup_key=held_key(text, Kind.PREFERENCE, first),
+            created_at=now,
+            updated_at=now,
+            observed_at=max(source.observed_at for source in sources),
+            valid_from=first,
+            importance=max(source.importance for source in sources),
+            confidence=_CONFIDENCE,
+            categories=tags,
+            context=group.context(),
+            agent=agents.pop() if len(agents) == 1 else None,
+            private_agent=group.singles[0].private_agent,
+            trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
+            provenance=tuple(dict.fromkeys(entry for source in sources for entry in source.provenance)),
+            metadata={
+                CHOSEN: group.choice.key,
+                CHOSEN_IDS: [*chosen_ids(known), *group.ids],
+                "version": GENERAL_VERSION,
+                **how,
+            },
+        )
+        return gated(self._parts, memory)[0]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the pages of a partition held: choices by private agent and key, and the preferences made before."""
+
+    choices: dict[tuple[str | None, str], list[tuple[Choice, Memory]]] = field(
+        default_factory=dict[tuple[str | None, str], list[tuple[Choice, Memory]]]
+    )
+    known: dict[tuple[str | None, str], Memory] = field(default_factory=dict[tuple[str | None, str], Memory])
+    taken: set[str] = field(default_factory=set[str])
+
+    def look(self, memories: Sequence[Memory], until: datetime) -> None:
+        """Note what of a page counts: active, lasting, not pinned, said `until` then."""
+        for memory in memories:
+            key = memory.metadata.get(CHOSEN)
+            if isinstance(key, str):
+                self.known[memory.private_agent, key] = memory
+                self.taken.update(chosen_ids(memory))
+            elif _is_single(memory) and memory.observed_at <= until and (choice := choice_of(memory.text)):
+                self.choices.setdefault((memory.private_agent, choice.key), []).append((choice, memory))
+
+    def groups(self) -> list[Group]:
+        """The groups that are due. A preference that was retired or taken back is not made again of the same."""
+        found: list[Group] = []
+        for place, pairs in self.choices.items():
+            left = sorted((p for p in pairs if p[1].id not in self.taken), key=lambda p: (p[1].observed_at, p[1].id))
+            known = self.known.get(place)
+            if not left or (known is not None and known.state is not State.ACTIVE):
+                continue
+            group = Group(left[-1][0], tuple(memory for _, memory in left), known)
+            if known is not None or _is_preference(group.singles):
+                found.append(group)
+        return sorted(found, key=lambda group: (group.singles[0].observed_at, group.singles[0].id))
+
+
+def _is_single(memory: Memory) -> bool:
+    return (
+        memory.state is State.ACTIVE
+        and memory.kind in _KINDS
+        and memory.expires_at is None
+        and memory.valid_to is None
+        and not memory.is_pinned
+    )
+
+
+def _is_preference(singles: Sequence[Memory]) -> bool:
+    days = {memory.observed_at.date() for memory in singles}
+    return len(days) >= LEAST_CHOICES and max(days) - min(days) >= LEAST_SPAN
+
+
+def _start(memory: Memory) -> datetime:
+    return memory.valid_from or memory.observed_at
+
+
+_episode_log = logging.getLogger("mnemic.consolidate")
+
+
+def consolidate_summary(parts: Parts, work: UnitOfWork, request: ConsolidationRequest) -> Sequence[ReflectionRequest]:
+    """Count the summary; at the threshold the count begins anew, and a reflection is asked for. Nothing is counted when
+    the summary is gone by then. While reflections are switched off, the count goes on.
+    """
+    work.dependants.of(request.partition, ())  # takes the lock, so that two workers count two
+    if not work.memories.get(Visibility((request.partition,), None), [request.summary]):
+        _episode_log.debug("session %s: a summary was erased before it was counted", request.session)
+        return ()
+    place, life = (request.partition, request.session), parts.settings.life
+    was = work.conversations.cursor(*place, UNREFLECTED)
+    is_due = life.reflects and was + 1 >= life.reflection_threshold
+    work.conversations.move(*place, UNREFLECTED, was, 0 if is_due else was + 1)
+    return [ReflectionRequest(partition=request.partition, session=request.session)] if is_due else ()

@@ -1,0 +1,432 @@
+"""Spends the token budget of a context on blocks, and lays them out.
+
+Runs sources of a context: at the same time where they wait for somebody else, in turn where threads would only
+cost.
+
+Puts memory in front of the model: reads profile, recalled facts, documents and session history side by side.
+
+`assembly` makes blocks and messages of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.indexing import Asked
+from mnemic.engine.inputs import Question, Selection
+from mnemic.engine.passages import Passage, passages_of, widened
+from mnemic.engine.profile import get_profile
+from mnemic.engine.recall import answer, ask, tell
+from mnemic.engine.window import window
+from mnemic.errors import BackendError
+from mnemic.model.item import Chunk, Memory, Message, ProfileEntry, Role
+from mnemic.model.recall import ChatMessage, Citation, Context, Hit, Placement, Recall
+from mnemic.model.scope import Scope
+from mnemic.text.blocks import Excerpt, Language, documents_block, facts_block, profile_block, working_block
+from mnemic.text.sanitise import neutralise_markers
+from mnemic.text.shortening import CUT_MARK, cut_at_sentence
+
+DOCUMENTS = 5
+"""Excerpts of documents in a context, unless told otherwise."""
+
+TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
+"""Stands before a memory with flags."""
+
+_HAN = re.compile(r"[㐀-鿿]")
+_PARTS_OF_PATH = re.compile(r"[/\\]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRequest:
+    """What the model is about to be asked, and how the context is to look. `question` holds caps, times and deadline.
+
+    `budget_tokens` bounds what memory adds; `history_messages` how much of the session is shown, `documents` how many
+    excerpts of documents. `language` None follows the question: Chinese for one in Chinese, else English.
+    """
+
+    question: Question
+    system: str = ""
+    guidance: str = ""
+    budget_tokens: int = 2048
+    placement: Placement = Placement.LEADING
+    history_messages: int = 20
+    documents: int = DOCUMENTS
+    role: str | None = None
+    model: str | None = None
+    language: Language | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the sources of a context gave."""
+
+    history: Sequence[Message]
+    profile: Sequence[ProfileEntry]
+    recalled: Recall
+    documents: Recall
+
+
+@dataclass(slots=True)
+class _Budget:
+    """Tokens left, and the counter that spends them."""
+
+    count: Callable[[str], int]
+    left: int
+    spent: int = field(default=0)
+
+    def spend(self, tokens: int) -> None:
+        self.left -= tokens
+        self.spent += tokens
+
+    def fits(self, text: str) -> bool:
+        return self.count(text) <= self.left
+
+
+class Assembly:
+    """Spends one budget on blocks, in the order of their importance, and lays them out.
+
+    Facts and documents each may use what nobody else needs, and in any case a fair share: a half of what is left, a
+    third where documents were found beside facts.
+    """
+
+    def __init__(self, parts: Parts, scope: Scope, request: ContextRequest) -> None:
+        self._parts, self._scope, self._request = parts, scope, request
+        self._now = parts.clock.now()
+        self._language: Language = request.language or ("zh" if _HAN.search(request.question.text) else "en")
+        self._budget = _Budget(parts.analyser.token_count, request.budget_tokens)
+
+    def build(self, found: Found, timings: dict[str, float]) -> Context:
+        """The context from what the sources gave."""
+        blocks = {"system": self._request.system, "profile": self._profile(found.profile)}
+        blocks |= {"guidance": self._request.guidance, "working": self._working()}
+        passages = passages_of(found.documents.hits)[: self._request.documents]
+        needed = sum(self._budget.count(passage.text) for passage in passages)
+        blocks["facts"], citations, hits = self._facts(found.history, found.recalled, needed)
+        blocks["documents"], cited, shown = self._documents(passages, found.history, len(citations))
+        messages = self._within_budget(found.history)
+        blocks["history"] = "\n".join(f"{message.role.value}: {message.content}" for message in messages)
+        recalled = found.recalled
+        degraded = tuple(dict.fromkeys((*recalled.degraded, *found.documents.degraded)))
+        paths = tuple(dict.fromkeys((*recalled.paths, *found.documents.paths)))
+        return Context(
+            messages=self._messages(blocks, messages),
+            blocks={name: text for name, text in blocks.items() if text},
+            citations=(*citations, *cited),
+            token_count=self._budget.spent,
+            recall=Recall(recalled.query, (*hits, *shown), degraded, recalled.timings_ms, paths),
+            degraded=degraded,
+            timings_ms=timings,
+        )
+
+    def _profile(self, entries: Sequence[ProfileEntry]) -> str:
+        kept: dict[str, str] = {}
+        for entry in entries:
+            longer = {**kept, entry.key: entry.value}
+            if self._budget.fits(profile_block(longer, self._language)):
+                kept = longer
+        block = profile_block(kept, self._language)
+        self._budget.spend(self._budget.count(block))
+        return block
+
+    def _working(self) -> str:
+        date = self._now.date()
+        block = working_block(date, self._scope.user, self._request.role, self._request.model, self._language)
+        if not self._budget.fits(block):
+            return ""
+        self._budget.spend(self._budget.count(block))
+        return block
+
+    def _facts(
+        self, history: Sequence[Message], recalled: Recall, documents: int
+    ) -> tuple[str, tuple[Citation, ...], tuple[Hit, ...]]:
+        """The facts block."""
+        room = self._room(3 if documents else 2, documents + self._tokens(history))
+        frame = room.count(facts_block(["x"], self._language, is_fallback=recalled.is_fallback)) - 1
+        room.left -= frame
+        chosen, in_history = Selection(self._request.question), {message.id for message in history}
+        lines: list[str] = []
+        hits: list[Hit] = []
+        for hit in recalled.hits:
+            line = self._line(hit, len(lines) + 1, room)
+            if hit.id in in_history or line is None or not chosen.takes(hit.item, self._now):
+                continue
+            room.spend(room.count(line) + 1)
+            lines.append(line)
+            hits.append(hit)
+        block = facts_block(lines, self._language, is_fallback=recalled.is_fallback)
+        self._budget.spend(self._budget.count(block))
+        return block, tuple(_citation(place, hit) for place, hit in enumerate(hits, start=1)), tuple(hits)
+
+    def _line(self, hit: Hit, number: int, room: _Budget) -> str | None:
+        """A passage with its mark: whole if it fits, skipped if not, cut at a sentence if larger than all there is."""
+        item = hit.item
+        said = f"{item.observed_at.date().isoformat()}, {item.author}: " if isinstance(item, Message) else ""
+        if isinstance(item, Memory) and item.flags:
+            said = TO_BE_CONFIRMED[self._language]
+        line = f"[{number}] {said}{item.text}"
+        if room.fits(line):
+            return line
+        if room.count(line) <= self._request.budget_tokens or number > 1:
+            return None
+        kept = cut_at_sentence(item.text, lambda text: room.fits(f"[{number}] {said}{text}"))
+        return f"[{number}] {said}{kept}" if kept else None
+
+    def _documents(
+        self, passages: Sequence[Passage], history: Sequence[Message], first: int
+    ) -> tuple[str, tuple[Citation, ...], tuple[Hit, ...]]:
+        """The documents block, cited by the numbers behind `first`."""
+        room = self._room(2, self._tokens(history))
+        room.left -= room.count(documents_block([Excerpt("x", "x")], self._language)) - 3
+        shown: list[tuple[Passage, Excerpt]] = []
+        for passage in passages:
+            excerpt = self._excerpt(passage, first + len(shown) + 1, room, is_first=not shown)
+            if excerpt is not None:
+                room.spend(_tokens_of(room, excerpt))
+                shown.append((passage, excerpt))
+        shown = self._widened(shown, room)
+        block = documents_block([excerpt for _, excerpt in shown], self._language)
+        self._budget.spend(self._budget.count(block))
+        cited = tuple(_excerpt_citation(passage, excerpt) for passage, excerpt in shown)
+        return block, cited, tuple(passage.hit for passage, _ in shown)
+
+    def _excerpt(self, passage: Passage, number: int, room: _Budget, *, is_first: bool) -> Excerpt | None:
+        """As a line of the facts: whole, skipped, or cut where it is larger than all there is."""
+        chunk = passage.chunk
+
+        def of(text: str) -> Excerpt:
+            return Excerpt(_name(chunk), text, chunk.page, passage.last_page, number=number)
+
+        if _tokens_of(room, of(passage.text)) <= room.left:
+            return of(passage.text)
+        if _tokens_of(room, of(passage.text)) <= self._request.budget_tokens or not is_first:
+            return None
+        kept = cut_at_sentence(passage.text, lambda text: _tokens_of(room, of(text)) <= room.left)
+        return of(kept) if kept else None
+
+    def _widened(self, shown: Sequence[tuple[Passage, Excerpt]], room: _Budget) -> list[tuple[Passage, Excerpt]]:
+        """The best passage with what stands beside it in its section, where there is room for that."""
+        if not shown or shown[0][0].text != shown[0][1].text:
+            return [*shown]
+        (passage, excerpt), *others = shown
+        wider = widened(self._parts, self._scope.visibility, passage, [each for each, _ in others])
+        fuller = replace(excerpt, text=wider.text, last_page=wider.last_page)
+        if _tokens_of(room, fuller) - _tokens_of(room, excerpt) > room.left:
+            return [*shown]
+        return [(wider, fuller), *others]
+
+    def _room(self, sharers: int, needed: int) -> _Budget:
+        """What one of so many sharers may use: what the others do not need, and its share of the rest in any case."""
+        left = self._budget.left
+        return _Budget(self._budget.count, max(left // sharers, left - needed))
+
+    def _tokens(self, history: Sequence[Message]) -> int:
+        return sum(self._budget.count(message.text) for message in history)
+
+    def _within_budget(self, history: Sequence[Message]) -> list[ChatMessage]:
+        """The newest messages that fit, oldest first."""
+        shown: list[ChatMessage] = []
+        for message in reversed(history):
+            text = neutralise_markers(message.text)
+            if not self._budget.fits(text):
+                break
+            self._budget.spend(self._budget.count(text))
+            shown.append(ChatMessage(message.role, text))
+        return shown[::-1]
+
+    def _messages(self, blocks: dict[str, str], history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+        own = (blocks["system"] + blocks["profile"]).strip()
+        prefix = "\n\n".join(part for part in (own, blocks["guidance"]) if part)
+        moving = "\n\n".join(block for block in (blocks["working"], blocks["facts"], blocks["documents"]) if block)
+        text = self._request.question.text
+        current = [ChatMessage(Role.USER, text)] if text.strip() else []
+        if self._request.placement is Placement.LEADING:
+            leading = "\n\n".join(part for part in (prefix, moving) if part)
+            return (*_system(leading), *history, *current)
+        return (*_system(prefix), *history, *_system(moving), *current)
+
+
+def _system(text: str) -> list[ChatMessage]:
+    return [ChatMessage(Role.SYSTEM, text)] if text else []
+
+
+def _tokens_of(room: _Budget, excerpt: Excerpt) -> int:
+    """About what an excerpt takes: its line, and its text in quotes."""
+    return room.count(excerpt.source_line) + room.count(excerpt.text) + 1
+
+
+def _name(chunk: Chunk) -> str:
+    """The name of the file, without the folders on the way to it; the title where the source is no path."""
+    return _PARTS_OF_PATH.split(chunk.source.rstrip("/\\"))[-1] or chunk.title or chunk.document_id
+
+
+def _citation(number: int, hit: Hit) -> Citation:
+    item = hit.item
+    if isinstance(item, Message):
+        return Citation(number, item.id, "message", f"session {item.session}", item.observed_at)
+    kind = "document" if isinstance(item, Chunk) else item.kind.value
+    return Citation(number, item.id, kind, item.source, item.observed_at)
+
+
+def _excerpt_citation(passage: Passage, excerpt: Excerpt) -> Citation:
+    chunk = passage.chunk
+    return Citation(
+        number=excerpt.number or 0,
+        item_id=chunk.id,
+        kind="document",
+        source=chunk.source,
+        observed_at=chunk.observed_at,
+        document_id=chunk.document_id,
+        title=chunk.title,
+        page=excerpt.page,
+        last_page=excerpt.last_page,
+        start=passage.start,
+        end=passage.end if excerpt.text == passage.text else passage.start + len(excerpt.text) - len(CUT_MARK),
+    )
+
+
+_NOTHING: Mapping[str, Callable[[], None]] = MappingProxyType({})
+
+
+def is_waiting(parts: Parts) -> bool:
+    """True when a part waits for a server, so that sources are worth running side by side."""
+    return parts.store.capabilities.is_blocking or any(each.capabilities.is_blocking for each in parts.embedders)
+
+
+Sources = Mapping[str, Callable[[], None]]
+
+
+def gather(
+    parts: Parts, sources: Sources, prepare: Callable[[], None] = lambda: None, prepared: Sources = _NOTHING
+) -> dict[str, float]:
+    """Run every source to its end; returns the time of each in milliseconds. An error is raised when all have ended.
+
+    `prepare` runs here, while the `sources` are under way; those of `prepared` need it and start after it.
+    """
+    timings: dict[str, float] = {}
+
+    def timed(name: str, source: Callable[[], None]) -> None:
+        start = time.perf_counter()
+        try:
+            source()
+        finally:
+            timings[name] = (time.perf_counter() - start) * 1e3
+
+    if is_waiting(parts):
+        running = [parts.pool.submit(copy_context().run, timed, name, source) for name, source in sources.items()]
+        try:
+            prepare()
+            running += [parts.pool.submit(copy_context().run, timed, name, source) for name, source in prepared.items()]
+        finally:
+            wait(running)
+        for each in running:
+            each.result()
+    else:
+        prepare()
+        for name, source in (*sources.items(), *prepared.items()):
+            timed(name, source)
+    return timings
+
+
+_CHUNKS_AN_EXCERPT = 3
+"""So many chunks are read for each excerpt that may be shown, since those side by side become one."""
+
+_Found = TypeVar("_Found")
+_log = logging.getLogger("mnemic.context")
+_SHOWN_ROLES = (Role.USER, Role.ASSISTANT)
+
+
+def context(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
+    """As `put_together`, told to the observer, and the memories shown count as accessed."""
+    with parts.observer.span("mnemic.context", question_chars=len(request.question.text)) as span:
+        built = put_together(parts, scope, request)
+        span.note(
+            messages=len(built.messages),
+            blocks=tuple(built.blocks),
+            citations=len(built.citations),
+            tokens=built.token_count,
+            degraded=tuple(each.partition(":")[0] for each in built.degraded),
+        )
+    parts.accesses.note(parts.store, built.recall.hits, parts.clock.now())
+    return built
+
+
+def put_together(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
+    """The whole prompt around a message: system prompt, profile, working memory, facts, documents, session history,
+    message.
+
+    Sources that wait for a server are read at the same time. A source that fails is left out, logged as a warning,
+    counted and named in `degraded`: a chat goes on without its memory, it never fails because of it.
+    """
+    question = request.question
+    wide = replace(question, limits={}, max_results=None, min_importance=0.0)
+    facts = replace(wide, limit=_wide_limit(request), passages=False)
+    excerpts = replace(wide, limit=request.documents * _CHUNKS_AN_EXCERPT, passages=True)
+    nothing = Recall(question.text, (), (), {})
+    asked: list[Asked] = []
+
+    def embed() -> None:
+        with parts.observer.span("mnemic.context.embed"):
+            asked.append(ask(parts, scope.visibility.at(*question.levels), question))
+
+    history = _Source[list[Message]](parts, "history", [], lambda: _history(parts, scope, request))
+    profile = _Source[list[ProfileEntry]](parts, "profile", [], lambda: get_profile(parts, scope))
+    recalled = _Source[Recall](parts, "recall", nothing, lambda: answer(parts, scope, facts, asked[0]))
+    documents = _Source[Recall](parts, "documents", nothing, lambda: answer(parts, scope, excerpts, asked[0]))
+    searched = (recalled, documents) if request.documents else (recalled,)
+    timings = gather(
+        parts,
+        {source.name: source.read for source in (history, profile)},
+        embed,
+        {source.name: source.read for source in searched},
+    )
+    sources = (history, profile, *searched)
+    failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
+    found = Found(history=history.found, profile=profile.found, recalled=recalled.found, documents=documents.found)
+    built = Assembly(parts, scope, request).build(found, timings)
+    return replace(built, degraded=(*built.degraded, *failed))
+
+
+class _Source(Generic[_Found]):
+    """One source of a context: what it found, or nothing and why."""
+
+    def __init__(self, parts: Parts, name: str, nothing: _Found, reader: Callable[[], _Found]) -> None:
+        self.name, self.found, self.failure = name, nothing, ""
+        self._parts, self._reader = parts, reader
+
+    def read(self) -> None:
+        """Ask the source; an error of its backend is kept instead of raised."""
+        try:
+            with self._parts.observer.span(f"mnemic.context.{self.name}") as span:
+                self.found = self._reader()
+                if isinstance(self.found, Recall):
+                    tell(span, self.found, without=("embed", "total"))
+        except BackendError as error:
+            self.failure = type(error).__name__
+            _log.warning("%s missing from a context (%s)", self.name, self.failure)
+            self._parts.observer.count("mnemic.context.missing", source=self.name)
+
+
+def _wide_limit(request: ContextRequest) -> int | None:
+    """Room for every cap, and for what the session history shows anyway."""
+    if not request.question.limits:
+        return request.question.limit
+    return sum(request.question.limits.values()) + request.history_messages
+
+
+def _history(parts: Parts, scope: Scope, request: ContextRequest) -> list[Message]:
+    if scope.session is None or request.history_messages <= 0:
+        return []
+    messages = window(parts, scope, request.history_messages)
+    messages = [message for message in messages if message.role in _SHOWN_ROLES]
+    if messages and messages[-1].role is Role.USER and messages[-1].text.strip() == request.question.text.strip():
+        return messages[:-1]  # captured already; it comes as the current message
+    return messages

@@ -1,1 +1,0 @@
-"""Context: what is put in front of the model, within a budget."""

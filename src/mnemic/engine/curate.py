@@ -1,0 +1,565 @@
+"""What the curator made of a part of a day, by a model or by rules, and how a gem becomes a fact.
+
+What of a partition's conversations the curator has not read yet, day by day in the time zone of the schedules.
+
+The curator: reads what was said, a whole day as one story, and keeps what will be worth knowing in six months.
+
+What it keeps, and how far each conversation was read, is one transaction for each part of a day: a turn is released
+only when its gems are committed, and a run that is repeated finds nothing left. The model is asked outside any
+transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import reduce
+from typing import NoReturn
+
+from mnemic.engine.assimilate import Place, Prepared, assimilate, prepare
+from mnemic.engine.engine import Parts
+from mnemic.engine.jobs import zone_of
+from mnemic.engine.kinds import CURATE
+from mnemic.errors import BadReplyError, MnemicError
+from mnemic.model.chat import Finish, Usage
+from mnemic.model.item import (
+    CURATE_TRIES,
+    CURATED,
+    IMPORTANCE_WORDS,
+    IN_METADATA,
+    TRUST_ORDER,
+    Conversation,
+    Decision,
+    Fact,
+    Gem,
+    Kind,
+    Message,
+    Provenance,
+    Role,
+    Verdict,
+    turn_range,
+)
+from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.ports.models import Llm
+from mnemic.ports.store import UnitOfWork
+from mnemic.text import gem_rules
+from mnemic.text.curator import CURATOR_VERSION, curator_prompt, message_chars, room_of
+from mnemic.text.gem_rules import RULES_VERSION, gem_records
+from mnemic.text.gems import Found, Gems, Rejected, checked_gems, read_gems
+from mnemic.text.narrative import ToldTurn, divided, numbered
+from mnemic.text.prompts import counted
+
+RULES = "rules"
+"""What is named as the model where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was found in some turns. `version` is that of the provenance; `may_stay`: another run may find more, so the
+    turns of what was rejected stay.
+    """
+
+    turns: tuple[ToldTurn, ...]
+    found: tuple[Found, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+    model: str = ""
+    version: str = ""
+    may_stay: bool = False
+    usage: Usage = field(default_factory=Usage)
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGem:
+    """A valid gem, and what was done with it: see `mnemic.model.item.Decision`."""
+
+    gem: Gem
+    verdict: Verdict
+    memory_id: str | None
+    other_id: str | None
+    reason: str
+
+    @classmethod
+    def of(cls, gem: Gem, decision: Decision) -> KeptGem:
+        """The gem with a decision."""
+        return cls(gem, decision.action, decision.memory_id, decision.other_id, decision.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedGem:
+    """A gem that was none: its beginning, why, the turns of a conversation that it named ("" where none), and whether
+    they were let go after the last run that may try.
+    """
+
+    excerpt: str
+    reason: str
+    conversation_id: str
+    turn_range: str
+    is_let_go: bool
+
+    @classmethod
+    def of(cls, rejected: Rejected, let_go: Collection[str]) -> RefusedGem:
+        """What was rejected; `let_go` are the conversations whose turns were."""
+        session = rejected.turns[-1].conversation_id if rejected.turns else ""
+        turns = sorted({turn.turn for turn in rejected.turns if turn.conversation_id == session})
+        is_let_go = session in let_go if session else bool(let_go)
+        return cls(rejected.excerpt, rejected.reason, session, turn_range(turns) if turns else "", is_let_go)
+
+
+def ask_rules(turns: Sequence[ToldTurn]) -> Made:
+    """What the rules find."""
+    gems = checked_gems(gem_records(turns), turns)
+    return Made(tuple(turns), gems.found, gems.rejected, RULES, RULES_VERSION)
+
+
+def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int) -> Made:
+    """What a model finds; where its reply is cut, in each half. Raises the errors of the model, and `BadReplyError` for
+    a reply that is no list of gems.
+    """
+    completion = llm.complete(curator_prompt(turns, llm.capabilities.context_tokens, tries))
+    gems = read_gems(completion.text, turns)
+    is_cut = gems.is_cut or completion.finish is Finish.LENGTH
+    if is_cut and len(turns) > 1:
+        halves = [ask_model(llm, numbered(half), tries) for half in _halves(turns)]
+        return Made(
+            tuple(turns),
+            tuple(found for half in halves for found in half.found),
+            tuple(rejected for half in halves for rejected in half.rejected),
+            *(llm.name, halves[0].version, True),
+            usage=sum((half.usage for half in halves), completion.usage),
+        )
+    if not gems.is_answer and not gems.found:
+        raise BadReplyError(f"the curator's reply holds no list of gems{_why(gems)}")
+    version = f"{llm.name} {CURATOR_VERSION}"
+    return Made(tuple(turns), gems.found, gems.rejected, llm.name, version, may_stay=True, usage=completion.usage)
+
+
+def place_of(partition: Partition, found: Found) -> Place:
+    """Where a gem belongs: noted by the agent that all its messages share."""
+    agents = {message.agent for turn in found.turns for message in turn.messages}
+    return Place(partition, agents.pop() if len(agents) == 1 else None)
+
+
+def fact_of(found: Found, made: Made) -> Fact:
+    """The gem as a fact: of all messages of its turns that say something, of the user's alone where rules found it."""
+    gem = found.gem
+    shown = [message for turn in found.turns for message in turn.messages if counted(message).strip()]
+    own = [message for message in shown if message.role is Role.USER]
+    sources = own if made.model in (RULES, "") and own else shown
+    told = {name: getattr(gem, name) for name in IN_METADATA}
+    fallback = {"fallback": made.fallback} if made.fallback else {}
+    return Fact(
+        text=gem.gem,
+        kind=Kind.GEM,
+        observed_at=_latest(sources, gem),
+        importance=IMPORTANCE_WORDS[gem.importance],
+        confidence=gem.confidence,
+        categories=gem.categories,
+        context=gem.context,
+        snippet=gem.snippet,
+        provenance=tuple(
+            Provenance(source.id, 0, len(counted(source)), CURATE, made.version, 1.0) for source in sources
+        ),
+        trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
+        metadata={"type": "gem", **told, "source_turns": list(gem.source_turns), **fallback},
+    )
+
+
+def _latest(sources: Sequence[Message], gem: Gem) -> datetime:
+    """When it was said: the time that the gem names, in the zone in which times are stored."""
+    return datetime.fromisoformat(gem.timestamp).astimezone(sources[0].observed_at.tzinfo)
+
+
+def _halves(turns: Sequence[ToldTurn]) -> tuple[Sequence[ToldTurn], Sequence[ToldTurn]]:
+    return turns[: len(turns) // 2], turns[len(turns) // 2 :]
+
+
+def _why(gems: Gems) -> str:
+    return f": {gems.rejected[0].reason}" if gems.rejected else ""
+
+
+MOST_CONVERSATIONS = 100_000
+_PAGE = 256
+_EVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The unread turns of one day, by conversation, the one that began first in front."""
+
+    date: date
+    conversations: tuple[tuple[ToldTurn, ...], ...]
+
+
+class Backlog:
+    """The unread days of a partition, oldest first. It reads on from where it was told that something was read, whether
+    that is stored or not; `held` conversations are left alone.
+    """
+
+    def __init__(self, parts: Parts, partition: Partition, zone: tzinfo, held: Collection[str] = ()) -> None:
+        self._parts, self._partition, self._zone = parts, partition, zone
+        self.held = set(held)
+        self._places: dict[str, int] = {}
+
+    def place(self, session: str) -> int:
+        """The position up to which a conversation was read."""
+        return self._places[session]
+
+    def read(self, session: str, until: int) -> None:
+        """The conversation was read up to and with a position."""
+        self._places[session] = until
+
+    def forget(self) -> None:
+        """Look anew where the cursors stand: somebody else has moved one."""
+        self._places.clear()
+
+    def next_day(self, last: date) -> Day | None:
+        """The oldest day with unread turns, none later than `last`; None when there is none.
+
+        A turn belongs to the day on which it began, and within a conversation no day goes back: what was said at
+        positions behind is read later, whatever its time.
+        """
+        with self._parts.store.read() as work:
+            found = work.upkeep.idle(CURATED, _EVER, MOST_CONVERSATIONS, self._partition)
+            talks = [talk for talk in found if talk.session not in self.held]
+            first = {talk.session: self._first(work, talk) for talk in talks}
+            days = {session: self._day(message) for session, message in first.items() if message is not None}
+            day = min(days.values(), default=None)
+            if day is None or day > last:
+                return None
+            told = [self._turns(work, talk, day) for talk in talks if days.get(talk.session) == day]
+        told.sort(key=lambda turns: (turns[0].said_at, turns[0].conversation_id))
+        return Day(day, tuple(tuple(turns) for turns in told))
+
+    def _first(self, work: UnitOfWork, talk: Conversation) -> Message | None:
+        after = self._places.get(talk.session)
+        if after is None:
+            after = self._places[talk.session] = work.conversations.cursor(self._partition, talk.session, CURATED)
+        return next(iter(work.conversations.messages(self._partition, talk.session, after, 1)), None)
+
+    def _day(self, message: Message) -> date:
+        return message.observed_at.astimezone(self._zone).date()
+
+    def _turns(self, work: UnitOfWork, talk: Conversation, day: date) -> list[ToldTurn]:
+        """The turns of a conversation up to the first one that began on a later day."""
+        groups: list[list[Message]] = []
+        after, is_end = self._places[talk.session], False
+        while not is_end:
+            page = work.conversations.messages(self._partition, talk.session, after, _PAGE)
+            for message in page:
+                is_same = bool(groups) and groups[-1][-1].turn_id == message.turn_id
+                if not is_same and self._day(message) > day:
+                    return [self._told(group, group[-1].position) for group in groups]
+                if is_same:
+                    groups[-1].append(message)
+                else:
+                    groups.append([message])
+            is_end = len(page) < _PAGE
+            after = page[-1].position if page else after
+        return [self._told(group, group[-1].position) for group in groups[:-1]] + [
+            self._told(groups[-1], max(talk.messages, groups[-1][-1].position))
+        ]
+
+    def _told(self, messages: Sequence[Message], until: int) -> ToldTurn:
+        first = messages[0]
+        return ToldTurn(
+            conversation_id=first.session,
+            turn=first.turn,
+            said_at=first.observed_at.astimezone(self._zone),
+            until=until,
+            messages=tuple(messages),
+        )
+
+
+MOST_TRIES = 3
+"""Runs after which the turns of a refused gem are let go."""
+
+PARTS_AT_ONCE = 3
+"""One job asks a model about so many parts of days, which is well within its lease; the next job reads on."""
+
+DAYS_AT_ONCE = 50
+"""One job reads so many by rules."""
+
+REASON_CHARS = 300
+_log = logging.getLogger("mnemic.curate")
+
+
+@dataclass(frozen=True, slots=True)
+class CuratedDay:
+    """What became of one day: how many turns were read, the gems with what was done with each, and what was refused.
+
+    `model` is the name of the language model, "rules" without one; `fallback` the failure for which the rules did it.
+    """
+
+    day: str
+    turns: int = 0
+    gems: tuple[KeptGem, ...] = ()
+    refused: tuple[RefusedGem, ...] = ()
+    model: str = ""
+    fallback: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class CurateReport:
+    """The days that were, or would be, curated; `held` names the conversations of which turns wait for the next run."""
+
+    days: tuple[CuratedDay, ...]
+    held: tuple[str, ...]
+    is_dry_run: bool
+
+
+def curate(
+    parts: Parts, scope: Scope, *, actor: str, day: date | None = None, is_dry_run: bool = False
+) -> CurateReport:
+    """Curate all conversations of the scope's user (without one: of its session) up to and with a day, by default
+    yesterday in the time zone of the schedules.
+
+    Raises the errors of the language model; what was committed before one stays. A dry run asks the model too, and says
+    what would be done with its gems beside what is stored now.
+    """
+    run = Curating(parts, scope.message_partition, actor, last=day)
+    days = run.plan() if is_dry_run else run.run(None)
+    return CurateReport(tuple(days), tuple(sorted(run.held)), is_dry_run)
+
+
+class _UndoneError(Exception):
+    """Ends a unit of work that was only a trial."""
+
+
+def _undo() -> NoReturn:
+    raise _UndoneError
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Gems of one part that are written in one place, ready to be written."""
+
+    place: Place
+    found: tuple[Found, ...]
+    ready: tuple[Prepared, ...]
+
+
+class Curating:
+    """One run over one partition. `held`: conversations that wait for another run. `may_fall_back`: when the model
+    fails, the rules do its work.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        partition: Partition,
+        actor: str,
+        *,
+        last: date | None = None,
+        held: Sequence[str] = (),
+        may_fall_back: bool = False,
+    ) -> None:
+        self._parts, self._partition, self._actor = parts, partition, actor
+        self._may_fall_back = may_fall_back
+        zone = zone_of(parts.settings.life.time_zone)
+        self._last = last or parts.clock.now().astimezone(zone).date() - timedelta(days=1)
+        self._backlog = Backlog(parts, partition, zone, held)
+        self._visible = Visibility((partition,), None)
+        self._left = -1
+
+    @property
+    def held(self) -> set[str]:
+        """The conversations of which turns wait for the next run."""
+        return self._backlog.held
+
+    @property
+    def is_unfinished(self) -> bool:
+        """True when the run ended because it had done enough."""
+        return self._left == 0
+
+    def run(self, most: int | None) -> list[CuratedDay]:
+        """Curate day after day, at most `most` parts of days."""
+        days: list[CuratedDay] = []
+        self._left = -1 if most is None else most
+        while self._left and (day := self._backlog.next_day(self._last)) is not None:
+            told = CuratedDay(day.date.isoformat())
+            for part in self._parts_of(day):
+                if not self._left:
+                    break
+                self._left -= 1
+                done = self._curated(part)
+                if done is None:
+                    self._backlog.forget()
+                    break
+                told = _with(told, done)
+            if told.turns:
+                days.append(told)
+                self._count(told)
+        return days
+
+    def plan(self) -> list[CuratedDay]:
+        """What `run` would do now; nothing is written."""
+        days: list[tuple[CuratedDay, list[tuple[Made, list[_Batch]]]]] = []
+        while (day := self._backlog.next_day(self._last)) is not None:
+            parts = [(made, self._batches(made)) for made in map(self._made, self._parts_of(day))]
+            days.append((CuratedDay(day.date.isoformat()), parts))
+            for conversation in day.conversations:
+                self._backlog.read(conversation[-1].conversation_id, conversation[-1].until)
+        planned: list[CuratedDay] = []
+        with suppress(_UndoneError), self._parts.store.write() as work:
+            for told, parts in days:
+                done = [_Done(made, self._written(work, batches), _refused(made.rejected)) for made, batches in parts]
+                planned.append(reduce(_with, done, told))
+            _undo()
+        return planned
+
+    def _parts_of(self, day: Day) -> list[list[ToldTurn]]:
+        llm = self._parts.llm
+        room = gem_rules.ROOM_TOKENS if llm is None else room_of(llm.capabilities.context_tokens)
+        return divided(day.conversations, room, message_chars(room))
+
+    def _curated(self, part: Sequence[ToldTurn]) -> _Done | None:
+        """One part, read and committed; None when somebody else was faster."""
+        turns = [turn for turn in part if turn.conversation_id not in self.held]
+        if not turns:
+            return _Done(Made(()), (), ())
+        made = self._made(turns)
+        batches = self._batches(made)
+        with self._parts.store.write() as work:
+            moves = self._moves(work, made)
+            ids = [message.id for found in made.found for turn in found.turns for message in turn.messages]
+            if moves is None or len(work.messages.get(self._visible, list(dict.fromkeys(ids)))) < len(set(ids)):
+                return None
+            gems = self._written(work, batches)
+            for move in moves:
+                move.apply(work, self._partition)
+        if self._parts.window is not None:
+            self._parts.window.moved(self._partition, [move.session for move in moves], self._parts.clock.now())
+        for move in moves:
+            self._backlog.read(move.session, move.to)
+        self._backlog.held.update(move.session for move in moves if move.is_held)
+        let_go = {move.session for move in moves if move.is_let_go}
+        return _Done(made, gems, _refused(made.rejected, let_go))
+
+    def _made(self, turns: Sequence[ToldTurn]) -> Made:
+        """What is found in a part: by the model, in halves where its reply was cut; by rules without one."""
+        turns = numbered(turns)
+        if not any(turn.says_anything for turn in turns):
+            return Made(tuple(turns))
+        if self._parts.llm is None:
+            return ask_rules(turns)
+        try:
+            return ask_model(self._parts.llm, turns, self._tries(turns))
+        except MnemicError as error:
+            if not self._may_fall_back:
+                raise
+            reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
+            _log.warning("%d turns are curated by rules (%s)", len(turns), reason)
+            self._parts.observer.count("mnemic.curate.fallback")
+            return replace(ask_rules(turns), fallback=reason)
+
+    def _tries(self, turns: Sequence[ToldTurn]) -> int:
+        sessions = {turn.conversation_id for turn in turns}
+        with self._parts.store.read() as work:
+            return max(work.conversations.cursor(self._partition, session, CURATE_TRIES) for session in sessions)
+
+    def _batches(self, made: Made) -> list[_Batch]:
+        """The gems as facts by the place where they belong, with what takes time."""
+        batches: list[_Batch] = []
+        for place in dict.fromkeys(place_of(self._partition, found) for found in made.found):
+            found = tuple(each for each in made.found if place_of(self._partition, each) == place)
+            facts = [fact_of(each, made) for each in found]
+            batches.append(_Batch(place, found, tuple(prepare(self._parts, place, facts))))
+        return batches
+
+    def _written(self, work: UnitOfWork, batches: Sequence[_Batch]) -> list[KeptGem]:
+        gems: list[KeptGem] = []
+        for batch in batches:
+            decisions: Sequence[Decision] = assimilate(self._parts, work, batch.place, batch.ready, actor=self._actor)
+            gems += [KeptGem.of(found.gem, each) for found, each in zip(batch.found, decisions, strict=True)]
+        return gems
+
+    def _moves(self, work: UnitOfWork, made: Made) -> list[_Move] | None:
+        """How far each conversation is read now; None when one of them is not where it was."""
+        moves: list[_Move] = []
+        for session, until in {turn.conversation_id: turn.until for turn in made.turns}.items():
+            was = work.conversations.cursor(self._partition, session, CURATED)
+            if was != self._backlog.place(session):
+                return None
+            tries = work.conversations.cursor(self._partition, session, CURATE_TRIES)
+            moves.append(_move(session, (was, until), tries, made))
+        return moves
+
+    def _count(self, told: CuratedDay) -> None:
+        observer = self._parts.observer
+        observer.count("mnemic.curate.turns", told.turns)
+        observer.count("mnemic.curate.gems", len(told.gems))
+        observer.count("mnemic.curate.refused", len(told.refused))
+        _log.info("%s: %d turns, %d gems, %d refused", told.day, told.turns, len(told.gems), len(told.refused))
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """One part, done."""
+
+    made: Made
+    gems: Sequence[KeptGem]
+    refused: Sequence[RefusedGem]
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """How far a conversation was read, and how often turns of it stayed behind."""
+
+    session: str
+    was: int
+    to: int
+    was_tries: int
+    tries: int
+    is_held: bool
+    is_let_go: bool
+
+    def apply(self, work: UnitOfWork, partition: Partition) -> None:
+        """Move what moves; the caller has looked where it stands, within the same unit of work."""
+        if self.to != self.was:
+            work.conversations.move(partition, self.session, CURATED, self.was, self.to)
+        if self.tries != self.was_tries:
+            work.conversations.move(partition, self.session, CURATE_TRIES, self.was_tries, self.tries)
+
+
+def _move(session: str, span: tuple[int, int], tries: int, made: Made) -> _Move:
+    """A conversation is read to the first turn of a refused gem; after three such runs at one place, to its end.
+
+    A refused gem that names no turn may come from any.
+    """
+    was, until = span
+    stay = [
+        turn.first_position
+        for rejected in made.rejected
+        for turn in rejected.turns or made.turns
+        if turn.conversation_id == session
+    ]
+    if not stay or not made.may_stay:
+        return _Move(session, was, until, tries, 0, is_held=False, is_let_go=False)
+    to = max(was, min(stay) - 1)
+    runs = 1 + (tries if to == was else 0)
+    if runs >= MOST_TRIES:
+        return _Move(session, was, until, tries, 0, is_held=False, is_let_go=True)
+    return _Move(session, was, to, tries, runs, is_held=True, is_let_go=False)
+
+
+def _refused(rejected: Sequence[Rejected], let_go: Sequence[str] | set[str] = ()) -> list[RefusedGem]:
+    return [RefusedGem.of(each, let_go) for each in rejected]
+
+
+def _with(told: CuratedDay, done: _Done) -> CuratedDay:
+    """The day with one part more."""
+    made = done.made
+    return replace(
+        told,
+        turns=told.turns + len(made.turns),
+        gems=(*told.gems, *done.gems),
+        refused=(*told.refused, *done.refused),
+        model=made.model or told.model,
+        fallback=made.fallback or told.fallback,
+        usage=told.usage + made.usage,
+    )

@@ -1,0 +1,209 @@
+"""What becomes of memories when something they were made of is corrected, or is no longer believed.
+
+Each gets a flag that names the cause, and so does all that was made of it in turn, in the transaction of the cause.
+Flags go again when the cause is taken back. What is erased is in `engine.erasure.cascade`, judging in `engine.review`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.fields import differences
+from mnemic.engine.indexing import indexed_text
+from mnemic.errors import ConflictError
+from mnemic.model.item import Cause, Flag, Memory, State
+from mnemic.model.records import Action, HistoryEntry
+from mnemic.model.scope import Partition, Visibility
+from mnemic.ports.store import UnitOfWork
+
+MAX_FLAGS = 20
+"""A memory has at most so many: the oldest tell enough, but one at least tells of an erasure."""
+
+_OF_ACTIONS: Mapping[Action, Cause] = {
+    Action.SUPERSEDED: Cause.SUPERSEDED,
+    Action.REJECTED: Cause.REJECTED,
+    Action.QUARANTINED: Cause.QUARANTINED,
+    Action.FEEDBACK: Cause.OUTDATED,
+}
+_SAYS_OTHER = (Action.UPDATED, Action.MERGED)
+_FOR_NOW = frozenset({Cause.SUPERSEDED, Cause.OUTDATED, Cause.DISPUTED, Cause.QUARANTINED, Cause.REJECTED})
+"""Causes that are over once the source is believed again; a correction is over when it is taken back."""
+
+_TICK = timedelta(microseconds=1)
+Place = tuple[Partition, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """Who changes memories, when, and in which unit of work."""
+
+    parts: Parts
+    work: UnitOfWork
+    actor: str
+    now: datetime
+
+    def put(self, old: Memory, new: Memory, action: Action, reason: str) -> Memory:
+        """Store `new` in the place of `old`, and what changed in its history. Raises `ConflictError` when somebody
+        changed it meanwhile.
+        """
+        new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
+        if not self.work.memories.replace(new, self.parts.terms(indexed_text(new)), old.updated_at):
+            raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; try again")
+        before, after = differences(old, new)
+        entry = HistoryEntry(
+            id=new_id(self.now),
+            partition=new.partition,
+            item_id=new.id,
+            action=action,
+            actor=self.actor,
+            at=self.now,
+            reason=reason,
+            before=before,
+            after=after,
+        )
+        self.work.history.add([entry])
+        return new
+
+    def made_of(self, partition: Partition, ids: Collection[str]) -> list[Memory]:
+        """What was made of these items of a partition, where that may be: never another user's."""
+        return [m for m in self.work.dependants.of(partition, ids) if partition.may_feed(m.partition)]
+
+
+def follow(hand: Hand, old: Memory, new: Memory, entry: HistoryEntry) -> None:
+    """What the change of a memory from `old` to `new`, which `entry` tells of, means for all that was made of it."""
+    cause = _cause(old, new, entry)
+    if cause is not None:
+        flag_all(hand, (new.partition, new.id), Flag(new.id, cause, hand.now, entry.id))
+        return
+    undone = entry.after.get("undone")
+    is_back = is_believed(new, hand.now) and not is_believed(old, hand.now)
+    if undone is None and not is_back:
+        return
+
+    def is_over(flag: Flag) -> bool:
+        return flag.entry_id == undone or (is_back and flag.cause in _FOR_NOW)
+
+    _lift(hand, new, is_over)
+
+
+def flag_all(hand: Hand, source: Place, flag: Flag) -> list[Memory]:
+    """Flag all that was made of an item, directly or by way of others, each once; those that are flagged now."""
+    seen, flagged = {source}, list[Memory]()
+    places: dict[Partition, list[str]] = {source[0]: [source[1]]}
+    while places:
+        found = [m for partition, ids in places.items() for m in hand.made_of(partition, ids)]
+        places = {}
+        for memory in found:
+            if (memory.partition, memory.id) in seen:
+                continue
+            seen.add((memory.partition, memory.id))
+            places.setdefault(memory.partition, []).append(memory.id)
+            new = with_flag(memory, flag)
+            if new is not memory:
+                flagged.append(hand.put(memory, new, Action.FLAGGED, told(flag)))
+    hand.parts.observer.count("mnemic.dependants.flagged", len(flagged))
+    return flagged
+
+
+def with_flag(memory: Memory, flag: Flag) -> Memory:
+    """The memory with one flag more, unless it says so already."""
+    is_known = any((each.source_id, each.cause) == (flag.source_id, flag.cause) for each in memory.flags)
+    is_first_loss = flag.cause is Cause.ERASED and all(each.cause is not Cause.ERASED for each in memory.flags)
+    if is_known or (len(memory.flags) >= MAX_FLAGS and not is_first_loss):
+        return memory
+    return replace(memory, flags=(*memory.flags[: MAX_FLAGS - 1], flag))
+
+
+def said_again(memory: Memory) -> tuple[Flag, ...]:
+    """The flags that a memory keeps when somebody says the same again: what was erased is still to be taken out."""
+    return tuple(flag for flag in memory.flags if flag.cause is Cause.ERASED)
+
+
+def clear_below(hand: Hand, memory: Memory, flags: Collection[Flag]) -> None:
+    """After somebody has trusted `memory` in spite of `flags`: what was made of it, and of nothing else that these
+    flags speak of, loses them too, and so on.
+    """
+    entries = {flag.entry_id for flag in flags}
+    seen = {(memory.partition, memory.id)}
+    places: dict[Partition, list[str]] = {memory.partition: [memory.id]}
+    while places:
+        found = [m for partition, ids in places.items() for m in hand.made_of(partition, ids)]
+        places = {}
+        for each in found:
+            gone = [f for f in each.flags if f.entry_id in entries and not _is_held(hand, each, f)]
+            if gone and (each.partition, each.id) not in seen:
+                seen.add((each.partition, each.id))
+                places.setdefault(each.partition, []).append(each.id)
+                clear(hand, each, gone, f"{memory.id}, which it was made of, was trusted")
+
+
+def clear(hand: Hand, memory: Memory, flags: Iterable[Flag], reason: str) -> Memory:
+    """Take flags from a memory."""
+    gone = set(flags)
+    left = tuple(flag for flag in memory.flags if flag not in gone)
+    return hand.put(memory, replace(memory, flags=left), Action.CLEARED, reason)
+
+
+def told(flag: Flag) -> str:
+    """What a flag says, in words."""
+    return f"it was made of {flag.source_id}, which is {flag.cause.value}"
+
+
+def is_believed(memory: Memory, now: datetime) -> bool:
+    """True for what is active and has not ended."""
+    return memory.state is State.ACTIVE and not _has_ended(memory, now)
+
+
+def own(memory: Memory) -> Visibility:
+    """What sees a memory: its partition, on behalf of the agent that it is private to."""
+    return Visibility((memory.partition,), memory.private_agent)
+
+
+def _lift(hand: Hand, source: Memory, is_over: Callable[[Flag], bool]) -> None:
+    found = [m for m in hand.work.dependants.flagged(source.partition.org, source.id) if _may_name(source, m)]
+    if not found:
+        return
+    entries = {entry.id for entry in hand.work.history.of(own(source), source.id)}
+    for memory in found:
+        gone = [f for f in memory.flags if f.source_id == source.id and f.entry_id in entries and is_over(f)]
+        if gone:
+            clear(hand, memory, gone, f"what was said of {source.id} was taken back")
+
+
+def _may_name(source: Memory, memory: Memory) -> bool:
+    return source.partition.may_feed(memory.partition)
+
+
+def _is_held(hand: Hand, memory: Memory, flag: Flag) -> bool:
+    """True when what a flag names is a source of the memory itself, or another source has the same flag still."""
+    if flag.source_id in memory.source_ids:
+        return True
+    flagged = hand.work.dependants.flagged(memory.partition.org, flag.source_id)
+    return any(
+        other.id in memory.source_ids and _may_name(other, memory) and flag.entry_id in _entries(other.flags)
+        for other in flagged
+    )
+
+
+def _entries(flags: Sequence[Flag]) -> set[str]:
+    return {flag.entry_id for flag in flags}
+
+
+def _cause(old: Memory, new: Memory, entry: HistoryEntry) -> Cause | None:
+    if entry.action is Action.DISPUTED:
+        return Cause.DISPUTED if new.state is State.DISPUTED else None
+    if entry.action in _SAYS_OTHER and new.text != old.text:
+        return Cause.CORRECTED
+    if entry.action is Action.UPDATED:
+        is_ended = _has_ended(new, entry.at) and not _has_ended(old, entry.at)
+        return Cause.OUTDATED if is_ended else None
+    return _OF_ACTIONS.get(entry.action)
+
+
+def _has_ended(memory: Memory, now: datetime) -> bool:
+    """Also for one that ends as soon as it may: the end is later than the beginning."""
+    begun = memory.valid_from or memory.observed_at
+    return memory.valid_to is not None and memory.valid_to <= max(now, begun + _TICK)

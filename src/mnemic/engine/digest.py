@@ -1,0 +1,148 @@
+"""Memories made from other items: what they inherit from their sources, and how one is written down.
+
+Where a digest came from: the provenance of what a model wrote, what rules chose, and what was left raw.
+
+Answers for summaries and reflections alike, so that neither needs the other. Nothing is stored here, and no model is
+asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.indexing import ItemVectors, indexed_text, put_vectors
+from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, Remembered
+from mnemic.model.records import Action, HistoryEntry
+from mnemic.ports.models import Llm
+from mnemic.ports.store import UnitOfWork
+from mnemic.ranking.extract import Excerpt, Passage, extract
+from mnemic.text.normalise import dedup_key
+from mnemic.text.prompts import CUT_MARK, PROMPT_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """What was made of some items of one partition, before it is a memory."""
+
+    text: str
+    kind: Kind
+    importance: float
+    provenance: tuple[Provenance, ...]
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetime) -> Memory:
+    """The memory: in the partition of its sources (at least one), with the lowest trust among them, the agent that all
+    of them share, and the time of the latest; private where a source is. It does not expire. Only one of its own kind
+    can say the same: a reflection in the words of a summary is still a reflection.
+    """
+    agents = {source.agent for source in sources}
+    private = next((source.private_agent for source in sources if source.private_agent is not None), None)
+    return Memory(
+        id=new_id(now),
+        partition=sources[0].partition,
+        text=derived.text,
+        kind=derived.kind,
+        dedup_key=dedup_key(f"{derived.kind.value}: {derived.text}"),
+        created_at=now,
+        updated_at=now,
+        observed_at=max(source.observed_at for source in sources),
+        importance=derived.importance,
+        agent=agents.pop() if len(agents) == 1 else None,
+        private_agent=private,
+        trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
+        provenance=derived.provenance,
+        metadata=derived.metadata,
+    )
+
+
+def add_derived(
+    parts: Parts, work: UnitOfWork, memory: Memory, vectors: Sequence[ItemVectors] | None, *, actor: str, reason: str
+) -> bool:
+    """Write a memory with its vectors and the first entry of its history; False, and nothing, when one that says the
+    same is there.
+    """
+    if not work.memories.add([(memory, parts.terms(indexed_text(memory)))])[0]:
+        return False
+    put_vectors(parts, work, [(memory.partition, memory.id)], vectors, memory.created_at)
+    entry = HistoryEntry(
+        id=new_id(memory.created_at),
+        partition=memory.partition,
+        item_id=memory.id,
+        action=Action.CREATED,
+        actor=actor,
+        at=memory.created_at,
+        reason=reason,
+    )
+    work.history.add([entry])
+    return True
+
+
+RULES = "extract-1"
+RAW = "raw-1"
+"""Versions in the provenance of what was made without a model: chosen sentences, and the raw text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stretch of one item: its id, the stored text of it from the character `start` on, who said it, and whether that
+    was the user.
+    """
+
+    item_id: str
+    text: str
+    author: str = ""
+    is_own: bool = False
+    start: int = 0
+
+
+def by_model(parts: Parts, llm: Llm, extractor: str, text: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
+    """The provenance of what a model wrote: every source as a whole, with the share of the text's words that are in it
+    as its support.
+    """
+    words = set(parts.analyser.query_terms(text))
+    version = f"{llm.name} {PROMPT_VERSION}"
+
+    def support(source: Source) -> float:
+        return round(len(words.intersection(parts.analyser.terms(source.text))) / max(len(words), 1), 2)
+
+    return tuple(Provenance(s.item_id, 0, len(s.text), extractor, version, support(s)) for s in sources)
+
+
+def by_rules(parts: Parts, extractor: str, sources: Sequence[Source], limit: int) -> tuple[str, tuple[Provenance, ...]]:
+    """Sentences of the sources, word for word with their author, and which these are; "" when none says anything."""
+    passages = [Passage(source.text, source.is_own) for source in sources]
+    chosen = extract(passages, parts.analyser.query_terms, parts.analyser.token_count, limit)
+    lines = [
+        (f"{source.author}: " if source.author else "")
+        + " ".join(_quoted(source, excerpt) for excerpt in chosen if excerpt.place == place)
+        for place, source in enumerate(sources)
+        if any(excerpt.place == place for excerpt in chosen)
+    ]
+    spans = tuple(
+        Provenance(source.item_id, source.start + each.start, source.start + each.end, extractor, RULES, 1.0)
+        for each in chosen
+        for source in (sources[each.place],)
+    )
+    return "\n".join(lines), spans
+
+
+def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
+    """The provenance of raw text."""
+    return tuple(Provenance(s.item_id, 0, len(s.text), extractor, RAW, 1.0) for s in sources)
+
+
+def covered(summary: Memory) -> tuple[int, int]:
+    """The positions of the first and last message that a summary was made of; (1, 0) when it does not say."""
+    match summary.metadata.get("positions"):
+        case [int(first), int(last)] if 0 < first <= last:
+            return first, last
+        case _:
+            return 1, 0
+
+
+def _quoted(source: Source, excerpt: Excerpt) -> str:
+    return source.text[excerpt.start : excerpt.end] + (CUT_MARK if excerpt.is_cut else "")

@@ -1,0 +1,275 @@
+"""What the doctor says of what stands around the rows: the clock, the memory for indexes, and what guards the texts.
+
+What the doctor says of jobs and schedules: what waits, what failed and why, what ran when and runs next.
+
+Looks after a whole memory: what works, what lags behind, what failed, and what to do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.handlers import HANDLERS
+from mnemic.engine.indexing import missing_texts, sides
+from mnemic.engine.jobs import Timetable, timetables
+from mnemic.engine.reembed import space_fill
+from mnemic.errors import BackendError, ConfigError, MnemicError
+from mnemic.model.chat import Prompt, PromptMessage
+from mnemic.model.health import Condition, Diagnosis, Finding
+from mnemic.model.item import Role
+from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.records import Job, JobState
+from mnemic.model.scope import Visibility
+from mnemic.model.settings import Quarantine
+from mnemic.model.values import to_microseconds
+from mnemic.ports.models import Embedder, Llm
+from mnemic.ports.store import UnitOfWork
+
+EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
+"""Before this version of Mnemic was there, so that no right clock can show it."""
+
+_MOST_AHEAD = timedelta(minutes=5)
+_BYTES_A_ROW = 1000
+"""What an index holds of an item beside its vectors: ids, times, and the places of some dozen words."""
+
+_BYTES_A_NUMBER = 4
+_JOBS_LOOKED_AT = 1000
+
+
+def clock_finding(parts: Parts) -> Finding:
+    """Whether the clock may be right: it stands neither before this program nor before what is already written."""
+    now = parts.clock.now()
+    remedy = "set the clock of this machine; times that are said by it order and expire memories"
+    if now < EARLIEST:
+        return Finding("clock", Condition.DEGRADED, f"the clock shows {_told(now)}, which is past", remedy)
+    newest = _newest(parts)
+    if newest is not None and newest > now + _MOST_AHEAD:
+        message = f"the clock shows {_told(now)}, and something was written at {_told(newest)}"
+        return Finding("clock", Condition.DEGRADED, message, remedy)
+    return Finding("clock", Condition.OK, f"the clock shows {_told(now)}")
+
+
+def index_finding(parts: Parts) -> Finding | None:
+    """Whether the memory for indexes holds what is there; None where the index needs none."""
+    budget = parts.index.capabilities.budget_bytes
+    if budget is None or not parts.embedders:
+        return None
+    dims = {embedder.space.id: embedder.space.dims for embedder in parts.embedders}
+    with parts.store.read() as work:
+        counts = {space: count for space, count in work.vectors.spaces().items() if space in dims}
+    rows = max(counts.values(), default=0)
+    needed = rows * _BYTES_A_ROW + sum(count * dims[space] * _BYTES_A_NUMBER for space, count in counts.items())
+    told = f"all of {rows} items need about {needed >> 20} MiB of index, and {budget >> 20} MiB may be used"
+    if needed <= budget:
+        return Finding("index", Condition.OK, told)
+    message = f"{told}; partitions take turns in memory, and who comes back after long waits until it is read again"
+    return Finding("index", Condition.DEGRADED, message, "raise memory.index.budget-mb, or divide users among servers")
+
+
+def guard_findings(parts: Parts) -> list[Finding]:
+    """What protects texts and prompts and is switched off."""
+    settings, findings = parts.settings, list[Finding]()
+    if parts.detector is None:
+        message = "passwords, keys and tokens are stored as they are said: redaction is off"
+        findings.append(Finding("secrets", Condition.DEGRADED, message, "set secrets.redaction to true"))
+    if settings.quarantine is Quarantine.OFF:
+        message = "memories that give orders to the model are recalled like others: the quarantine is off"
+        findings.append(Finding("guard", Condition.DEGRADED, message, "set guard.quarantine to untrusted"))
+    return findings
+
+
+def _newest(parts: Parts) -> datetime | None:
+    """The newest time that is written, of memories, jobs and schedules."""
+    query = MemoryQuery(now=parts.clock.now(), order=Order.NEWEST, limit=1)
+    with parts.store.read() as work:
+        memories = work.memories.list(Visibility(tuple(work.partitions.all()), None), query)
+        jobs = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _JOBS_LOOKED_AT)
+    times = [memory.created_at for memory in memories] + [job.created_at for job in jobs]
+    with suppress(ConfigError):  # of a schedule that cannot be is told elsewhere
+        times += [at.last for at in timetables(parts, HANDLERS) if at.last is not None]
+    return max(times, key=to_microseconds, default=None)
+
+
+def _told(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}Z"
+
+
+_JOBS_SHOWN = 1000
+_OVERDUE = timedelta(days=1)
+_LEFT = timedelta(hours=1)
+
+
+def job_findings(parts: Parts) -> list[Finding]:
+    """Of the jobs of the whole store, and of the schedules that have handlers."""
+    with parts.store.read() as work:
+        waiting = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _JOBS_SHOWN)
+        dead = work.jobs.list(None, (JobState.DEAD,), _JOBS_SHOWN)
+    findings = [Finding("jobs", Condition.OK, f"{len(waiting)} jobs are waiting")]
+    now = parts.clock.now()
+    left = [job for job in waiting if _is_left(job, now)]
+    if left:
+        message = (
+            f"{len(left)} jobs should have run since {_told(min(job.run_at for job in left))}, and nobody ran them"
+        )
+        findings.append(Finding("worker", Condition.DEGRADED, message, "let `mnemic worker` or `mnemic serve` run"))
+    late = [job for job in waiting if job.error]
+    if late:
+        message = f"{len(late)} jobs failed and will be tried again: {_reasons(late)}"
+        findings.append(Finding("jobs", Condition.DEGRADED, message))
+    if dead:
+        message = f"{len(dead)} jobs gave up: {_reasons(dead)}"
+        findings.append(Finding("jobs", Condition.DEGRADED, message, "mend the cause, then run `mnemic jobs retry`"))
+    return findings + _schedules(parts)
+
+
+def _is_left(job: Job, now: datetime) -> bool:
+    """A job is due for long, and no worker has it."""
+    held = job.leased_until is not None and job.leased_until > now
+    return job.run_at < now - _LEFT and not held
+
+
+def _reasons(jobs: Sequence[Job]) -> str:
+    return "; ".join(dict.fromkeys(f"{job.kind}: {job.error}" for job in jobs[:5]))
+
+
+def _schedules(parts: Parts) -> list[Finding]:
+    try:
+        return [_schedule(at, parts.clock.now()) for at in timetables(parts, HANDLERS)]
+    except ConfigError as error:
+        return [Finding("schedules", Condition.BROKEN, str(error), "mend it; `mnemic config show` tells where it is")]
+
+
+def _schedule(at: Timetable, now: datetime) -> Finding:
+    """A schedule that nobody ever looked at is no fault: who has no worker may call the verbs."""
+    line = f"{at.schedule.name} ({at.schedule.line}, {at.schedule.zone})"
+    if at.last is None:
+        return Finding("schedules", Condition.OK, f"{line}: no worker has looked yet; next {_told(at.next)}")
+    message = f"{line}: last {_told(at.last)}, next {_told(at.next)}"
+    if at.next < now - _OVERDUE:
+        return Finding("schedules", Condition.DEGRADED, f"{message}, which is overdue", "let `mnemic worker` run")
+    return Finding("schedules", Condition.OK, message)
+
+
+_MISSING_SHOWN = 1000
+_LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens=4, timeout_s=15.0)
+
+
+def glance(parts: Parts) -> Diagnosis:
+    """The quick look: does the store answer, is there room, may it be written? For probes that ask every few seconds.
+
+    Of what is well it says only that the store answers.
+    """
+    try:
+        with parts.store.read() as work:
+            work.partitions.all()
+    except BackendError as error:
+        return Diagnosis((Finding("store", Condition.BROKEN, str(error), "run `mnemic doctor`"),))
+    told = [finding for finding in parts.store.diagnose(is_quick=True) if _is_fault(finding, parts)]
+    if all(finding.part != "store" for finding in told):
+        told.insert(0, Finding("store", Condition.OK, "the store answers"))
+    return Diagnosis(tuple(told))
+
+
+def _is_fault(finding: Finding, parts: Parts) -> bool:
+    """A store that is not durable was asked for; to say so is the doctor's affair."""
+    return finding.condition is not Condition.OK and parts.store.capabilities.is_durable
+
+
+def doctor(parts: Parts) -> Diagnosis:
+    """The thorough look at store, disk, models, vectors, jobs and schedules. Reads every partition; takes its time."""
+    findings = [*parts.store.diagnose(), *_embedders(parts), _llm(parts.llm)]
+    findings += [] if parts.window is None else parts.window.diagnose()
+    if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
+        findings += [*_vectors(parts), *_index(parts), *job_findings(parts), clock_finding(parts)]
+    findings += guard_findings(parts)
+    return Diagnosis(tuple(findings))
+
+
+def _index(parts: Parts) -> list[Finding]:
+    found, served = index_finding(parts), parts.served_index
+    findings = [] if found is None else [found]
+    if served is None:
+        return findings
+    with parts.store.read() as work:
+        known = sides(work.partitions.all())
+    return [*findings, *served.diagnose(known)]
+
+
+def _embedders(parts: Parts) -> list[Finding]:
+    if not parts.embedders:
+        message = "none: memories are found by keyword alone"
+        return [Finding("embedder", Condition.DEGRADED, message, "name an embedder")]
+    return [_embedder(embedder) for embedder in parts.embedders]
+
+
+def _embedder(embedder: Embedder) -> Finding:
+    try:
+        embedder.embed_queries(["warm up"])
+        start = time.perf_counter()
+        embedder.embed_queries(["one question"])
+    except (BackendError, ConfigError) as error:
+        remedy = "writes go on and their vectors follow when it answers again"
+        return Finding("embedder", Condition.BROKEN, f"{embedder.space.model}: {error}", remedy)
+    ms = (time.perf_counter() - start) * 1e3
+    return Finding("embedder", Condition.OK, f"{embedder.space.model} embeds a question in {ms:.1f} ms")
+
+
+def _llm(llm: Llm | None) -> Finding:
+    """One tiny prompt: does it answer at all, and how soon?"""
+    if llm is None:
+        return Finding("llm", Condition.OK, "none: summaries and their like are made by rules")
+    try:
+        usage = llm.complete(_LLM_PROBE).usage
+    except MnemicError as error:
+        remedy = "what needs it waits, is tried again, and is then done by rules"
+        return Finding("llm", Condition.BROKEN, f"{llm.name}: {error}", remedy)
+    return Finding("llm", Condition.OK, f"{llm.name} answers in {usage.seconds * 1e3:.0f} ms")
+
+
+def _vectors(parts: Parts) -> list[Finding]:
+    """How far each space lags behind the rows, and whether vectors of others lie there."""
+    if not parts.embedders:
+        return []
+    own = {embedder.space.id for embedder in parts.embedders}
+    with parts.store.read() as work:
+        others = {name: count for name, count in work.vectors.spaces().items() if name not in own}
+        findings = [_lag(parts, work, embedder, is_changed=bool(others)) for embedder in parts.embedders]
+    return findings + _other_spaces(parts, others)
+
+
+def _other_spaces(parts: Parts, others: Mapping[str, int]) -> list[Finding]:
+    """Vectors that no configured embedder makes: of the one before, which are searched while they are needed, and the
+    rest.
+    """
+    retired, findings, left = parts.retired, list[Finding](), sum(others.values())
+    if retired is not None and (count := others.get(retired.embedder.space.id, 0)):
+        left -= count
+        message = (
+            f"{count} vectors are of {retired.embedder.space.model}, the embedder before; they are searched until "
+        )
+        message += "everything has its new one, and kept to go back to (`mnemic reembed --prune` removes them)"
+        findings.append(Finding("spaces", Condition.OK, message))
+    if left:
+        message = f"{left} vectors are of other embedding models and are not searched"
+        remedy = "embedder.previous may name their embedder; `mnemic reembed --prune` removes them"
+        findings.append(Finding("spaces", Condition.OK, message, remedy))
+    return findings
+
+
+def _lag(parts: Parts, work: UnitOfWork, embedder: Embedder, *, is_changed: bool) -> Finding:
+    places = work.partitions.all()
+    missing = sum(len(missing_texts(parts, work, embedder, place, _MISSING_SHOWN)) for place in places)
+    of_model = "" if len(parts.embedders) == 1 else f" of {embedder.space.model}"
+    if not missing:
+        return Finding("vectors", Condition.OK, f"everything has its vector{of_model}")
+    fill = space_fill(work, places, embedder)
+    message = f"{missing} messages or memories have no vector{of_model} yet; "
+    by_other_ways = bool(of_model) or parts.retired is not None
+    message += "without it they are found by other ways only" if by_other_ways else "they are found by keyword alone"
+    message += f" ({fill.vectors} of {fill.items} have it, {fill.share:.0%})"
+    remedy = "run `mnemic reembed`" if is_changed else "run `mnemic work`"
+    return Finding("vectors", Condition.DEGRADED, message, remedy)

@@ -1,1 +1,0 @@
-"""The doctor: what works, what lags behind, what failed, and what to do."""

@@ -1,1 +1,0 @@
-"""Documents: files are taken in, looked at and removed."""

@@ -1,0 +1,323 @@
+"""Changes memories: correct, pin, merge, judge, and take back. Every change is in the history, with before and
+after.
+
+What happens to a known memory when the same is said again in the same words: it takes it in, or gives way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, cast
+
+from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, said_again
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.fields import differences, held_key, with_fields
+from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
+from mnemic.engine.lasting_facts import profile_follows
+from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
+from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
+from mnemic.model.item import MERGED_IDS, TRUST_ORDER, Memory, State, Trust
+from mnemic.model.records import Action, HistoryEntry
+from mnemic.model.scope import Scope, Visibility
+from mnemic.ports.store import UnitOfWork
+
+UNDOABLE = (
+    Action.UPDATED,
+    Action.MERGED,
+    Action.SUPERSEDED,
+    Action.DISPUTED,
+    Action.QUARANTINED,
+    Action.TRUSTED,
+    Action.REJECTED,
+    Action.ARCHIVED,
+    Action.FEEDBACK,
+)
+_TICK = timedelta(microseconds=1)
+
+
+class Editor:
+    """Changes memories within one unit of work, on behalf of `actor`."""
+
+    def __init__(self, parts: Parts, work: UnitOfWork, visible: Visibility, actor: str) -> None:
+        self._parts, self._work, self._visible, self._actor = parts, work, visible, actor
+        self.now = parts.clock.now()
+
+    def get(self, memory_id: str) -> Memory:
+        """The memory in any state but erased, as long as it has not expired. Raises `NotFoundError`."""
+        known = self._work.memories.get(self._visible, [memory_id])
+        found = [memory for memory in known if memory.expires_at is None or memory.expires_at > self.now]
+        if not found:
+            raise NotFoundError(f"there is no memory {memory_id!r} in this scope")
+        return found[0]
+
+    def put(self, old: Memory, new: Memory, action: Action, reason: str, **notes: object) -> Memory:
+        """Store `new` in the place of `old` and write down what changed, and `notes`; nothing is done when nothing did.
+
+        All that was made of it is flagged, or its flags go, where the change means that (see `memories.dependants`).
+
+        Raises `ConflictError` when another memory already says the same, or somebody changed this one meanwhile.
+        """
+        before, after = differences(old, new)
+        if not after and not notes:
+            return old
+        new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
+        if not self._work.memories.replace(new, self._parts.terms(indexed_text(new)), old.updated_at):
+            raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; read it again")
+        entry = self.note(new, action, reason, before, {**after, **notes})
+        hand = Hand(self._parts, self._work, self._actor, self.now)
+        follow(hand, old, new, entry)
+        profile_follows(hand, old, new)
+        return new
+
+    def note(
+        self, memory: Memory, action: Action, reason: str, before: Mapping[str, object], after: Mapping[str, object]
+    ) -> HistoryEntry:
+        """Write an entry into the history of a memory."""
+        entry = HistoryEntry(
+            id=new_id(self.now),
+            partition=memory.partition,
+            item_id=memory.id,
+            action=action,
+            actor=self._actor,
+            reason=clean_reason(self._parts, reason),
+            at=self.now,
+            before=before,
+            after=after,
+        )
+        self._work.history.add([entry])
+        return entry
+
+    def quarantine(self, memory: Memory, reason: str) -> None:
+        """Write down that a memory, which is stored as quarantined, is so, and why."""
+        states = ({"state": State.ACTIVE.value}, {"state": State.QUARANTINED.value})
+        self.note(memory, Action.QUARANTINED, reason, *states)
+
+    def was_quarantined_for(self, memory: Memory, reason: str) -> bool:
+        """True when the memory was last quarantined for a reason that begins like this."""
+        entries = self._work.history.of(self._visible, memory.id)
+        quarantines = [entry.reason for entry in entries if entry.action is Action.QUARANTINED]
+        return bool(quarantines) and quarantines[-1].startswith(reason)
+
+    def refresh(self, memory: Memory) -> None:
+        """Let a memory that somebody has in hands fade from now on; it counts as no access."""
+        self._work.memories.touch(memory.partition, {memory.id: 0}, self.now)
+
+    def last_change(self, memory: Memory) -> HistoryEntry:
+        """The newest change that was not taken back. Raises `ConflictError` when there is none."""
+        undone: set[object] = set()
+        for entry in reversed(self._work.history.of(self._visible, memory.id)):
+            if entry.action is Action.RESTORED:
+                undone.add(entry.after.get("undone"))
+            elif entry.action in UNDOABLE and entry.id not in undone and not _is_empty(entry):
+                return entry
+        raise ConflictError(f"memory {memory.id} has no change left to take back")
+
+
+def update(
+    parts: Parts, scope: Scope, memory_id: str, changes: Mapping[str, Any], *, actor: str, reason: str = ""
+) -> Memory:
+    """Change checked fields of a memory; a new text gets new vectors before the call returns. Secrets are redacted.
+    `trust` is that of whoever changes it: the memory keeps the lower of both.
+    """
+    changes, redacted = fields_without_secrets(parts, changes)
+    tell_redacted(parts, redacted)
+    ready = _Ready.of(parts, scope, memory_id, lambda _, memory: replace(memory, **changes))
+    said_by = changes.get("trust", Trust.USER)
+    with parts.store.write() as work:
+        editor = Editor(parts, work, scope.visibility, actor)
+        old = editor.get(memory_id)
+        new = replace(old, **{**changes, "trust": min(old.trust, said_by, key=TRUST_ORDER.index)})
+        if new.valid_from and new.valid_to and new.valid_to <= new.valid_from:
+            raise InvalidInputError("valid_to must be later than valid_from")
+        if (new.text, new.kind, new.valid_from) != (old.text, old.kind, old.valid_from):
+            new = replace(new, dedup_key=held_key(new.text, new.kind, new.valid_from))
+        if new.text != old.text:
+            new = replace(new, flags=())  # whoever writes the text anew answers for it
+        changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
+        changed = _through_the_gate(parts, editor, old, changed)
+        ready.put(parts, work, old, changed)
+        if changed is not old:
+            editor.refresh(changed)
+        return editor.get(memory_id)
+
+
+def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, actor: str, reason: str = "") -> Memory:
+    """Make one of several memories of the same place: the first stays (with `text`, when given), the strongest
+    importance, all categories and sources of support; the others become superseded by it. `undo` of the first takes it
+    all back. Secrets are redacted, and what the first says now passes the gate as that of any write.
+    """
+    wanted, visible = list(dict.fromkeys(ids)), scope.visibility
+    clean, redacted = fields_without_secrets(parts, {} if text is None else {"text": text})
+    text, reason = clean.get("text"), noted(reason, redacted)
+    tell_redacted(parts, redacted)
+    if len(wanted) < 2:  # noqa: PLR2004 -- a merge is of two at least
+        raise InvalidInputError("a merge needs at least two different memories")
+    ready = _Ready.of(parts, scope, wanted[0], lambda work, m: merged(m, work.memories.get(visible, wanted[1:]), text))
+    with parts.store.write() as work:
+        editor = Editor(parts, work, scope.visibility, actor)
+        first, *others = [editor.get(memory_id) for memory_id in wanted]
+        if any((o.partition, o.private_agent) != (first.partition, first.private_agent) for o in others):
+            raise InvalidInputError("only memories of the same level and owner can be merged")
+        if any(memory.state is not State.ACTIVE for memory in (first, *others)):
+            raise ConflictError("only active memories can be merged")
+        for other in others:
+            gone = replace(other, state=State.SUPERSEDED, other_id=first.id, retired_at=editor.now)
+            editor.put(other, gone, Action.MERGED, reason or f"merged into {first.id}")
+        joined = editor.put(first, merged(first, others, text), Action.MERGED, reason)
+        ready.put(parts, work, first, _through_the_gate(parts, editor, first, joined))
+        return editor.get(first.id)
+
+
+def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> Memory:
+    """The first (with `text`, when given) with what the others add to it; its metadata name them, so that `undo` finds
+    them.
+    """
+    memories = (first, *others)
+    return replace(
+        first,
+        text=first.text if text is None else text,
+        dedup_key=first.dedup_key if text is None else held_key(text, first.kind, first.valid_from),
+        importance=max(memory.importance for memory in memories),
+        categories=tuple(dict.fromkeys(tag for memory in memories for tag in memory.categories)),
+        provenance=tuple(dict.fromkeys(entry for memory in memories for entry in memory.provenance)),
+        context="\n".join(dict.fromkeys(memory.context for memory in memories if memory.context)),
+        metadata={**first.metadata, MERGED_IDS: [memory.id for memory in others]},
+        trust=min((memory.trust for memory in memories), key=TRUST_ORDER.index),
+        flags=tuple(dict.fromkeys(flag for memory in memories for flag in memory.flags))[:MAX_FLAGS],
+    )
+
+
+def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
+    """Take back the last change of a memory; called again, the one before. Raises `ConflictError` when none is left.
+
+    Undoing a merge brings the merged memories back as they were.
+    """
+
+    def restored(work: UnitOfWork, memory: Memory) -> Memory:
+        return with_fields(memory, Editor(parts, work, scope.visibility, actor).last_change(memory).before)
+
+    ready = _Ready.of(parts, scope, memory_id, restored)
+    with parts.store.write() as work:
+        editor = Editor(parts, work, scope.visibility, actor)
+        old = editor.get(memory_id)
+        entry = editor.last_change(old)
+        ready.put(parts, work, old, _restored(editor, old, entry))
+        editor.refresh(old)
+        if entry.action is Action.MERGED:
+            for other_id in _merged_ids(entry):
+                other = editor.get(other_id)
+                if other.other_id == memory_id:
+                    _restored(editor, other, editor.last_change(other))
+        return editor.get(memory_id)
+
+
+def feedback(parts: Parts, scope: Scope, memory_id: str, *, is_relevant: bool, actor: str, reason: str = "") -> Memory:
+    """A user's judgement: "still relevant" refreshes a memory as a use would; "outdated" ends its validity now."""
+    with parts.store.write() as work:
+        editor = Editor(parts, work, scope.visibility, actor)
+        old = editor.get(memory_id)
+        if is_relevant:
+            work.memories.touch(old.partition, {old.id: 1}, editor.now)
+            editor.note(old, Action.FEEDBACK, reason or "relevant", {}, {})
+            return editor.get(memory_id)
+        start = old.valid_from or old.observed_at
+        ended = replace(old, valid_to=max(editor.now, start + _TICK))
+        return editor.put(old, ended, Action.FEEDBACK, reason or "outdated")
+
+
+def _through_the_gate(parts: Parts, editor: Editor, old: Memory, new: Memory) -> Memory:
+    """The memory as it was written down, quarantined by a second change where what it says now gives orders."""
+    says_other = any(getattr(old, name) != getattr(new, name) for name in ("text", "context", "snippet"))
+    quarantined, suspicion = gated(parts, new) if says_other else (new, "")
+    return editor.put(new, quarantined, Action.QUARANTINED, suspicion) if suspicion else new
+
+
+def _restored(editor: Editor, old: Memory, entry: HistoryEntry) -> Memory:
+    """Put the fields of `entry.before` back and write down which entry was undone."""
+    new = replace(with_fields(old, entry.before), updated_at=old.updated_at)
+    return editor.put(old, new, Action.RESTORED, f"undo of {entry.action.value}", undone=entry.id)
+
+
+def _merged_ids(entry: HistoryEntry) -> list[str]:
+    metadata = cast("Mapping[str, object]", entry.after.get("metadata") or {})
+    return [str(i) for i in cast("Sequence[object]", metadata.get(MERGED_IDS) or ())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """Vectors made before the transaction, so that no lock is held meanwhile, and the text they are of."""
+
+    text: str
+    vectors: Sequence[ItemVectors] | None
+
+    @classmethod
+    def of(cls, parts: Parts, scope: Scope, memory_id: str, change: Callable[[UnitOfWork, Memory], Memory]) -> _Ready:
+        """For the memory as it will be after `change`; nothing is embedded when its text stays."""
+        with parts.store.read() as work:
+            found = work.memories.get(scope.visibility, [memory_id])
+            changed = [change(work, memory) for memory in found]
+        texts = [indexed_text(new) for old, new in zip(found, changed, strict=True) if _says_other(old, new)]
+        return cls(texts[0], document_vectors(parts, texts)) if texts else cls("", None)
+
+    def put(self, parts: Parts, work: UnitOfWork, old: Memory, new: Memory) -> None:
+        """Store the vectors if the text is other than it was; by a job where somebody was faster and it is another."""
+        if _says_other(old, new):
+            vectors = self.vectors if self.text == indexed_text(new) else None
+            put_vectors(parts, work, [(new.partition, new.id)], vectors, new.updated_at)
+
+
+def _is_empty(entry: HistoryEntry) -> bool:
+    """True when what a change did is not known any more: it told of something that was erased."""
+    return entry.action is not Action.FEEDBACK and not entry.before and not entry.after
+
+
+def _says_other(old: Memory, new: Memory) -> bool:
+    return indexed_text(old) != indexed_text(new)
+
+
+UNSUPPORTED = "its sources do not carry it"
+"""How the reason begins for which a fact is quarantined that nobody said."""
+
+
+def restate(editor: Editor, held: Memory, memory: Memory) -> str:
+    """Let a known memory take in one in the same words, which is not kept; the answer says what happened.
+
+    It keeps its text, gains provenance, context and categories, and the higher importance and confidence. One that was
+    quarantined because its sources did not carry it becomes active when the new one is carried, and one that gives
+    orders to the model when the user says it. What is said again does not hang on what flagged it. `undo` takes that
+    back.
+    """
+    gained = replace(
+        held,
+        provenance=tuple(dict.fromkeys((*held.provenance, *memory.provenance))),
+        categories=tuple(dict.fromkeys((*held.categories, *memory.categories))),
+        context="\n".join(dict.fromkeys(text for text in (held.context, memory.context) if text)),
+        snippet=held.snippet or memory.snippet,
+        importance=max(held.importance, memory.importance),
+        confidence=max(held.confidence, memory.confidence),
+        flags=held.flags if memory.state is not State.ACTIVE else said_again(held),
+    )
+    causes = (UNSUPPORTED, SUSPECT) if memory.trust is Trust.USER else (UNSUPPORTED,)
+    is_waiting = held.state is State.QUARANTINED and memory.state is State.ACTIVE
+    if is_waiting and any(editor.was_quarantined_for(held, cause) for cause in causes):
+        gained = replace(gained, state=State.ACTIVE, trust=memory.trust)
+    reason = "it is known in the same words"
+    if gained == held:
+        editor.note(held, Action.RESTATED, reason, {}, {"text": memory.text} if memory.text != held.text else {})
+    else:
+        editor.put(held, gained, Action.MERGED, reason, restated=memory.text)
+    return reason
+
+
+def gives_way(work: UnitOfWork, editor: Editor, memory: Memory) -> bool:
+    """True when what is known in the same words as `memory` had ended before that was said; it is then superseded, and
+    its dedup key is free.
+    """
+    held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
+    if held is None or held.valid_to is None or held.valid_to > memory.observed_at:
+        return False
+    gone = replace(held, state=State.SUPERSEDED, other_id=memory.id)
+    editor.put(held, gone, Action.SUPERSEDED, f"it had ended; {memory.id} says it anew")
+    return True

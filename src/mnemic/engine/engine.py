@@ -1,0 +1,331 @@
+"""Remembers what was recalled, and writes it down together with other writes, so that a question costs no flush.
+
+What was not yet written when the process dies is lost: an access count is no acknowledged data.
+
+The space that was filled before the embedder was changed, and where a question must still be asked in it.
+
+Until every item of a partition that has a vector there has one in a space of now, both are searched, each by itself;
+from then on the partition is answered from the spaces of now alone. Nothing is written down of this: it follows from
+which vectors there are, so that it is right after a crash, and in every process.
+
+The readers of files that this Mnemic may use at once, each lent to one reading at a time.
+
+What every use case is given: the ports it may call and the numbers it needs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import uuid
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.errors import BackendError, ConfigError, UnavailableError
+from mnemic.model.candidates import Terms
+from mnemic.model.item import Memory
+from mnemic.model.recall import Hit
+from mnemic.model.scope import Partition
+from mnemic.model.settings import Settings
+from mnemic.model.values import to_microseconds
+from mnemic.ports.files import ClosableReader, Files, Keyring
+from mnemic.ports.index import Index, ServedIndex, Window
+from mnemic.ports.models import Detector, Embedder, Llm, Reranker, Tool
+from mnemic.ports.observer import Clock, Observer
+from mnemic.ports.store import MAIN_VIEW, Reading, Store, UnitOfWork
+from mnemic.text.analyser import Analyser
+from mnemic.text.writing import Writing, writing_of
+
+MAX_PENDING = 1000
+_log = logging.getLogger("mnemic.accesses")
+
+
+class AccessLog:
+    """Accesses that are not yet written, by memory. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._pending: Counter[tuple[Partition, str]] = Counter()
+        self._at: datetime | None = None
+        self._guard = threading.Lock()
+
+    def note(self, store: Store, hits: Iterable[Hit], at: datetime) -> None:
+        """Count the memories among the hits (general background does not count), and write when there are many."""
+        keys = [(h.item.partition, h.id) for h in hits if isinstance(h.item, Memory) and not h.is_fallback]
+        with self._guard:
+            self._pending.update(keys)
+            self._at = at if self._at is None else max(self._at, at)
+            is_full = len(self._pending) >= MAX_PENDING
+        if is_full:
+            self.flush(store)
+
+    def drain(self, work: UnitOfWork) -> None:
+        """Write all of it in this unit of work, whatever becomes of it."""
+        with self._guard:
+            pending, at = self._pending, self._at
+            self._pending, self._at = Counter(), None
+        if at is None:
+            return
+        by_partition: dict[Partition, dict[str, int]] = {}
+        for (partition, item_id), count in pending.items():
+            by_partition.setdefault(partition, {})[item_id] = count
+        for partition in sorted(by_partition):
+            work.memories.touch(partition, by_partition[partition], at)
+
+    def flush(self, store: Store) -> None:
+        """Write all of it in a unit of work of its own; a store that cannot be written now loses it (logged)."""
+        with self._guard:
+            if not self._pending:
+                return
+        try:
+            with store.write() as work:
+                self.drain(work)
+        except BackendError as error:
+            _log.warning("access counts could not be written (%s)", type(error).__name__)
+
+
+PLACES = 65_536
+"""Partitions of which is remembered what was seen."""
+
+
+class RetiredSpace:
+    """The embedder of before. Nothing fills its space; what is written meanwhile gets a vector in it too, when it is
+    local, so that going back to it costs nothing.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.is_removed = False
+        self._last: dict[Partition, str | None] = {}
+
+    def is_needed(self, work: UnitOfWork, partitions: Sequence[Partition], present: Collection[str]) -> bool:
+        """True when an item of these partitions has a vector here and in none of the `present` spaces.
+
+        A partition that needs it no more is not looked at again: who still writes with the embedder of before, in
+        another process, is found by keyword until the next fill.
+        """
+        return not self.is_removed and any(self._is_needed(work, each, present) for each in partitions)
+
+    def is_kept(self, work: UnitOfWork) -> bool:
+        """False once its vectors were removed, by whichever process."""
+        self.is_removed = self.is_removed or self.embedder.space.id not in work.vectors.known()
+        return not self.is_removed
+
+    def _is_needed(self, work: UnitOfWork, partition: Partition, present: Collection[str]) -> bool:
+        """Spaces are filled in the order of ids: while the item that comes last lacks its vector, one look is enough.
+
+        This is asked before every question, and `alone` reads all vectors of a partition in the worst case.
+        """
+        last = self._last.get(partition, "")
+        if last is None:
+            return False
+        own = self.embedder.space.id
+        if last and self._has_any(work, partition, last, [own]) and not self._has_any(work, partition, last, present):
+            return True
+        found = work.vectors.alone(partition, own, present)
+        if len(self._last) >= PLACES:
+            self._last.clear()
+        self._last[partition] = found
+        return found is not None
+
+    def _has_any(self, work: UnitOfWork, partition: Partition, item_id: str, spaces: Collection[str]) -> bool:
+        return any(work.vectors.get(partition, [item_id], MAIN_VIEW, space) for space in spaces)
+
+
+MOST_READERS = 4
+KEPT_IDLE = 1
+"""Readers that stay when nothing is read, so that the next file need not wait for a process to start."""
+
+
+def default_number() -> int:
+    """As many as there are processors, `MOST_READERS` at most: reading keeps a processor busy."""
+    return max(1, min(MOST_READERS, os.cpu_count() or 1))
+
+
+class ReaderPool:
+    """Opens readers when they are needed, `number` at most, and lends them."""
+
+    def __init__(self, open_reader: Callable[[], ClosableReader] | None = None, *, number: int | None = None) -> None:
+        """`open_reader` None: there are none, and lending raises."""
+        self.number = number or default_number()
+        self._open = open_reader
+        self._idle: list[ClosableReader] = []
+        self._lent: set[ClosableReader] = set()
+        self._free = threading.BoundedSemaphore(self.number)
+        self._guard = threading.Lock()
+        self._is_closed = False
+
+    @contextmanager
+    def lent(self) -> Generator[ClosableReader]:
+        """A reader for one file; waits until one is free. Raises `ConfigError` when there are none."""
+        if self._open is None:
+            raise ConfigError("this Mnemic was put together without readers of files")
+        with self._free:
+            with self._guard:
+                if self._is_closed:
+                    raise UnavailableError("this Mnemic is closed")
+                reader = self._idle.pop() if self._idle else self._open()
+                self._lent.add(reader)
+            try:
+                yield reader
+            finally:
+                with self._guard:
+                    self._lent.discard(reader)
+                    self._idle.append(reader)
+
+    def rest(self) -> None:
+        """Close readers that nobody uses, but for `KEPT_IDLE`."""
+        with self._guard:
+            spare, self._idle = self._idle[KEPT_IDLE:], self._idle[:KEPT_IDLE]
+        for reader in spare:
+            reader.close()
+
+    def close(self) -> None:
+        """Close all of them, those in use too; lending raises from then on."""
+        with self._guard:
+            self._is_closed = True
+            readers = [*self._idle, *self._lent]
+            self._idle = []
+        for reader in readers:
+            reader.close()
+
+
+POOL_THREADS = 8
+"""Threads for what waits: enough for every source of a few contexts at once. They start on first use."""
+
+
+class QueryCache:
+    """The vectors of the queries asked last, by space and text."""
+
+    def __init__(self, size: int = 1024) -> None:
+        self._size = size
+        self._vectors: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def get(self, space: str, text: str) -> NDArray[np.float32] | None:
+        """The vector, None when it is not held."""
+        with self._guard:
+            vector = self._vectors.get((space, text))
+            if vector is not None:
+                self._vectors.move_to_end((space, text))
+            return vector
+
+    def put(self, space: str, text: str, vector: NDArray[np.float32]) -> None:
+        """Hold a vector, and let go of the one that was not asked for longest."""
+        with self._guard:
+            self._vectors[space, text] = vector
+            while len(self._vectors) > self._size:
+                self._vectors.popitem(last=False)
+
+
+class PartitionLocks:
+    """One lock per partition, shared by a few, so that their number is bounded."""
+
+    def __init__(self, number: int = 64) -> None:
+        self._locks = [threading.Lock() for _ in range(number)]
+
+    def of(self, partition: Partition) -> threading.Lock:
+        """The lock of a partition."""
+        return self._locks[hash(partition) % len(self._locks)]
+
+
+class PassagePlaces:
+    """Which partitions hold passages of documents, as far as this process has seen; about a `size` of them."""
+
+    def __init__(self, size: int = 65_536) -> None:
+        self._size = size
+        self._holds: dict[Partition, bool] = {}
+
+    def holds(self, partition: Partition) -> bool | None:
+        """True when passages were seen, False when none were, None when nobody has looked."""
+        return self._holds.get(partition)
+
+    def note(self, partition: Partition, *, holds: bool) -> bool:
+        """Remember what was seen; what held passages once counts as holding them. The answer is what is known now."""
+        known = holds or bool(self._holds.get(partition))
+        if len(self._holds) >= self._size and partition not in self._holds:
+            self._holds.clear()
+        self._holds[partition] = known
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone. `reranker`: used by every
+    recall that does not say otherwise. `llm` None: summaries and their like are made by rules. `detector` None: secrets
+    stay in what is stored. `window` None: that of the store. `further_embedders` fill spaces of their own beside that
+    of `embedder`. `retired`: the space of the embedder before these, searched until they have filled theirs.
+    `writings`: to which embedder, by the id of its space, only texts of some writings are given.
+    `served_index`: the service that holds the rows of `index`, None where there is none.
+    `tools`: looks for the tools beside Mnemic's own. `database_lines`: a database that is imported, as lines of JSON.
+    `keyring`: the keys of sealed backups, None where none are made.
+    """
+
+    store: Store
+    index: Index
+    embedder: Embedder | None
+    clock: Clock
+    observer: Observer
+    reranker: Reranker | None = None
+    llm: Llm | None = None
+    detector: Detector | None = None
+    window: Window | None = None
+    further_embedders: tuple[Embedder, ...] = ()
+    retired: RetiredSpace | None = None
+    writings: Mapping[str, frozenset[Writing]] = field(default_factory=dict[str, frozenset[Writing]])
+    served_index: ServedIndex | None = None
+    files: Files | None = None
+    readers: ReaderPool = field(default_factory=ReaderPool)
+    analyser: Analyser = field(default_factory=Analyser)
+    settings: Settings = field(default_factory=Settings)
+    tools: Callable[[], Sequence[Tool]] = tuple
+    database_lines: Callable[[bytes], str] | None = None
+    keyring: Keyring | None = None
+    queries: QueryCache = field(default_factory=QueryCache)
+    accesses: AccessLog = field(default_factory=AccessLog)
+    catching_up: PartitionLocks = field(default_factory=PartitionLocks)
+    passage_places: PassagePlaces = field(default_factory=PassagePlaces)
+    pool: Executor = field(default_factory=lambda: ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="mnemic-wait"))
+
+    @property
+    def embedders(self) -> tuple[Embedder, ...]:
+        """One per space that is filled, the main one first."""
+        return () if self.embedder is None else (self.embedder, *self.further_embedders)
+
+    @property
+    def known_embedders(self) -> tuple[Embedder, ...]:
+        """The same, and behind them that of the retired space."""
+        return self.embedders if self.retired is None else (*self.embedders, self.retired.embedder)
+
+    def reads(self, embedder: Embedder, text: str) -> bool:
+        """True when a text is given to this embedder; one without letters is given to all."""
+        wanted = self.writings.get(embedder.space.id) if self.writings else None
+        return wanted is None or writing_of(text) in (None, *wanted)
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """How the index wants changes read: once for each space, the main one first and the retired one last."""
+        spaces = [embedder.space.id for embedder in self.known_embedders] or [None]
+        return tuple(Reading(space, self.analyser.name) for space in spaces)
+
+    def terms(self, *texts: str | None) -> Terms:
+        """The analysed form of some texts together."""
+        terms = [term for text in texts if text for term in self.analyser.terms(text)]
+        return Terms(self.analyser.name, " ".join(terms))
+
+
+def new_id(at: datetime) -> str:
+    """A UUIDv7 (RFC 9562) of the moment `at` (of 1970 for an earlier one): its milliseconds, and 74 bits by chance.
+
+    Made here, since `uuid_utils` takes the moment under other names in each of its major versions.
+    """
+    bits = (max(to_microseconds(at), 0) // 1000 << 80) | int.from_bytes(os.urandom(10))
+    bits = bits & ~(0xF << 76) | 0x7 << 76
+    return str(uuid.UUID(int=bits & ~(0b11 << 62) | 0b10 << 62))

@@ -1,0 +1,307 @@
+"""Removes one memory or message, leaving a tombstone without text.
+
+What is to go for good, and its going: shared by `erase`, which plans it, and `replay`, which finds it again.
+
+Erases a session, a user, an agent or an org for good: rows, vectors, indexes and what was derived, with a receipt.
+
+What belongs to the owner alone is removed without a trace, tombstones too. What lies elsewhere, such as an agent's
+memory that was learnt from a user's words, is erased to a tombstone without text, with everything derived from it in
+turn. The receipt holds counts and keyed hashes, no names: `replay` finds the same again in a backup. With an org goes
+the key of its part of sealed backups.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from mnemic.engine.access import forget_answers
+from mnemic.engine.archive import deletion, erase_memories
+from mnemic.engine.cascade import cascade
+from mnemic.engine.dependants import Hand
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.indexing import forget, reached
+from mnemic.engine.lasting_facts import profile_job, take_back, told_in
+from mnemic.engine.secrets import clean_reason
+from mnemic.errors import NotFoundError
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import HistoryEntry, Receipt
+from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.ports.store import UnitOfWork
+
+COPIES_LEFT = (
+    "the copies in Redis could not be reached; this process lets go of them when it answers again, and else they end "
+    "when their time to live is over"
+)
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing has expired by then, so that what has expired is cleared too
+
+
+def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str = "") -> Receipt:
+    """Erase the text, the vectors and the recorded history of an item, and what was made of it alone; what was made of
+    it among other things is flagged, and made anew by a job. Raises `NotFoundError` when it is not there.
+    """
+    now, reason = parts.clock.now(), clean_reason(parts, reason)
+    with parts.store.write() as work:
+        memories = work.memories.get(scope.visibility, [item_id])
+        messages = work.messages.get(scope.visibility, [item_id])
+        if not memories and not messages:
+            raise NotFoundError(f"there is no memory or message {item_id!r} in this scope")
+        partition = (memories or messages)[0].partition
+        counts = {
+            "memories": work.memories.erase(partition, [item_id], now) if memories else 0,
+            "messages": work.messages.erase(partition, [item_id]) if messages else 0,
+            "history": work.history.scrub(partition, [item_id]),
+        }
+        entry = deletion(partition, item_id, actor, reason, now)
+        work.history.add([entry])
+        hand = Hand(parts, work, actor, now)
+        followed = cascade(hand, [entry])
+        counts["memories"] += followed.erased
+        if messages and (taken := take_back(hand, messages)):
+            counts["profiles"] = taken
+        forget_answers(work, [partition])
+    is_gone = not messages or parts.window is None or parts.window.clear(partition, messages[0].session)
+    left = (*reached(parts, [partition]), *(() if is_gone else (COPIES_LEFT,)))
+    return Receipt(now, counts, notes=(*followed.notes, *left))
+
+
+def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:
+    """Erase every memory of the levels, private ones of other agents excepted, all or none of them, with what was made
+    of them alone, as `delete` does. Messages, documents and the profile stay.
+    """
+    now, reason = parts.clock.now(), clean_reason(parts, reason)
+    counts = {"memories": 0, "history": 0}
+    entries: list[HistoryEntry] = []
+    with parts.store.write() as work:
+        for partition in scope.visibility.at(*levels).partitions:
+            visible = Visibility((partition,), scope.agent)
+            ids = sorted(work.memories.ids(visible, MemoryQuery(now=_LONG_AGO, states=())))
+            removed, deleted = erase_memories(work, partition, ids, actor=actor, reason=reason, now=now)
+            entries += deleted
+            for table, count in removed.items():
+                counts[table] += count
+        followed = cascade(Hand(parts, work, actor, now), entries)
+        counts["memories"] += followed.erased
+    left = reached(parts, scope.visibility.at(*levels).partitions)
+    return Receipt(now, counts, notes=(*followed.notes, *left))
+
+
+SEPARATOR = "\x1f"  # of the parts of an owner, and of what is hashed; it cannot be part of an id
+Place = tuple[Partition, str]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to go: whole partitions, and single items elsewhere."""
+
+    partitions: list[Partition] = field(default_factory=list[Partition])
+    messages: list[Place] = field(default_factory=list[Place])
+    memories: list[Place] = field(default_factory=list[Place])
+    documents: list[Place] = field(default_factory=list[Place])
+
+    @property
+    def items(self) -> list[Place]:
+        """The single items, in the order of erasure."""
+        return [*self.messages, *self.memories, *self.documents]
+
+    def hashes(self, key: bytes) -> set[str]:
+        """The keyed hashes of all of it, as a receipt keeps them."""
+        return {
+            *(keyed_hash(key, each) for each in self.partitions),
+            *(keyed_hash(key, *place) for place in self.items),
+        }
+
+
+def derived(work: UnitOfWork, org: str, plan: Plan) -> list[Place]:
+    """Memories elsewhere that come of what goes, and what comes of these, until there is no more. Never another user's:
+    what was exported and taken in for somebody else has the same ids.
+    """
+    known = {*plan.memories}
+    found: list[Place] = []
+    ids = [item_id for _, item_id in plan.items]
+    partitions: Sequence[Partition] = plan.partitions
+    near = {*plan.partitions, *(place for place, _ in plan.items)}
+    while partitions or ids:
+        fresh = [place for place in work.erasure.derived(org, partitions, ids) if place not in known]
+        fresh = [place for place in fresh if place[0] not in plan.partitions]
+        fresh = [place for place in fresh if any(each.may_feed(place[0]) for each in near)]
+        known |= {*fresh}
+        found += fresh
+        near = {place for place, _ in fresh}
+        partitions, ids = (), [item_id for _, item_id in fresh]
+    return found
+
+
+def counted(work: UnitOfWork, plan: Plan) -> dict[str, int]:
+    """What carrying a plan out would remove: rows by table."""
+    counts: dict[str, int] = {}
+    for partition in plan.partitions:
+        _add(counts, work.erasure.count(partition).items())
+    _add(counts, (("messages", len(plan.messages)), ("memories", len(plan.memories))))
+    _add(counts, (("documents", len(plan.documents)), ("profiles", len(_told(work, plan)))))
+    return counts
+
+
+def carried_out(work: UnitOfWork, plan: Plan, now: datetime) -> dict[str, int]:
+    """Carry a plan out: single items first, whole partitions last; what `counted` counts."""
+    counts: dict[str, int] = {}
+    for partition, keys in _grouped(_told(work, plan)).items():
+        _add(counts, (("profiles", work.profiles.remove(partition, keys)),))
+        work.jobs.add([profile_job(now, partition, key) for key in keys])
+    for partition, ids in _grouped(plan.messages).items():
+        _add(counts, (("messages", work.messages.erase(partition, ids)),))
+        work.history.scrub(partition, ids)
+    for partition, ids in _grouped(plan.memories).items():
+        _add(counts, (("memories", work.memories.erase(partition, ids, now)),))
+        work.history.scrub(partition, ids)
+    for partition, ids in _grouped(plan.documents).items():
+        _add(counts, (("documents", work.documents.erase(partition, ids, now)),))
+        work.history.scrub(partition, ids)
+    for partition in plan.partitions:
+        _add(counts, work.erasure.wipe(partition).items())
+    forget_answers(work, {*plan.partitions, *(partition for partition, _ in plan.items)})
+    return counts
+
+
+def keyed_hash(key: bytes, partition: Partition, *parts: str) -> str:
+    """HMAC-SHA-256 (RFC 2104) of a partition, or of an item in it, in hexadecimal digits."""
+    named = SEPARATOR.join((partition.org, partition.level.value, partition.owner, *parts))
+    return hmac.new(key, named.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def _told(work: UnitOfWork, plan: Plan) -> list[Place]:
+    """The profile entries that nobody set by hand and that the messages of a plan say: their partitions and keys."""
+    return [
+        (partition, key)
+        for partition, ids in _grouped(plan.messages).items()
+        for key in told_in(work, work.messages.get(Visibility((partition,), None), ids))
+    ]
+
+
+def _grouped(places: Iterable[Place]) -> dict[Partition, list[str]]:
+    grouped: dict[Partition, list[str]] = {}
+    for partition, item_id in places:
+        grouped.setdefault(partition, []).append(item_id)
+    return grouped
+
+
+def _add(counts: dict[str, int], more: Iterable[tuple[str, int]]) -> None:
+    for table, count in more:
+        if count:
+            counts[table] = counts.get(table, 0) + count
+
+
+_PAGE = 500
+
+
+def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False) -> Receipt:
+    """Erase all that belongs to the owner of `level` in the scope, and what was derived from it, in one transaction.
+
+    A session: its messages, its session-level memories and what was made of them. A user: everything of theirs, in all
+    sessions. An agent: its level, and what is private to it. An org: everything but its keys and its audit log, which
+    hold no text, and the data keys of its sealed backups; where the keyring fails, nothing is erased. Raises
+    `InvalidInputError` when the scope lacks that part. Of a dry run the receipt is the plan: what the same call would
+    remove now.
+    """
+    owner = scope.partition(level)
+    now = parts.clock.now()
+    keyring = parts.keyring if level is Level.ORG else None
+    if is_dry_run:
+        keys = () if keyring is None else keyring.of([scope.org])[scope.org]
+        with parts.store.read() as work:
+            plan = _planned(work, scope, level)
+            counts = _with_keys(counted(work, plan), sum(bool(key.secret) for key in keys))
+            return Receipt(now, counts, org=scope.org, is_plan=True)
+    # The keys go last before the commit, and nobody is given new ones until after it: whoever seals rows of before with
+    # a new key finds the receipt when he looks again.
+    with (
+        nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy,
+        parts.store.write() as work,
+    ):
+        plan = _planned(work, scope, level)
+        key = work.erasure.key()
+        counts = carried_out(work, plan, now)
+        receipt = Receipt(
+            at=now,
+            counts=_with_keys(counts, destroy(scope.org, now, None)),
+            id=new_id(now),
+            org=scope.org,
+            scope_hash=keyed_hash(key, owner),
+            hashes=tuple(sorted(plan.hashes(key))),
+        )
+        work.erasure.add(receipt)
+    return replace(receipt, notes=_cleaned(parts, plan))
+
+
+def receipts(parts: Parts, scope: Scope) -> Sequence[Receipt]:
+    """The receipts of all erasures in the scope's org, oldest first."""
+    with parts.store.read() as work:
+        return work.erasure.receipts(scope.org)
+
+
+def _planned(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
+    plan, everywhere = Plan(), [each for each in work.partitions.all() if each.org == scope.org]
+    owner = scope.partition(level)
+    if level is Level.ORG:
+        plan.partitions = everywhere
+        return plan
+    if level is Level.USER:
+        sessions = f"{owner.owner}{SEPARATOR}"
+        plan.partitions = [
+            each
+            for each in everywhere
+            if each == owner or (each.level is Level.SESSION and each.owner.startswith(sessions))
+        ]
+    else:
+        plan.partitions = [each for each in everywhere if each == owner]
+    if level is Level.SESSION and scope.session is not None and scope.message_partition != owner:
+        said = _said(work, scope.message_partition, scope.session)
+        plan.messages = [(scope.message_partition, message_id) for message_id in said]
+    if level is Level.AGENT:
+        plan.memories, plan.documents = _private(work, scope.org, owner.owner, plan.partitions)
+    plan.memories += derived(work, scope.org, plan)
+    return plan
+
+
+def _no_keys(_org: str, _at: datetime, _until: datetime | None) -> int:
+    return 0
+
+
+def _with_keys(counts: dict[str, int], keys: int) -> dict[str, int]:
+    return {**counts, "data_keys": keys} if keys else counts
+
+
+def _private(
+    work: UnitOfWork, org: str, agent: str, partitions: Sequence[Partition]
+) -> tuple[list[Place], list[Place]]:
+    """Memories and documents outside the partitions that are private to the agent."""
+    memories: list[Place] = []
+    documents: list[Place] = []
+    for partition, item_id in work.erasure.private(org, agent):
+        if partition not in partitions:
+            is_document = bool(work.documents.get(Visibility((partition,), agent), [item_id]))
+            (documents if is_document else memories).append((partition, item_id))
+    return memories, documents
+
+
+def _said(work: UnitOfWork, partition: Partition, session: str) -> list[str]:
+    ids: list[str] = []
+    after = 0
+    while page := work.conversations.messages(partition, session, after, _PAGE):
+        ids += [message.id for message in page]
+        after = page[-1].position
+    return ids
+
+
+def _cleaned(parts: Parts, plan: Plan) -> tuple[str, ...]:
+    """Let index, window and files go of it too; what the files still hold, in words."""
+    for partition in plan.partitions:
+        forget(parts, partition)
+    copied = {*plan.partitions, *(partition for partition, _ in plan.messages)}
+    is_gone = not copied or parts.window is None or parts.window.forget(copied)
+    left = reached(parts, {*plan.partitions, *(partition for partition, _ in plan.items)})
+    return (*parts.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))

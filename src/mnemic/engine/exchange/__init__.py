@@ -1,1 +1,0 @@
-"""Exports, and imports of what Mnemic or another program has written."""

@@ -1,0 +1,541 @@
+"""Documents in an export: one record each, with its text and the spans of its passages; and the way back.
+
+A passage is written as its span: its text is the document's, and both come back as they were.
+
+Writes everything a scope owns as JSON lines, without loss; `import_` reads it back.
+
+The first line is a header. Then, one record a line: the profile, messages in order of their ids, how far each of their
+conversations was worked on (so that no summary is made twice), memories oldest first, and documents by source, with
+text and passages; each memory and document is followed by its history.
+Vectors are not written: they are made again from the text. Erased rows are not written.
+
+Turns the records of an export back into nouns, and refuses what Mnemic itself would never have written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from types import UnionType
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+
+from mnemic.engine.dependants import MAX_FLAGS
+from mnemic.engine.engine import Parts
+from mnemic.engine.fields import from_json, held_key, to_json
+from mnemic.engine.inputs import (
+    check_categories,
+    check_foreign_id,
+    check_fraction,
+    check_id,
+    check_line,
+    check_metadata,
+    check_text,
+)
+from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
+from mnemic.engine.secrets import (
+    fact_without_secrets,
+    fields_without_secrets,
+    redact,
+    tell_redacted,
+    without_secrets,
+)
+from mnemic.errors import InvalidInputError, MnemicError
+from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading, ReadDocument, ReadLimits
+from mnemic.model.item import (
+    CURSORS,
+    Chunk,
+    Flag,
+    Memory,
+    Message,
+    ProfileEntry,
+    Provenance,
+    Role,
+    State,
+    Trust,
+)
+from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.records import Action, HistoryEntry
+from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.model.values import as_utc, check_unicode
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.pages import last_page_of
+
+MAX_WHOLE = 2**31 - 1
+_PAGE = 500
+_ALL = 1 << 40
+_COUNTED = ("partition", "characters", "chunks", "headings")
+_SPAN = (
+    "id",
+    "index",
+    "start",
+    "end",
+    "token_count",
+    "page",
+    "last_page",
+    "headings",
+    "created_at",
+    "observed_at",
+    "state",
+    "trust",
+)
+_TEXTS = ("id", "source", "title", "media_type", "sha256", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class WholeDocument:
+    """A document with its text and its passages in order."""
+
+    document: Document
+    text: str
+    chunks: tuple[Chunk, ...]
+
+
+def whole_documents(parts: Parts, visible: Visibility) -> Iterator[tuple[WholeDocument, list[HistoryEntry]]]:
+    """Every visible document by source, each read at one moment, with its history."""
+    after: tuple[str, str] | None = None
+    while True:
+        with parts.store.read() as work:
+            page = work.documents.list(visible, DocumentQuery(limit=_PAGE, after=after))
+        for listed in page:
+            with parts.store.read() as work:
+                found = _read(work, visible, listed.id)
+            if found is not None:  # it was not erased meanwhile
+                yield found
+        if len(page) < _PAGE:
+            return
+        after = (page[-1].source, page[-1].id)
+
+
+def _read(work: UnitOfWork, visible: Visibility, document_id: str) -> tuple[WholeDocument, list[HistoryEntry]] | None:
+    for document in work.documents.get(visible, [document_id]):
+        text = work.documents.text(visible, document.id) or ""
+        chunks = tuple(work.documents.passages(visible, document.id, 0, _ALL))
+        return WholeDocument(document, text, chunks), work.history.of(visible, document.id)
+    return None
+
+
+def document_record(whole: WholeDocument) -> dict[str, object]:
+    """What is written of a document but for its place."""
+    document = whole.document
+    kept = {field.name: to_json(getattr(document, field.name)) for field in fields(document)}
+    for name in _COUNTED:
+        del kept[name]
+    headings = [[heading.offset, heading.level, heading.title] for heading in document.headings]
+    spans = [{name: to_json(getattr(chunk, name)) for name in _SPAN} for chunk in whole.chunks]
+    return {**kept, "headings": headings, "text": whole.text, "chunks": spans}
+
+
+class DocumentReader:
+    """Reads records of documents for one scope, and refuses what Mnemic itself would never have written."""
+
+    def __init__(self, parts: Parts, scope: Scope) -> None:
+        self._parts, self._scope = parts, scope
+
+    def read(self, record: Mapping[str, Any], partition: Partition) -> WholeDocument:
+        """The document of a record, in this partition, without the secrets that whoever wrote it may have kept.
+
+        Raises `InvalidInputError`, `KeyError`, `TypeError` or `ValueError` for what is not usable.
+        """
+        document, text = self._document(record, partition), _text(record["text"], "text")
+        if len(text) > ReadLimits().max_characters:
+            raise InvalidInputError(f"a document has at most {ReadLimits().max_characters:,} characters")
+        ReadDocument(
+            title=document.title,
+            media_type=document.media_type,
+            text=text,
+            pages=document.pages,
+            headings=document.headings,
+        )
+        chunks = [_chunk(span, document, text) for span in _list(record["chunks"], "chunks")]
+        return self._clean(WholeDocument(document, text, tuple(sorted(chunks, key=lambda chunk: chunk.index))))
+
+    def _document(self, record: Mapping[str, Any], partition: Partition) -> Document:
+        limit = self._parts.settings.max_text_chars
+        texts = {name: check_line(record[name], name, limit=limit) for name in _TEXTS}
+        check_foreign_id(texts["id"])
+        if record["private_agent"] is not None and self._scope.agent is None:
+            raise InvalidInputError("it is private to an agent, and the scope names none")
+        status = DocumentStatus(record["status"])
+        if status is DocumentStatus.ERASED:
+            raise InvalidInputError("what was erased does not come back")
+        return Document(
+            partition=partition,
+            id=texts["id"],
+            source=texts["source"],
+            title=texts["title"],
+            media_type=texts["media_type"],
+            sha256=texts["sha256"],
+            reason=texts["reason"],
+            status=status,
+            created_at=_time(record, "created_at"),
+            updated_at=_time(record, "updated_at"),
+            private_agent=None if record["private_agent"] is None else self._scope.agent,
+            pages=tuple(_whole(page, "pages") for page in _list(record["pages"], "pages")),
+            headings=tuple(_heading(each) for each in _list(record["headings"], "headings")),
+            metadata=check_metadata(record["metadata"], self._parts.settings),
+        )
+
+    def _clean(self, whole: WholeDocument) -> WholeDocument:
+        clean, document = redact(self._parts, whole.text), whole.document
+        told, kinds = fields_without_secrets(
+            self._parts, {"text": document.title, "reason": document.reason, "metadata": document.metadata}
+        )
+        headings = tuple(
+            Heading(clean.moved(each.offset), each.level, redact(self._parts, each.title).text)
+            for each in document.headings
+        )
+        pages = tuple(clean.moved(page) for page in document.pages)
+        tell_redacted(self._parts, tuple(dict.fromkeys((*clean.kinds, *kinds))))
+        document = replace(
+            document,
+            title=told["text"],
+            reason=told["reason"],
+            metadata=told["metadata"],
+            headings=headings,
+            pages=pages,
+        )
+        chunks = [
+            replace(
+                chunk,
+                title=document.title,
+                start=(start := clean.moved(chunk.start)),
+                end=(end := max(start, clean.moved(chunk.end))),
+                text=clean.text[start:end],
+                headings=tuple(redact(self._parts, heading).text for heading in chunk.headings),
+            )
+            for chunk in whole.chunks
+        ]
+        return WholeDocument(document, clean.text, tuple(chunks))
+
+
+def _chunk(span: Any, document: Document, text: str) -> Chunk:
+    if not isinstance(span, Mapping):
+        raise InvalidInputError("chunks must be mappings")
+    values = cast("Mapping[str, Any]", span)
+    index, start, end, count = (_whole(values[name], name) for name in ("index", "start", "end", "token_count"))
+    page = None if values["page"] is None else _whole(values["page"], "page")
+    last_page = _last_page(values, document, page)
+    state = State(values["state"])
+    chunk_id = check_id(values["id"], "the id of a chunk")
+    if not chunk_id.strip() or state is State.ERASED or page == 0 or not 0 <= start <= end <= len(text):
+        raise InvalidInputError(f"chunk {index} is outside the text, or it is erased, or it has no id or page")
+    return Chunk(
+        id=chunk_id,
+        partition=document.partition,
+        document_id=document.id,
+        index=index,
+        start=start,
+        end=end,
+        text=text[start:end],
+        token_count=count,
+        title=document.title,
+        source=document.source,
+        created_at=_time(values, "created_at"),
+        observed_at=_time(values, "observed_at"),
+        page=page,
+        last_page=last_page,
+        headings=tuple(_text(heading, "headings") for heading in _list(values["headings"], "headings")),
+        private_agent=document.private_agent,
+        state=state,
+        trust=Trust(values["trust"]),
+    )
+
+
+def _last_page(span: Mapping[str, Any], document: Document, page: int | None) -> int | None:
+    """Where a passage ends; exports of earlier versions do not say it, and then it follows from the document."""
+    if "last_page" not in span:
+        return page and max(page, last_page_of(document.pages, span["start"], span["end"]) or page)
+    if span["last_page"] is None:
+        return None
+    last_page = _whole(span["last_page"], "last_page")
+    if page is None or last_page < page:
+        raise InvalidInputError(f"a passage cannot begin on page {page} and end on page {last_page}")
+    return last_page
+
+
+def _heading(value: Any) -> Heading:
+    offset, level, title = _list(value, "headings")
+    return Heading(_whole(offset, "headings"), _whole(level, "headings"), _text(title, "headings"))
+
+
+def _list(value: Any, name: str) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise InvalidInputError(f"{name} must be a list")
+    return cast("list[Any]", value)
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name} must be text")
+    return value
+
+
+def _whole(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_WHOLE:
+        raise InvalidInputError(f"{name} cannot be {value!r:.60}")
+    return value
+
+
+def _time(record: Mapping[str, Any], name: str) -> datetime:
+    value = from_json(name, record[name])
+    if not isinstance(value, datetime):
+        raise InvalidInputError(f"{name} must be a time")
+    return as_utc(value, name)
+
+
+FORMAT = "mnemic-export"
+VERSION = 1
+OWN_LEVELS = (Level.SESSION, Level.USER, Level.AGENT)
+_LONG_AGO = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
+
+
+def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -> Iterator[str]:
+    """The lines of an export, each without its line feed. Levels that the scope does not name are left out; what all
+    of the org shares is only written when ORG is among `levels`.
+    """
+    visible = scope.visibility.at(*levels) if levels else scope.visibility
+    header = {"format": FORMAT, "version": VERSION, "exported_at": to_json(parts.clock.now())}
+    yield _line("header", header)
+    for entry in get_profile(parts, scope):
+        if levels and entry.partition.level not in levels:
+            break
+        yield _line("profile", {**_place(entry.partition), **_values(entry)})
+    talks: dict[tuple[Partition, str], None] = {}
+    for message in _messages(parts, visible):
+        talks[message.partition, message.session] = None
+        yield _line("message", {**_place(message.partition), **_values(message)})
+    for (partition, session), cursors in _cursors(parts, talks):
+        yield _line("conversation", {**_place(partition), "session": session, "cursors": cursors})
+    for memory, history in _memories(parts, visible):
+        yield _line("memory", {**_place(memory.partition), **_values(memory)})
+        for entry in history:
+            yield _line("history", {**_place(entry.partition), **_values(entry)})
+    for whole, history in whole_documents(parts, visible):
+        yield _line("document", {**_place(whole.document.partition), **document_record(whole)})
+        for entry in history:
+            yield _line("history", {**_place(entry.partition), **_values(entry)})
+
+
+def _messages(parts: Parts, visible: Visibility) -> Iterator[Message]:
+    after: str | None = None
+    while True:
+        with parts.store.read() as work:
+            page = work.messages.page(visible, after, _PAGE)
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = page[-1].id
+
+
+def _cursors(
+    parts: Parts, talks: Iterable[tuple[Partition, str]]
+) -> Iterator[tuple[tuple[Partition, str], dict[str, int]]]:
+    """The cursors of each conversation that were moved."""
+    with parts.store.read() as work:
+        found = [(talk, {name: work.conversations.cursor(*talk, name) for name in CURSORS}) for talk in talks]
+    for talk, cursors in found:
+        if any(cursors.values()):
+            yield talk, cursors
+
+
+def _memories(parts: Parts, visible: Visibility) -> Iterator[tuple[Memory, list[HistoryEntry]]]:
+    after: str | None = None
+    while True:
+        query = MemoryQuery(now=_LONG_AGO, states=(), order=Order.OLDEST, limit=_PAGE, after=after)
+        with parts.store.read() as work:
+            page = [(m, work.history.of(visible, m.id)) for m in work.memories.list(visible, query)]
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = page[-1][0].id
+
+
+def _place(partition: Partition) -> dict[str, object]:
+    """The level; and the session of a session-level row, whose owner may name its user too."""
+    session = partition.owner.split("\x1f")[-1] if partition.level is Level.SESSION else None
+    return {"level": partition.level.value, "level_session": session}
+
+
+def _values(noun: Message | Memory | HistoryEntry | ProfileEntry) -> dict[str, Any]:
+    return {field.name: to_json(getattr(noun, field.name)) for field in fields(noun) if field.name != "partition"}
+
+
+def _line(type_: str, record: Mapping[str, object]) -> str:
+    return json.dumps({"type": type_, **record}, ensure_ascii=False, separators=(",", ":"))
+
+
+Record = Mapping[str, Any]
+Noun = ProfileEntry | Message | Memory | HistoryEntry
+_NOUNS: Mapping[str, type[Noun]] = {
+    "profile": ProfileEntry,
+    "message": Message,
+    "memory": Memory,
+    "history": HistoryEntry,
+}
+_LISTS = ("categories", "provenance", "flags")
+_READERS = {"role": Role, "action": Action, "at": datetime.fromisoformat}
+
+
+@dataclass(frozen=True, slots=True)
+class Cursors:
+    """How far a conversation was worked on: where each of its cursors stands, by name."""
+
+    partition: Partition
+    session: str
+    positions: Mapping[str, int]
+
+
+class RecordReader:
+    """Reads records for one scope: whoever exported them, they become its user's, agent's and org's."""
+
+    def __init__(self, parts: Parts, scope: Scope) -> None:
+        self._parts, self._scope = parts, scope
+
+    def noun(self, record: Record) -> Noun:
+        """The noun of a record. Raises `InvalidInputError`, saying why it is not usable."""
+        kind = _NOUNS.get(record["type"])
+        if kind is None:
+            raise InvalidInputError(f"not usable: unknown type {record['type']!r:.40}")
+        try:
+            check_unicode(json.dumps(record, ensure_ascii=False), "it")
+            known: Record = {"flags": [], **record}  # exports of before have none
+            values = {name: _value(name, known[name]) for name in kind.__dataclass_fields__ if name != "partition"}
+            noun = kind(partition=self._partition(record, kind), **values)
+            _check_types(noun)
+            return self._checked(self._clean(noun))
+        except KeyError as error:
+            raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
+        except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
+            raise InvalidInputError(f"not usable: {error}") from error
+
+    def document(self, record: Record) -> WholeDocument:
+        """The document of a record. Raises `InvalidInputError`, saying why it is not usable."""
+        try:
+            check_unicode(json.dumps(record, ensure_ascii=False), "it")
+            return DocumentReader(self._parts, self._scope).read(record, self._partition(record, Memory))
+        except KeyError as error:
+            raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
+        except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
+            raise InvalidInputError(f"not usable: {error}") from error
+
+    def _clean(self, noun: Noun) -> Noun:
+        """Without secrets: whoever wrote the export may have kept them."""
+        if isinstance(noun, ProfileEntry):
+            return fact_without_secrets(self._parts, noun)
+        clean, kinds = without_secrets(self._parts, noun)
+        tell_redacted(self._parts, kinds)
+        return clean
+
+    def cursors(self, record: Record) -> Cursors:
+        """The cursors of a record of a conversation. Raises `InvalidInputError`, saying why it is not usable."""
+        session, positions = record.get("session"), record.get("cursors")
+        if not isinstance(session, str) or not isinstance(positions, Mapping):
+            raise InvalidInputError("not usable: a conversation needs a session and cursors")
+        known = {name: position for name, position in cast("Record", positions).items() if name in CURSORS}
+        if not all(_fits(position, int) for position in known.values()):
+            raise InvalidInputError(f"not usable: cursors cannot be {known!r:.60}")
+        try:
+            return Cursors(self._partition(record, Message), Scope(session=session).session or "", known)
+        except (KeyError, TypeError, ValueError, MnemicError) as error:
+            raise InvalidInputError(f"not usable: {error}") from error
+
+    def _partition(self, record: Record, kind: type[Noun]) -> Partition:
+        if kind is ProfileEntry:
+            return profile_partition(self._scope)
+        level = Level(record["level"])
+        if kind is Message and level not in (Level.USER, Level.SESSION):
+            raise InvalidInputError(f"a message cannot be of {level.value} level")
+        session = record["session"] if kind is Message else record.get("level_session")
+        scope = self._scope if level is not Level.SESSION else replace(self._scope, session=session)
+        return scope.partition(level)
+
+    def _checked(self, noun: Noun) -> Noun:
+        if isinstance(noun, ProfileEntry):
+            check_profile_fact(self._parts, noun.key, noun.value)
+            check_line(noun.source, "source")
+            return noun
+        check_foreign_id(noun.id)
+        if isinstance(noun, HistoryEntry):
+            check_line(noun.actor, "actor")
+            return noun
+        check_text(noun.text, "text", self._parts.settings)
+        if noun.state is State.ERASED:
+            raise InvalidInputError("what was erased does not come back")
+        noun = replace(noun, metadata=check_metadata(noun.metadata, self._parts.settings))
+        return self._checked_message(noun) if isinstance(noun, Message) else self._checked_memory(noun)
+
+    def _checked_message(self, message: Message) -> Message:
+        Scope(org=self._scope.org, session=message.session)
+        for name in ("turn_id", "name", "agent", "external_id"):
+            check_line(getattr(message, name) or "", name)
+        if message.position < 1 or message.turn < 1:
+            raise InvalidInputError("position and turn count from 1")
+        return message
+
+    def _checked_memory(self, memory: Memory) -> Memory:
+        for name in ("context", "snippet", "source"):
+            check_line(getattr(memory, name), name, limit=self._parts.settings.max_text_chars)
+        for name in ("agent", "other_id"):
+            check_line(getattr(memory, name) or "", name)
+        for entry in memory.provenance:
+            check_fraction(entry.support, "support")
+        _check_flags(memory)
+        if memory.valid_from and memory.valid_to and memory.valid_to <= memory.valid_from:
+            raise InvalidInputError("valid_to must be later than valid_from")
+        if memory.private_agent is not None and self._scope.agent is None:
+            raise InvalidInputError("it is private to an agent, and the scope names none")
+        return replace(
+            memory,
+            importance=check_fraction(memory.importance, "importance"),
+            confidence=check_fraction(memory.confidence, "confidence"),
+            faded=None if memory.faded is None else check_fraction(memory.faded, "faded"),
+            categories=check_categories(memory.categories),
+            dedup_key=held_key(memory.text, memory.kind, memory.valid_from),
+            private_agent=None if memory.private_agent is None else self._scope.agent,
+        )
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in _LISTS:
+        _check_list(name, value)
+    read = _READERS.get(name)
+    found: object = read(value) if read else from_json(name, value)
+    return as_utc(found, name) if isinstance(found, datetime) else found
+
+
+def _check_list(name: str, value: object) -> None:
+    if not isinstance(value, list):
+        raise InvalidInputError(f"{name} must be a list")
+
+
+def _check_flags(memory: Memory) -> None:
+    if len(memory.flags) > MAX_FLAGS:
+        raise InvalidInputError(f"a memory has at most {MAX_FLAGS} flags")
+    for name in {name for flag in memory.flags for name in (flag.source_id, flag.entry_id)}:
+        if "\0" in check_id(name):
+            raise InvalidInputError(f"a flag cannot name {name!r:.40}")
+
+
+def _check_types(noun: object) -> None:
+    for name, hint in get_type_hints(type(noun)).items():
+        value = getattr(noun, name)
+        if not _fits(value, hint):
+            raise InvalidInputError(f"{name} cannot be {value!r:.60}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """True when a value is of the type that a field declares; whole numbers are from 0 to `MAX_WHOLE`."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, choice) for choice in arguments)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(v, arguments[0]) for v in cast("tuple[object, ...]", value))
+    if hint in (int, float):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and (hint is float or (isinstance(value, int) and 0 <= value <= MAX_WHOLE))
+    if hint in (Provenance, Flag) and isinstance(value, Provenance | Flag):
+        _check_types(value)
+        return True
+    return isinstance(value, origin or hint)

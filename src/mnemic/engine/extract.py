@@ -1,0 +1,311 @@
+"""Finds facts in what users say, and writes them down.
+
+A model is asked about each message, or the rules of `text/facts` read it; the facts and the move of the cursor
+`extracted` are one transaction, by compare and set, so that a run that is repeated writes nothing twice. Nothing here
+is in the way of a chat.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, prepare
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.kinds import EXTRACT
+from mnemic.engine.lasting_facts import lasting_facts, put_derived
+from mnemic.errors import InvalidInputError, MnemicError
+from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State
+from mnemic.model.records import Job
+from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.ports.models import Llm
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.facts.find import Reply, Said, find_facts, is_long_enough, terms_of
+from mnemic.text.facts.prompt import PROMPT_VERSION, extraction_prompt, read_facts
+from mnemic.text.prompts import language_of
+
+MODEL_MESSAGES = 20
+"""With a model, one job reads so many messages: at 15 s each they are well within its lease."""
+
+RULE_MESSAGES = 200
+"""Without a model, one transaction holds the facts of so many."""
+
+SOURCE = "extraction"
+"""The source of profile entries that come of it."""
+
+LOOK_BACK = 200
+"""So many messages before the cursor tell what was said already."""
+
+_log = logging.getLogger("mnemic.extract")
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """One fact: the message it was found in, its words and kind, and what became of it.
+
+    `verdict` None: nothing yet, in a dry run. `memory_id`: the memory that says it now; `other_id`: one that it was
+    merged with or set against. `fallback` names the class of the failure for which the rules read the message.
+    """
+
+    message_id: str
+    text: str
+    kind: Kind
+    verdict: Verdict | None = None
+    memory_id: str | None = None
+    other_id: str | None = None
+    reason: str = ""
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractReport:
+    """What was, or would be, found in `messages` messages of the user; `left` messages of anybody are unread still."""
+
+    session: str
+    messages: int
+    entries: tuple[Extracted, ...]
+    left: int
+    is_dry_run: bool
+
+
+def extract(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ExtractReport:
+    """Find the facts in what the user said in the scope's session since the last time.
+
+    Raises `InvalidInputError` for a scope without a user or a session, and the errors of the language model; what was
+    found before one stays.
+    """
+    if scope.user is None or scope.session is None:
+        raise InvalidInputError("facts are found in what a user says in a session; say which, as user=… and session=…")
+    run = Extracting(parts, scope.message_partition, scope.session, actor)
+    read, entries = run.look() if is_dry_run else run.run(most=None)
+    return ExtractReport(scope.session, read, tuple(entries), run.left(), is_dry_run)
+
+
+def add_if_said(
+    parts: Parts, work: UnitOfWork, partition: Partition, session: str, messages: Sequence[Message]
+) -> None:
+    """Leave the job of extracting when the user said something; not where the user is not known."""
+    if not parts.settings.life.extracts or partition.level is not Level.USER:
+        return
+    if any(is_readable(message) for message in messages):
+        work.jobs.add([extract_job(parts, partition, session)])
+
+
+def extract_job(parts: Parts, partition: Partition, session: str) -> Job:
+    """The job that reads what is unread in a conversation when it runs."""
+    now = parts.clock.now()
+    return Job(
+        id=new_id(now),
+        partition=partition,
+        kind=EXTRACT,
+        key=session,
+        created_at=now,
+        run_at=now,
+        payload={"session": session},
+    )
+
+
+def unread(work: UnitOfWork, partition: Partition, session: str) -> int:
+    """How many messages of a conversation, of anybody, are behind the cursor."""
+    talk = work.conversations.get(partition, session)
+    return 0 if talk is None else max(talk.messages - work.conversations.cursor(partition, session, EXTRACTED), 0)
+
+
+def is_readable(message: Message) -> bool:
+    """True for what a user said at some length and nobody distrusts."""
+    return message.role is Role.USER and message.state is State.ACTIVE and is_long_enough(message.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    message: Message
+    facts: Sequence[Fact]
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    messages: Sequence[Message]
+    until: int
+
+
+class Extracting:
+    """One run over one conversation. `may_fall_back`: when the model fails, the rules read the message."""
+
+    def __init__(
+        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
+    ) -> None:
+        self._parts, self._partition, self._session, self._actor = parts, partition, session, actor
+        self._may_fall_back = may_fall_back
+        self._visible = Visibility((partition,), None)
+        self._before: set[str] = set()
+        self._names: set[str] = set()
+        self._position = 0
+        self._replies: dict[str, Message] = {}
+
+    def left(self) -> int:
+        """How many messages are unread."""
+        with self._parts.store.read() as work:
+            return unread(work, self._partition, self._session)
+
+    def look(self) -> tuple[int, list[Extracted]]:
+        """What would be found: how many messages were read, and the facts."""
+        after = self._begin()
+        read, entries = 0, list[Extracted]()
+        while (batch := self._next(after)).until > after:
+            found = [self._found(message) for message in batch.messages]
+            read += len(found)
+            entries += [_entry(each, fact) for each in found for fact in each.facts]
+            after = batch.until
+        return read, entries
+
+    def run(self, most: int | None) -> tuple[int, list[Extracted]]:
+        """Read what is unread, at most about `most` messages; ends where somebody else moved the cursor."""
+        after = self._begin()
+        read, entries = 0, list[Extracted]()
+        while (most is None or read < most) and (batch := self._next(after)).until > after:
+            found = [self._found(message) for message in batch.messages]
+            written = self._commit(after, batch.until, found)
+            if written is None:
+                break
+            read += len(found)
+            entries += written
+            after = batch.until
+        return read, entries
+
+    def _begin(self) -> int:
+        """The place of the cursor; and what the user had said before it."""
+        with self._parts.store.read() as work:
+            after = work.conversations.cursor(self._partition, self._session, EXTRACTED)
+            start = max(0, after - LOOK_BACK)
+            known = work.conversations.messages(self._partition, self._session, start, after - start) if after else []
+        self._position = start // 2  # half of what was not looked at was the user's, about
+        for message in known:
+            if message.position <= after and is_readable(message):
+                self._note(message)
+        return after
+
+    def _answered(self, messages: Sequence[Message]) -> None:
+        """Keep, for each message of the user, the reply of the assistant that stands right before it."""
+        for before, message in pairwise(messages):
+            is_next = message.position == before.position + 1
+            if is_next and message.role is Role.USER and before.role is Role.ASSISTANT and before.state is State.ACTIVE:
+                self._replies[message.id] = before
+
+    def _note(self, message: Message) -> None:
+        self._position += 1
+        self._names.update([message.name] if message.name else [])
+        self._before.update(terms_of(message.text))
+
+    def _next(self, after: int) -> _Batch:
+        """The next messages to read: as many as go into one transaction. Positions of what is not read, and of what
+        was erased, go with those before them.
+        """
+        limit = RULE_MESSAGES if self._parts.llm is None else 1
+        with self._parts.store.read() as work:
+            talk = work.conversations.get(self._partition, self._session)
+            found = work.conversations.messages(self._partition, self._session, after, RULE_MESSAGES)
+            last = work.conversations.messages(self._partition, self._session, after - 1, 1) if after else []
+        self._answered([*last, *found])
+        taken = [message for message in found if is_readable(message)]
+        if len(taken) > limit:
+            return _Batch(taken[:limit], taken[limit].position - 1)
+        end = (
+            talk.messages if talk is not None and len(found) < RULE_MESSAGES else found[-1].position if found else after
+        )
+        return _Batch(taken, end)
+
+    def _found(self, message: Message) -> _Found:
+        """The facts of one message. Raises the errors of the model, unless the rules may stand in."""
+        said = Said(
+            id=message.id,
+            text=message.text,
+            at=message.observed_at,
+            trust=message.trust,
+            position=self._position + 1,
+            before=frozenset(self._before),
+            reply=self._reply(message),
+        )
+        fallback = ""
+        try:
+            facts = find_facts(said) if self._parts.llm is None else self._asked(self._parts.llm, message, said)
+        except MnemicError as error:
+            fallback = type(error).__name__
+            _log.debug("session %s: %s", self._session, fallback)
+            self._parts.observer.count("mnemic.extract.errors", kind=fallback)
+            if not self._may_fall_back:
+                raise
+            facts = find_facts(said)
+        self._note(message)
+        return _Found(message, facts, fallback)
+
+    def _reply(self, message: Message) -> Reply | None:
+        """What the message answers; nothing where several people speak as the user: "you" is any of them."""
+        reply = self._replies.pop(message.id, None)
+        names = self._names.union([message.name] if message.name else [])
+        if reply is None or len(names) > 1:
+            return None
+        return Reply(reply.id, reply.text, reply.trust)
+
+    def _asked(self, llm: Llm, message: Message, said: Said) -> list[Fact]:
+        has_learnings = self._parts.settings.life.promotes_learnings and message.agent is not None
+        language = language_of([message.text])
+        prompt = extraction_prompt(message.text, message.observed_at, language, has_learnings=has_learnings)
+        version = f"{llm.name} {PROMPT_VERSION}"
+        return read_facts(llm.complete(prompt), said, version, has_learnings=has_learnings)
+
+    def _commit(self, after: int, until: int, found: Sequence[_Found]) -> list[Extracted] | None:
+        """Write the facts and move the cursor; None when somebody else moved it, or erased one of the messages."""
+        pairs = [(each, fact) for each in found for fact in each.facts]
+        places = [self._place(each.message, fact) for each, fact in pairs]
+        ready = self._prepared(places, [fact for _, fact in pairs])
+        entries: list[Extracted] = []
+        with self._parts.store.write() as work:
+            ids = list({entry.source_id for _, fact in pairs for entry in fact.provenance})
+            if len(work.messages.get(self._visible, ids)) < len(ids):
+                return None
+            if not work.conversations.move(self._partition, self._session, EXTRACTED, after, until):
+                return None
+            for (each, fact), place, prepared in zip(pairs, places, ready, strict=True):
+                decision = assimilate(self._parts, work, place, [prepared], actor=self._actor)[0]
+                entries.append(
+                    replace(
+                        _entry(each, fact),
+                        verdict=decision.action,
+                        memory_id=decision.memory_id,
+                        other_id=decision.other_id,
+                        reason=decision.reason,
+                    )
+                )
+            self._fill_profile(work, [each.message for each in found])
+        self._parts.observer.count("mnemic.extract.messages", len(found))
+        self._parts.observer.count("mnemic.extract.facts", len(entries))
+        _log.info("session %s: %d facts in %d messages", self._session, len(entries), len(found))
+        return entries
+
+    def _fill_profile(self, work: UnitOfWork, messages: Sequence[Message]) -> None:
+        """Carry what lasts into the user's profile; nothing where several people speak as the user."""
+        if len(self._names) <= 1:
+            lasting = lasting_facts(messages, {})
+            put_derived(self._parts, work, self._partition, lasting, source=SOURCE)
+
+    def _place(self, message: Message, fact: Fact) -> Place:
+        """What is learnt for everybody belongs to the agent, all else to the user."""
+        if fact.kind is Kind.LEARNING and message.agent is not None:
+            agent = Partition(self._partition.org, Level.AGENT, message.agent)
+            return Place(agent, message.agent, heard=self._partition)
+        return Place(self._partition, message.agent)
+
+    def _prepared(self, places: Sequence[Place], facts: Sequence[Fact]) -> list[Prepared]:
+        """The facts of one place are embedded together."""
+        ready: dict[int, Prepared] = {}
+        for place in dict.fromkeys(places):
+            mine = [index for index, each in enumerate(places) if each == place]
+            ready |= zip(mine, prepare(self._parts, place, [facts[index] for index in mine]), strict=True)
+        return [ready[index] for index in range(len(facts))]
+
+
+def _entry(found: _Found, fact: Fact) -> Extracted:
+    return Extracted(found.message.id, fact.text, fact.kind, fallback=found.fallback)

@@ -1,0 +1,311 @@
+"""Walks the graph: what there is, what stands around a thing, and how two things are related.
+
+Work is bounded: of a node with very many relations the heaviest are followed, and an answer says where it was cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.graph_extract import Nodes
+from mnemic.errors import NotFoundError
+from mnemic.model.graph import (
+    ALSO_KNOWN_AS,
+    Citation,
+    Edge,
+    EntityQuery,
+    EntityType,
+    GraphPath,
+    Neighbourhood,
+    Node,
+    NodePage,
+    Relation,
+    RelationQuery,
+)
+from mnemic.model.scope import Scope, Visibility
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.graph.names import name_key
+
+MOST_RELATIONS = 50
+"""Of one node so many relations in each direction are followed."""
+
+MOST_NODES = 2000
+"""So many nodes are looked at for a path from each side."""
+
+CITATIONS = 3
+MENTIONS = 10
+MOST_CITED_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """How to walk: along relations of these types (empty: of any), that hold at `as_of`."""
+
+    as_of: datetime
+    types: tuple[str, ...] = ()
+
+
+def nodes(
+    parts: Parts,
+    scope: Scope,
+    *,
+    query: str = "",
+    types: tuple[EntityType, ...] = (),
+    limit: int = 50,
+    after: str | None = None,
+) -> NodePage:
+    """The nodes whose name holds `query`, by name. One that is another name of a node stands with that alone, unless
+    it was asked for.
+    """
+    if query.strip() and not name_key(query):
+        return NodePage(())
+    asked = EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)
+    with parts.store.read() as work:
+        rows = work.graph.entities(scope.visibility, asked)
+        keys = [*dict.fromkeys(row.key for row in rows)]
+        shown, found = keys[:limit], Nodes(work, scope.visibility, parts.clock.now())
+        roots = found.of_ids([row.id for row in rows if row.key in shown])
+        told = [(row, found.node(roots[row.id])) for row in rows if row.id in roots]
+        kept = [node for row, node in told if query or name_key(node.name) == row.key]
+    return NodePage(tuple(dict.fromkeys(kept)), shown[-1] if len(keys) > limit else None)
+
+
+def neighbours(parts: Parts, scope: Scope, name: str, walk: Walk, *, depth: int = 1, limit: int = 50) -> Neighbourhood:
+    """What stands around a thing, named or by the id of its node, up to `depth` relations away: at most `limit` nodes,
+    nearest first. Raises `NotFoundError` when nobody names it.
+    """
+    with parts.store.read() as work:
+        around = Walking(work, scope.visibility, walk)
+        start = around.starts(name)[0]
+        seen, frontier, edges = {start: None}, [start], dict[tuple[str, str, str], Edge]()
+        is_cut = False
+        for _ in range(depth):
+            reached: dict[str, None] = {}
+            for edge in around.edges(frontier):
+                for end in (edge.source_id, edge.target_id):
+                    if end not in seen and len(seen) > limit:
+                        is_cut = True
+                    elif end not in seen:
+                        seen[end] = reached[end] = None
+                if edge.source_id in seen and edge.target_id in seen:
+                    edges.setdefault((edge.source_id, edge.target_id, edge.type), edge)
+            frontier = [*reached]
+        found = [around.nodes.node(root) for root in seen]
+        told = around.cited(edges.values())
+        named_in = tuple(around.named_in(start))
+        return Neighbourhood(found[0], tuple(found[1:]), tuple(told), named_in, is_cut or around.is_cut)
+
+
+def path(parts: Parts, scope: Scope, source: str, target: str, walk: Walk, *, max_hops: int = 4) -> GraphPath:
+    """A shortest way from one thing to another over at most `max_hops` relations, whichever way these point; among
+    several of one length one over heavier relations. Raises `NotFoundError` when nobody names one of the two.
+    """
+    with parts.store.read() as work:
+        around = Walking(work, scope.visibility, walk)
+        way = shortest(around, around.starts(source), around.starts(target), max_hops)
+        if way is None:
+            return GraphPath(is_cut=around.is_cut)
+        found = around.way(*way)
+        return replace(found, edges=tuple(around.cited(found.edges)))
+
+
+def shortest(
+    around: Walking, sources: Sequence[str], targets: Sequence[str], max_hops: int
+) -> tuple[str, list[Edge]] | None:
+    """Where a shortest way from one of some nodes to one of others begins, and its edges; None where there is none."""
+    sides = (Side.begun(sources), Side.begun(targets))
+    met = next((root for root in sides[0].back if root in sides[1].back), None)
+    hops = 0
+    while met is None and hops < max_hops and all(side.frontier for side in sides):
+        side, other = sorted(sides, key=lambda side: len(side.frontier))
+        met = side.advance(around, other)
+        hops += 1
+    if met is None:
+        return None
+    return sides[0].origin(met), [*reversed(sides[0].steps(met)), *sides[1].steps(met)]
+
+
+@dataclass(slots=True)
+class Side:
+    """One end of a search: how each node was reached, and the nodes reached last."""
+
+    back: dict[str, tuple[str, Edge] | None]
+    frontier: Sequence[str] = field(default_factory=list[str])
+
+    @classmethod
+    def begun(cls, roots: Sequence[str]) -> Side:
+        """At the nodes that are meant."""
+        return cls(dict.fromkeys(roots), roots)
+
+    def advance(self, around: Walking, other: Side) -> str | None:
+        """One relation further; a node that the other side knows, where there is one."""
+        reached: dict[str, None] = {}
+        known, met = {*self.back}, None
+        for edge in around.edges(self.frontier):
+            for end, origin in ((edge.target_id, edge.source_id), (edge.source_id, edge.target_id)):
+                if origin in known and end not in self.back and len(self.back) < MOST_NODES:
+                    self.back[end], reached[end] = (origin, edge), None
+                    met = end if met is None and end in other.back else met
+        around.is_cut = around.is_cut or len(self.back) >= MOST_NODES
+        self.frontier = [*reached]
+        return met
+
+    def steps(self, root: str) -> list[Edge]:
+        """The edges from a node back to where the search began."""
+        found: list[Edge] = []
+        while (step := self.back[root]) is not None:
+            root, edge = step
+            found.append(edge)
+        return found
+
+    def origin(self, root: str) -> str:
+        """Where the search for a node began."""
+        while (step := self.back[root]) is not None:
+            root = step[0]
+        return root
+
+
+class Walking:
+    """Nodes and edges within one unit of work, of one scope. `check` is called before edges are read, and may raise."""
+
+    def __init__(
+        self, work: UnitOfWork, visible: Visibility, walk: Walk, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self._work, self._visible, self._walk = work, visible, walk
+        self.check = check
+        self.relations: dict[tuple[str, str, str], list[str]] = {}
+        self.nodes = Nodes(work, visible, walk.as_of)
+        self.is_cut = False
+
+    def starts(self, name: str) -> list[str]:
+        """The nodes that a name or an id means. Raises `NotFoundError`."""
+        known = self.nodes.of_ids([name.strip()])
+        roots = [*known.values()] or self.nodes.of_keys([name_key(name)] if name_key(name) else [])
+        if not roots:
+            raise NotFoundError(f"nothing in this scope names {name_key(name)!r}; `graph extract` reads what is unread")
+        return roots
+
+    def edges(self, roots: Sequence[str]) -> list[Edge]:
+        """The edges at these nodes, heaviest first; none of a node to itself."""
+        self.check()
+        ids = [each for root in roots for each in self.nodes.members(root)]
+        query = RelationQuery(types=self._walk.types, as_of=self._walk.as_of, limit=MOST_RELATIONS)
+        found = [each for each in self._work.graph.relations(self._visible, ids, query) if each.type != ALSO_KNOWN_AS]
+        self.is_cut = self.is_cut or _is_full(found, ids)
+        places = self.nodes.of_ids([*{end: None for each in found for end in (each.source_id, each.target_id)}])
+        edges: dict[tuple[str, str, str], Edge] = {}
+        for each in found:
+            if each.source_id in places and each.target_id in places:
+                edge = _edge(each, places)
+                key = (edge.source_id, edge.target_id, edge.type)
+                edges[key] = _joined(edges[key], edge) if key in edges else edge
+                ids = self.relations.setdefault(key, [])
+                ids += [each.id] if each.id not in ids else []
+        kept = [edge for edge in edges.values() if edge.source_id != edge.target_id]
+        return sorted(kept, key=lambda edge: (-edge.weight, edge.source_id, edge.target_id, edge.type))
+
+    def cited(self, edges: Iterable[Edge]) -> list[Edge]:
+        """The edges with the words that say so, the last ones first."""
+        return cited(self._work, self._visible, [*edges], self.relations)
+
+    def way(self, first: str, steps: Sequence[Edge]) -> GraphPath:
+        """The way that begins at the node `first`, without the words that say so."""
+        roots = [first]
+        for edge in steps:
+            roots.append(edge.target_id if edge.source_id == roots[-1] else edge.source_id)
+        found = [self.nodes.node(root) for root in roots]
+        return GraphPath(tuple(found), tuple(steps), self.is_cut)
+
+    def said_by(self, edges: Iterable[Edge], limit: int) -> dict[str, Edge]:
+        """The last items that say these edges, `limit` of each relation, each with the first edge that it says."""
+        by_relation = {each: edge for edge in reversed([*edges]) for each in self._ids(edge)}
+        links = self._work.graph.supports(self._visible, by_relation, limit) if by_relation else []
+        return {link.item_id: by_relation[link.relation_id] for link in links}
+
+    def naming(self, roots: Sequence[str], limit: int) -> dict[str, list[str]]:
+        """The last items that name each of these nodes, at most `limit` of each of its entities."""
+        places = {each: root for root in roots for each in self.nodes.members(root)}
+        found: dict[str, list[str]] = {}
+        for link in self._work.graph.mentions(self._visible, places, limit) if places else ():
+            found.setdefault(places[link.entity_id], []).append(link.item_id)
+        return found
+
+    def named_in(self, root: str) -> list[Citation]:
+        """The last items that name a node, each once."""
+        links = self._work.graph.mentions(self._visible, self.nodes.members(root), MENTIONS)
+        last = {link.item_id: link for link in sorted(links, key=lambda link: link.item_id, reverse=True)}
+        cited = (Citation(each.item_id, each.start, each.end, each.name, each.extractor) for each in last.values())
+        return [*islice(cited, MENTIONS)]
+
+    def _ids(self, edge: Edge) -> list[str]:
+        return self.relations[edge.source_id, edge.target_id, edge.type]
+
+
+def cited(
+    work: UnitOfWork,
+    visible: Visibility,
+    edges: Sequence[Edge],
+    relations: Mapping[tuple[str, str, str], Sequence[str]],
+) -> list[Edge]:
+    """Edges with the words that say so, the last ones first. `relations`: those that each amounts to, by its ends and
+    type.
+    """
+    ids = {each for edge in edges for each in relations[edge.source_id, edge.target_id, edge.type]}
+    links = work.graph.supports(visible, ids, CITATIONS) if ids else []
+    texts = texts_of(work, visible, [*dict.fromkeys(link.item_id for link in links)])
+    by_relation: dict[str, list[Citation]] = {}
+    for link in sorted(links, key=lambda link: link.item_id, reverse=True):
+        said = texts.get(link.item_id, "")[link.start : link.end][:MOST_CITED_CHARACTERS]
+        citation = Citation(link.item_id, link.start, link.end, said, link.extractor)
+        by_relation.setdefault(link.relation_id, []).append(citation)
+    of = [relations[edge.source_id, edge.target_id, edge.type] for edge in edges]
+    told = [tuple(c for each in own for c in by_relation.get(each, ()))[:CITATIONS] for own in of]
+    return [replace(edge, citations=citations) for edge, citations in zip(edges, told, strict=True)]
+
+
+def texts_of(work: UnitOfWork, visible: Visibility, ids: Sequence[str]) -> dict[str, str]:
+    """The stored texts of visible items."""
+    if not ids:
+        return {}
+    items = (*work.memories.get(visible, ids), *work.messages.get(visible, ids), *work.documents.chunks(visible, ids))
+    return {item.id: item.text for item in items}
+
+
+def label(node: Node) -> str:
+    """A node in one line."""
+    return f"{node.name} ({node.type.value})"
+
+
+def _is_full(relations: Sequence[Relation], ids: Sequence[str]) -> bool:
+    """True when one of the entities may have more relations than were given."""
+    counts: dict[str, int] = {}
+    for each in relations:
+        for end in (each.source_id, each.target_id):
+            counts[end] = counts.get(end, 0) + 1
+    return any(counts.get(each, 0) >= MOST_RELATIONS for each in ids)
+
+
+def _edge(relation: Relation, places: Mapping[str, str]) -> Edge:
+    return Edge(
+        source_id=places[relation.source_id],
+        target_id=places[relation.target_id],
+        type=relation.type,
+        weight=relation.weight,
+        valid_from=relation.valid_from,
+        valid_to=relation.valid_to,
+    )
+
+
+def _joined(one: Edge, other: Edge) -> Edge:
+    """What several partitions, or several names, say of two nodes."""
+    starts, ends = (one.valid_from, other.valid_from), (one.valid_to, other.valid_to)
+    return replace(
+        one,
+        weight=one.weight + other.weight,
+        valid_from=None if None in starts else min(start for start in starts if start is not None),
+        valid_to=None if None in ends else max(end for end in ends if end is not None),
+    )

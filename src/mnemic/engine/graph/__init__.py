@@ -1,1 +1,0 @@
-"""The graph: entities and relations, found in items and walked."""

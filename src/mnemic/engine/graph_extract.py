@@ -1,0 +1,383 @@
+"""Nodes of the graph as a scope sees them: entities of several partitions that are one thing, with all its names.
+
+Nothing is merged in the store. Entities are one node when they have the same key and type, when one of them is a mere
+`thing` and no other type is told for the key, or when a relation says that one is another name of the other. So a
+thing that a user's memory and an organisation's document name is one, and whoever may not see one of them sees the
+other alone.
+
+Gives entities the vectors they lack: of their names and descriptions, in the space of every configured embedder.
+
+Capture does nothing for them. They are made when the graph is read, by night or by hand, and by `reembed`.
+
+Reads items for the graph: what they name and how they relate it.
+
+Rules read everything; where there is a model, it reads the memories, which are few and say most in the fewest words.
+What one page of items says is one transaction, and an item is not read twice by the same reader: a run that ends early
+is gone on with by the next.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mnemic.engine.engine import Parts
+from mnemic.errors import BackendError, ConfigError, MnemicError
+from mnemic.model.graph import (
+    ALSO_KNOWN_AS,
+    MAX_OTHER_NAMES,
+    Entity,
+    EntityQuery,
+    EntityType,
+    GraphEntry,
+    GraphReport,
+    Node,
+    Relation,
+    RelationQuery,
+    Sheet,
+    SourceKind,
+    Unread,
+)
+from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.ports.models import Embedder
+from mnemic.ports.store import UnitOfWork
+from mnemic.ports.tables import EntityVector
+from mnemic.text.graph.find import EXTRACTOR, Found, find
+from mnemic.text.graph.prompt import PROMPT_VERSION, graph_prompt, read_graph
+
+ALIAS_ROUNDS = 3
+"""Names of names are followed so far."""
+
+MOST_ALIASES = 20
+
+
+class Nodes:
+    """The nodes that were looked at in one unit of work; `as_of` is when other names must hold."""
+
+    def __init__(self, work: UnitOfWork, visible: Visibility, as_of: datetime | None) -> None:
+        self._work, self._visible, self._as_of = work, visible, as_of
+        self._rows: dict[str, list[Entity]] = {}
+        self._roots: dict[str, str] = {}
+        self._members: dict[str, list[str]] = {}
+        self._by_key: dict[str, list[str]] = {}
+        self._other_names: list[Relation] = []
+
+    def of_keys(self, keys: Collection[str]) -> list[str]:
+        """The nodes with these keys, each by its root, those with most mentions first."""
+        self._load(keys)
+        found = dict.fromkeys(self._roots[each] for key in sorted(keys) for each in self._by_key.get(key, ()))
+        return sorted(found, key=lambda root: -self.node(root).mentions)
+
+    def known(self, keys: Collection[str]) -> set[str]:
+        """Those of these keys that anything is called by."""
+        self._load(keys)
+        return {key for key in keys if self._by_key.get(key)}
+
+    def of_ids(self, ids: Collection[str]) -> dict[str, str]:
+        """The root of the node of each of these entities; those that are not visible are left out."""
+        missing = {*ids} - self._rows.keys()
+        if missing:
+            found = self._work.graph.entities(self._visible, EntityQuery(ids=missing))
+            self._load({each.key for each in found})
+        return {each: self._roots[each] for each in ids if each in self._roots}
+
+    def members(self, root: str) -> Sequence[str]:
+        """The ids of all entities of a node."""
+        return self._members[self._roots[root]]
+
+    def node(self, root: str) -> Node:
+        """A node, from all its entities: named as most items name it."""
+        rows = [row for each in self.members(root) for row in self._rows[each]]
+        rows.sort(key=lambda row: (row.type is EntityType.THING, -row.mentions, row.key, row.id))
+        names = [name for row in rows for name in (row.name, *row.other_names)]
+        return Node(
+            id=root,
+            name=names[0],
+            type=rows[0].type,
+            other_names=tuple(dict.fromkeys(name for name in names if name != names[0]))[:MAX_OTHER_NAMES],
+            description=next((row.description for row in rows if row.description), ""),
+            mentions=sum(row.mentions for row in rows),
+        )
+
+    def _load(self, keys: Collection[str]) -> None:
+        """Take in the entities with these keys, and what are other names of them."""
+        for _ in range(ALIAS_ROUNDS):
+            fresh = {*keys} - self._by_key.keys()
+            if not fresh:
+                break
+            rows = self._work.graph.entities(self._visible, EntityQuery(keys=fresh))
+            self._by_key |= {key: [] for key in fresh}
+            for row in rows:
+                self._add(row)
+            for key in sorted(fresh):
+                self._fold(key)
+            keys = self._follow({row.id for row in rows})
+        for each in self._other_names:
+            if each.source_id in self._roots and each.target_id in self._roots:
+                self._join(each.source_id, each.target_id)
+
+    def _add(self, row: Entity) -> None:
+        if row.id not in self._rows:
+            self._roots[row.id], self._members[row.id] = row.id, [row.id]
+            self._by_key[row.key].append(row.id)
+        self._rows.setdefault(row.id, []).append(row)
+
+    def _fold(self, key: str) -> None:
+        """Join the entities of one key and type, and those that are mere things with the only type that is told."""
+        ids = self._by_key[key]
+        by_type: dict[EntityType, list[str]] = {}
+        for each in ids:
+            by_type.setdefault(self._rows[each][0].type, []).append(each)
+        things = by_type.pop(EntityType.THING, [])
+        groups = [*by_type.values()] or [[]]
+        groups = [[*groups[0], *things]] if len(groups) == 1 else [*groups, things]
+        for first, *others in filter(None, groups):
+            for other in others:
+                self._join(first, other)
+
+    def _follow(self, ids: Collection[str]) -> set[str]:
+        """Note the relations that tell other names of these; the keys of those that were not looked at."""
+        if not ids:
+            return set()
+        query = RelationQuery(types=(ALSO_KNOWN_AS,), as_of=self._as_of, limit=MOST_ALIASES)
+        found = self._work.graph.relations(self._visible, ids, query)
+        self._other_names += found
+        ends = {end for each in found for end in (each.source_id, each.target_id)} - self._rows.keys()
+        return {row.key for row in self._work.graph.entities(self._visible, EntityQuery(ids=ends))} if ends else set()
+
+    def _join(self, one: str, other: str) -> None:
+        kept, gone = sorted((self._roots[one], self._roots[other]))
+        if kept != gone:
+            for each in self._members[gone]:
+                self._roots[each] = kept
+            self._members[kept] += self._members.pop(gone)
+
+
+VECTOR_PAGE = 1024
+A_JOB = 4096
+"""One job embeds so many names in each space, well within its lease."""
+
+_log = logging.getLogger("mnemic.graph")
+
+
+def fill_entities(parts: Parts, partition: Partition, limit: int | None = None) -> int:
+    """Embed what entities of a partition say, as far as they have no vector, at most `limit` in each space; returns how
+    many vectors were stored. Embedding happens outside of the writing transactions; each page is one.
+
+    Raises `BackendError` or `ConfigError` when an embedder or the store fails; what was stored until then stays.
+    """
+    return sum(_fill(parts, embedder, partition, limit) for embedder in parts.embedders)
+
+
+def try_to_fill(parts: Parts, partition: Partition, limit: int | None = None) -> None:
+    """As `fill_entities`; where an embedder fails, the vectors follow in the next run, and names are found all the
+    same.
+    """
+    try:
+        fill_entities(parts, partition, limit)
+    except (BackendError, ConfigError) as error:
+        _log.error("embedding entities failed (%s); their vectors will follow", type(error).__name__)
+        parts.observer.count("mnemic.embedding.failure", operation="graph")
+
+
+def _fill(parts: Parts, embedder: Embedder, partition: Partition, limit: int | None) -> int:
+    space, after, stored, asked = embedder.space.id, "", 0, 0
+    while limit is None or asked < limit:
+        size = VECTOR_PAGE if limit is None else min(VECTOR_PAGE, limit - asked)
+        with parts.store.read() as work:
+            page = work.entity_vectors.missing(partition, space, after, size)
+        if not page:
+            break
+        after, asked = page[-1][0], asked + len(page)
+        rows = _rows(embedder, [(own, said) for own, said in page if parts.reads(embedder, said)])
+        if rows:
+            with parts.store.write() as work:
+                stored += work.entity_vectors.put(partition, rows)
+    return stored
+
+
+def _rows(embedder: Embedder, texts: Sequence[tuple[str, str]]) -> list[EntityVector]:
+    """The vectors of some texts; none of one that says nothing to the embedder."""
+    rows: list[EntityVector] = []
+    size = embedder.capabilities.batch_size
+    for start in range(0, len(texts), size):
+        batch = texts[start : start + size]
+        vectors = embedder.embed_documents([said for _, said in batch])
+        for (own, said), vector in zip(batch, vectors, strict=True):
+            if vector.any():
+                rows.append(EntityVector(own, embedder.space.id, said, vector))
+    return rows
+
+
+PAGE = 100
+"""With rules, one transaction holds what so many items say."""
+
+MODEL_PAGE = 5
+PAGES_A_JOB = 100
+MODEL_PAGES_A_JOB = 4
+"""With a model, one job reads twenty memories: well within its lease."""
+
+SHOWN = 200
+"""The report tells of so many items; it counts them all."""
+
+SPEAKER = "User"
+"""The name of a user who is not named."""
+
+
+def extract_graph(
+    parts: Parts, scope: Scope, levels: Sequence[Level], *, limit: int | None = None, is_dry_run: bool = False
+) -> GraphReport:
+    """Read what is unread of the levels (none: of all that the scope names), at most `limit` items.
+
+    What was read gets its vectors too. What is private to other agents is left to the worker. Raises the errors of the
+    language model; what was read before one stays.
+    """
+    report = _Report(is_dry_run=is_dry_run)
+    for partition in scope.visibility.at(*levels).partitions:
+        reading = _Reading(parts, partition, scope.visibility, is_dry_run=is_dry_run)
+        while not reading.is_finished and (limit is None or report.items < limit):
+            report.add(reading.page(None if limit is None else limit - report.items))
+        if not is_dry_run:
+            try_to_fill(parts, partition)
+        report.is_finished = report.is_finished and reading.is_finished
+    return report.told()
+
+
+def graph_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
+    """The work of one job: some pages of what is unread behind the id `after`. Where the model fails, the rules stand
+    in until the next run. Returns the id to go on behind, None at the end.
+    """
+    reading = _Reading(parts, partition, None, is_dry_run=False, may_fall_back=True, after=after)
+    count = 0
+    for _ in range(PAGES_A_JOB if parts.llm is None else MODEL_PAGES_A_JOB):
+        if reading.is_finished:
+            break
+        count += len(reading.page(None))
+    if count:
+        _log.info("%s: %d items read", partition.level.value, count)
+    try_to_fill(parts, partition, A_JOB)
+    return None if reading.is_finished else reading.after
+
+
+@dataclass(slots=True)
+class _Report:
+    is_dry_run: bool
+    items: int = 0
+    mentions: int = 0
+    relations: int = 0
+    is_finished: bool = True
+    entries: list[GraphEntry] = field(default_factory=list[GraphEntry])
+
+    def add(self, entries: Sequence[GraphEntry]) -> None:
+        self.items += len(entries)
+        self.mentions += sum(len(entry.names) for entry in entries)
+        self.relations += sum(len(entry.relations) for entry in entries)
+        self.entries += [entry for entry in entries if entry.names][: SHOWN - len(self.entries)]
+
+    def told(self) -> GraphReport:
+        counts = (self.items, self.mentions, self.relations)
+        return GraphReport(*counts, tuple(self.entries), is_finished=self.is_finished, is_dry_run=self.is_dry_run)
+
+
+class _Reading:
+    """One run over one partition."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        partition: Partition,
+        visible: Visibility | None,
+        *,
+        is_dry_run: bool,
+        may_fall_back: bool = False,
+        after: str = "",
+    ) -> None:
+        self._parts, self._partition, self._visible = parts, partition, visible
+        self._is_dry_run, self._may_fall_back = is_dry_run, may_fall_back
+        self._readers = readers(parts)
+        self.after = after
+        self._speaker = SPEAKER if partition.level in (Level.USER, Level.SESSION) else ""
+        self.is_finished = False
+
+    def page(self, limit: int | None) -> list[GraphEntry]:
+        """Read the next items; what was read before an error of the model is kept."""
+        size = PAGE if self._parts.llm is None else MODEL_PAGE
+        size = size if limit is None else min(size, limit)
+        with self._parts.store.read() as work:
+            items = work.graph.unread(self._partition, self._readers, self.after, size)
+        self.is_finished = len(items) < size
+        visible = self._visible
+        mine = [each for each in items if visible is None or visible.admits(self._partition, each.private_agent)]
+        done: list[tuple[Unread, Found, str, str]] = []
+        try:
+            for item in mine:
+                found, reader, fallback = self._read(item)
+                done.append((item, found, reader, fallback))
+        finally:
+            self._keep(done, size)
+        self.after = items[-1].id if items else self.after
+        return [_entry(item, found, fallback) for item, found, _, fallback in done]
+
+    def _keep(self, done: Sequence[tuple[Unread, Found, str, str]], size: int) -> None:
+        """Write what was read, but for items that were changed meanwhile: these are read again."""
+        if self._is_dry_run or not done:
+            return
+        now = self._parts.clock.now()
+        with self._parts.store.write() as work:
+            present = work.graph.unread(self._partition, self._readers, self.after, size)
+            sheets = [sheet for sheet, item in _sheets(done, now) if item in present]
+            work.graph.put(self._partition, sheets)
+        self._parts.observer.count("mnemic.graph.items", len(sheets))
+
+    def _read(self, item: Unread) -> tuple[Found, str, str]:
+        """What an item says, who read it, and for which failure the rules did."""
+        speaker = self._speaker if item.kind is SourceKind.MEMORY else self._said_by(item)
+        llm, fallback = self._parts.llm, ""
+        if llm is not None and item.kind is SourceKind.MEMORY:
+            try:
+                prompt = graph_prompt(item.text)
+                return read_graph(llm.complete(prompt), item.text, speaker), self._readers[item.kind], ""
+            except MnemicError as error:
+                fallback = type(error).__name__
+                self._parts.observer.count("mnemic.graph.errors", kind=fallback)
+                if not self._may_fall_back:
+                    raise
+        return find(item.text, speaker), EXTRACTOR, fallback
+
+    def _said_by(self, item: Unread) -> str:
+        """Who says "I" in a message: nobody in particular in what an assistant says, or in a passage."""
+        if item.kind is not SourceKind.MESSAGE or item.role != "user":
+            return ""
+        return item.author or self._speaker
+
+
+def readers(parts: Parts) -> Mapping[SourceKind, str]:
+    """Who reads which kind of item."""
+    model = EXTRACTOR if parts.llm is None else f"{parts.llm.name} {PROMPT_VERSION}"
+    return {SourceKind.MEMORY: model, SourceKind.MESSAGE: EXTRACTOR, SourceKind.DOCUMENT: EXTRACTOR}
+
+
+def _entry(item: Unread, found: Found, fallback: str) -> GraphEntry:
+    names = tuple(named.name for named in found.names)
+    relations = tuple((names[each.source], each.type, names[each.target]) for each in found.relations)
+    return GraphEntry(item.id, item.kind, names, relations, fallback)
+
+
+def _sheets(done: Sequence[tuple[Unread, Found, str, str]], now: datetime) -> Iterator[tuple[Sheet, Unread]]:
+    for item, found, reader, _ in done:
+        yield (
+            Sheet(
+                item_id=item.id,
+                extractor=reader,
+                at=now,
+                names=found.names,
+                relations=found.relations,
+                private_agent=item.private_agent,
+                valid_from=item.valid_from,
+                valid_to=item.valid_to,
+                is_dated=item.kind is SourceKind.MEMORY,
+            ),
+            item,
+        )

@@ -1,0 +1,305 @@
+"""Ends findings in ways that can be taken back: each in a unit of work of its own, and looked at again there.
+
+How well what a scope remembers is: looks at every memory it sees once, tells what is wrong and what ends it, does
+what is safe, and keeps the score.
+
+One sweep collects; then what must be compared is compared by index (`health_pairs`). How well the installation is, is
+another question: `engine.doctor.doctor`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import cast
+
+from mnemic.engine.archive import archive
+from mnemic.engine.edit import Editor, merge
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.jobs import retry_jobs
+from mnemic.engine.near_pairs import MAX_VECTORS, Judge, Pairs, Remedies, is_live
+from mnemic.engine.remember import Neighbours, Settler
+from mnemic.engine.sweep import Reach, sweep
+from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
+from mnemic.model.health import WEIGHTS, Ailment, HealthFinding, HealthScore, health_score
+from mnemic.model.item import Memory, State, Verdict
+from mnemic.model.records import Action, HistoryEntry, JobState
+from mnemic.model.scope import Level, Scope, Visibility
+from mnemic.ports.store import UnitOfWork
+
+
+@dataclass(slots=True)
+class Fixed:
+    """What was ended, and notes on what could not be."""
+
+    findings: list[HealthFinding] = field(default_factory=list[HealthFinding])
+    changed: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """In words."""
+        if not self.changed:
+            return ()
+        return (f"{self.changed:,} findings were left: they could not be ended, or are no longer as they were found",)
+
+
+def fixed(parts: Parts, scope: Scope, findings: Sequence[HealthFinding], *, actor: str, is_dry_run: bool) -> Fixed:
+    """End each of the findings, all of which are safe to end; what is no longer as it was found is left and counted.
+
+    A memory is changed for one finding only; others about it are found again the next time.
+    """
+    done, touched = Fixed(), set[str]()
+    for one in findings:
+        if not touched.isdisjoint(one.ids):
+            continue
+        touched |= set(one.ids)
+        try:
+            is_ended = is_dry_run or _end(parts, scope, one, actor)
+        except (ConflictError, NotFoundError):
+            is_ended = False
+        if is_ended:
+            done.findings.append(one)
+        else:
+            done.changed += 1
+    return done
+
+
+def _end(parts: Parts, scope: Scope, one: HealthFinding, actor: str) -> bool:
+    if one.remedy.verb == "jobs.retry":
+        return retry_jobs(parts, scope, one.ids) > 0
+    if one.ailment is Ailment.DUPLICATE:
+        merge(parts, scope, one.ids, text=None, actor=actor, reason=f"health: {one.reason}")
+        return True
+    with parts.store.write() as work:
+        found = work.memories.get(scope.visibility, [one.ids[-1]])
+        return bool(found) and _end_one(parts, work, Editor(parts, work, scope.visibility, actor), found[0], one, actor)
+
+
+def _end_one(parts: Parts, work: UnitOfWork, editor: Editor, memory: Memory, one: HealthFinding, actor: str) -> bool:
+    if memory.state not in (State.ACTIVE, State.DISPUTED):
+        return False
+    reason = f"health: {one.reason}"
+    if one.ailment in (Ailment.JUNK, Ailment.STALE):
+        return archive(parts, work, memory, actor=actor, reason=reason)
+    if one.ailment is Ailment.UNSUPPORTED:
+        editor.put(memory, replace(memory, state=State.QUARANTINED), Action.QUARANTINED, reason)
+        return True
+    if one.ailment is Ailment.CONTRADICTORY and is_live(memory, editor.now):
+        return Settler(work, editor).settle(memory, Neighbours()).action is not Verdict.ADD
+    return False
+
+
+HEALTH_ITEM = "health"
+"""The history of this id, in the place of the scope's default level, holds the scores."""
+
+MAX_LISTED = 1000
+MAX_KEPT = 10_000
+"""Findings of a kind that are held, to be listed or fixed; more are counted."""
+
+MAX_SCORES = 365
+MAX_JOBS = 1000
+SWEEPING = 0.5
+"""The share of the work that reading takes; comparing is the rest."""
+
+_A_DAY = timedelta(days=1)
+Progress = Callable[[int, int], object]
+"""Called with how much is done, and how much there is: about two for each memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthRequest:
+    """What is looked at and done: findings of `ailments` (none: of all) in some `levels`; those of the kinds in `fix`
+    that are safe to end are ended. `limit`: most findings listed of a kind.
+    """
+
+    levels: tuple[Level, ...]
+    ailments: tuple[Ailment, ...] = ()
+    fix: tuple[Ailment, ...] = ()
+    limit: int = 100
+    is_dry_run: bool = False
+    progress: Progress | None = None
+
+    @property
+    def wanted(self) -> tuple[Ailment, ...]:
+        """The kinds that are looked for."""
+        return self.ailments or tuple(Ailment)
+
+    @property
+    def is_whole(self) -> bool:
+        """True when the score can be compared with others."""
+        return not self.ailments and set(self.levels) == set(OWN_LEVELS)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """How well it is: the `score` now, the findings (at most `limit` of a kind, the gravest first; `score.counts` has
+    all), what was ended (of a dry run: would be), and the scores kept before, oldest first. `examined`: memories looked
+    at; `notes`: what was not looked at or could not be ended, in words.
+    """
+
+    score: HealthScore
+    findings: tuple[HealthFinding, ...]
+    fixed: tuple[HealthFinding, ...]
+    scores: tuple[HealthScore, ...]
+    examined: int
+    is_dry_run: bool
+    notes: tuple[str, ...] = ()
+
+
+def health(parts: Parts, scope: Scope, request: HealthRequest, *, actor: str) -> HealthReport:
+    """Look at all that the scope sees of some levels, end what is safe to end of the kinds asked for, and look again.
+
+    Nothing is deleted: duplicates are merged, junk and stale ones archived, unsupported ones quarantined, of two that
+    contradict each other the older one superseded or both disputed, dead jobs tried again; `undo` takes each memory
+    back. The score of a look at everything is kept, once a day or when it is another; a dry run keeps and changes
+    nothing. Raises `InvalidInputError` for a limit out of 1 to 1000.
+    """
+    if not 1 <= request.limit <= MAX_LISTED:
+        raise InvalidInputError(f"limit must be from 1 to {MAX_LISTED}, not {request.limit}")
+    parts.accesses.flush(parts.store)
+    with parts.observer.span("mnemic.health"):
+        look = _Look(parts, scope, request)
+        look.run()
+        done = Fixed()
+        if request.fix:
+            safe = [one for kind in request.fix for one in look.kept[kind] if one.remedy.is_safe]
+            done = fixed(parts, scope, safe, actor=actor, is_dry_run=request.is_dry_run)
+            if done.findings and not request.is_dry_run:
+                look = _Look(parts, scope, request)
+                look.run()
+        score = look.score()
+        before = _kept_scores(parts, scope)
+        if request.is_whole and not request.is_dry_run:
+            _keep(parts, scope, score, before, actor=actor)
+    listed = [one for kind in WEIGHTS for one in look.kept[kind][: request.limit]]
+    notes = (*look.notes(), *done.notes)
+    return HealthReport(
+        score, tuple(listed), tuple(done.findings), tuple(before), look.examined, request.is_dry_run, notes
+    )
+
+
+class _Look:
+    """One look at everything."""
+
+    def __init__(self, parts: Parts, scope: Scope, request: HealthRequest) -> None:
+        self._parts, self._request, self._now = parts, request, parts.clock.now()
+        self._visible = scope.visibility.at(*request.levels) if request.levels else scope.visibility
+        self._seen = scope.visibility
+        remedies = Remedies(scope)
+        self._judge = Judge(self._seen, remedies, self._now, parts.settings.life)
+        self._pairs = Pairs(parts, self._seen, remedies, self._now)
+        self.kept: dict[Ailment, list[HealthFinding]] = defaultdict(list)
+        self._counts: Counter[Ailment] = Counter()
+        self._ailing: dict[str, Ailment] = {}
+        self._live = 0
+        self.examined = 0
+        with parts.store.read() as work:
+            self._total = 2 * work.partitions.count(self._visible.partitions).get("memories", 0)
+
+    def run(self) -> None:
+        """Sweep, then compare."""
+        for partition in self._visible.partitions:
+            for page in sweep(self._parts, Reach(partition, self._seen), self._plan, None):
+                self.examined += page.examined
+                self._take(page.found)
+                self._tell(self.examined)
+        if Ailment.ORPHANED in self._request.wanted:
+            with self._parts.store.read() as work:
+                dead = work.jobs.list(self._visible.partitions, (JobState.DEAD,), MAX_JOBS)
+            self._take(self._judge.jobs(dead))
+        if Ailment.CONTRADICTORY in self._request.wanted:
+            self._take(self._pairs.contradictions())
+        if Ailment.DUPLICATE in self._request.wanted:
+            self._take(self._pairs.duplicates(lambda share: self._tell(round(self._total * (1 + share) / 2))))
+        self._tell(self._total)
+
+    def score(self) -> HealthScore:
+        """What all of it comes to."""
+        counts = {kind.value: self._counts[kind] for kind in WEIGHTS if self._counts[kind]}
+        return health_score(self._now, self._live, self._ailing, counts)
+
+    def notes(self) -> list[str]:
+        """What was left out."""
+        found: list[str] = []
+        if self._parts.embedder is None:
+            found.append("without an embedder, duplicates are found by their words alone")
+        if self._pairs.is_capped:
+            found.append(f"of more than {MAX_VECTORS:,} memories the rest was not compared by vector")
+        found += [
+            f"{self._counts[kind] - MAX_KEPT:,} more {kind.value} were counted, not listed and not ended; run it again"
+            for kind in WEIGHTS
+            if self._counts[kind] > MAX_KEPT
+        ]
+        return found
+
+    def _plan(self, work: UnitOfWork, memories: Sequence[Memory]) -> Sequence[HealthFinding]:
+        self._live += sum(is_live(memory, self._now) for memory in memories)
+        if memories:
+            self._pairs.page(work, memories[0].partition, memories)
+        return list(self._judge.page(work, memories))
+
+    def _take(self, findings: Iterable[HealthFinding]) -> None:
+        for one in findings:
+            if one.ailment not in self._request.wanted:
+                continue
+            self._counts[one.ailment] += 1
+            if len(self.kept[one.ailment]) < MAX_KEPT:
+                self.kept[one.ailment].append(one)
+            ids = one.ids[1:] if one.ailment is Ailment.DUPLICATE else one.ids
+            for id_ in ids:
+                known = self._ailing.get(id_)
+                if known is None or WEIGHTS[known] < WEIGHTS[one.ailment]:
+                    self._ailing[id_] = one.ailment
+
+    def _tell(self, done: int) -> None:
+        if self._request.progress is not None:
+            self._request.progress(min(done, self._total), self._total)
+
+
+def _kept_scores(parts: Parts, scope: Scope) -> list[HealthScore]:
+    """The scores kept of the scope's own place, oldest first; the newest `MAX_SCORES` of them."""
+    own = Visibility((scope.partition(scope.default_level),), scope.agent)
+    with parts.store.read() as work:
+        entries = [entry for entry in work.history.of(own, HEALTH_ITEM) if entry.action is Action.ASSESSED]
+    return [_score_of(entry) for entry in entries[-MAX_SCORES:]]
+
+
+def _keep(parts: Parts, scope: Scope, score: HealthScore, before: Sequence[HealthScore], *, actor: str) -> None:
+    """Keep a score, unless the last one is the same and not a day old, or there never was anything to look at."""
+    last = before[-1] if before else None
+    if last is None and not score.memories:
+        return
+    is_same = last is not None and (last.score, last.memories, last.counts) == (
+        score.score,
+        score.memories,
+        score.counts,
+    )
+    if is_same and last is not None and score.at - last.at < _A_DAY:
+        return
+    after = {"score": score.score, "memories": score.memories, "counts": dict(score.counts)}
+    entry = HistoryEntry(
+        id=new_id(score.at),
+        partition=scope.partition(scope.default_level),
+        item_id=HEALTH_ITEM,
+        action=Action.ASSESSED,
+        actor=actor,
+        at=score.at,
+        after=after,
+    )
+    with parts.store.write() as work:
+        work.history.add([entry])
+
+
+def _score_of(entry: HistoryEntry) -> HealthScore:
+    """What an entry says; a scrubbed one says nothing."""
+    score, memories, counts = (entry.after.get(name) for name in ("score", "memories", "counts"))
+    told = dict(cast("Mapping[str, int]", counts)) if isinstance(counts, dict) else {}
+    return HealthScore(
+        entry.at,
+        float(score) if isinstance(score, int | float) else 0.0,
+        memories if isinstance(memories, int) else 0,
+        told,
+    )

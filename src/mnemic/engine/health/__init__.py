@@ -1,1 +1,0 @@
-"""Health: what is wrong with what is remembered, and what ends it."""

@@ -1,0 +1,467 @@
+"""Takes in conversations of other programs: idempotent, resumable, with progress, and as a dry run.
+
+What becomes of imported memories whose place says something else now: a line of a file, or a memory of mem0.
+
+The new text supersedes the one before, which `undo` brings back; a line that was taken out of its file is told and
+stays. What somebody changed here is never superseded by a file: it is told.
+
+Takes in memories of other programs: idempotent, resumable, with progress, and as a dry run.
+
+What is imported has an id that is made of what it says, so that it is known again when it is read again: after an edit,
+after it was superseded, and after it was deleted, which is for good. What follows a line that was edited in its file is
+in `revised_lines`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from difflib import SequenceMatcher
+from typing import cast
+
+from mnemic.engine.conversation import Heard, capture
+from mnemic.engine.edit import Editor
+from mnemic.engine.engine import Parts
+from mnemic.engine.fields import held_key, imported_id
+from mnemic.engine.inputs import check_categories, check_line, check_metadata, check_text
+from mnemic.engine.remember import remember
+from mnemic.engine.secrets import suspicion_of, without_secrets
+from mnemic.errors import ConflictError, InvalidInputError
+from mnemic.model.filter import Condition
+from mnemic.model.item import Kind, Memory, MemoryDraft, MessageDraft, State, Trust
+from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.records import Action
+from mnemic.model.scope import MAX_ID_CHARS, Partition, Scope, Visibility
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.chatlogs import LoggedConversation, LogReading
+from mnemic.text.memoryfiles import Entry, MemoryReading
+
+BATCH_MESSAGES = 64
+OWN_BLOCKS = "blocks that Mnemic itself had put into a prompt"
+Progress = Callable[[int, int | None], None]
+"""Called with how many records are done, and how many there are where that is known."""
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What came in (`added`), what was there already (`known`) and what was left out on purpose (`skipped`), by kind;
+    what could not be read (`problems`), by line or place; and in how many exchanges of a log secrets of a kind were
+    redacted (`redacted`).
+
+    Of memories too: `quarantined`, how many of those that were added wait for a review, and `changed`, what another
+    text stands in the place of now, or what is no longer in the file, by place.
+    """
+
+    format: str
+    added: Counter[str] = field(default_factory=Counter[str])
+    known: Counter[str] = field(default_factory=Counter[str])
+    skipped: Counter[str] = field(default_factory=Counter[str])
+    problems: list[str] = field(default_factory=list[str])
+    redacted: Counter[str] = field(default_factory=Counter[str])
+    quarantined: int = 0
+    changed: list[str] = field(default_factory=list[str])
+    is_dry_run: bool = False
+
+
+def import_logs(
+    parts: Parts, scope: Scope, reading: LogReading, *, is_dry_run: bool = False, progress: Progress | None = None
+) -> ImportReport:
+    """Capture every conversation into a session of its own name, in batches of one transaction each.
+
+    A batch that was committed stays when the call is interrupted; called again, it goes on where it stopped, because a
+    message that is known (by its external id) is not stored again. Times are those of the log; trust is "imported".
+    """
+    report = ImportReport(reading.format, skipped=reading.skipped, problems=reading.problems, is_dry_run=is_dry_run)
+    total = sum(len(conversation.messages) for conversation in reading.conversations)
+    done, seen = 0, set[tuple[str | None, str | None]]()
+    for conversation in reading.conversations:
+        place = replace(scope, session=_session_name(conversation, scope))
+        end = done + len(conversation.messages)
+        for batch in _exchange_batches(_usable(parts, conversation, report)):
+            messages = [message for exchange in batch for message in exchange]
+            known = _known(parts, place, messages)
+            new = {(place.session, m.external_id) for m in messages if m.external_id not in known} - seen
+            seen |= new
+            if new and not is_dry_run:
+                for turn in capture(parts, place, batch):
+                    report.redacted.update(turn.redacted)
+            report.added.update({"message": len(new)} if new else {})
+            report.known.update({"message": len(messages) - len(new)} if len(new) < len(messages) else {})
+            done += len(messages)
+            _tell(progress, done, total)
+        done = end
+        _tell(progress, done, total)
+    return report
+
+
+def _tell(progress: Progress | None, done: int, total: int) -> None:
+    if progress is not None:
+        progress(done, total)
+
+
+def _session_name(conversation: LoggedConversation, scope: Scope) -> str:
+    """The log's own name, made fit for an id."""
+    name = "".join(c if c.isprintable() else " " for c in conversation.session).strip()[:MAX_ID_CHARS].strip()
+    return name or scope.session or "imported"
+
+
+def _usable(parts: Parts, conversation: LoggedConversation, report: ImportReport) -> list[list[MessageDraft]]:
+    """The exchanges without the messages that cannot be kept, which are reported."""
+    exchanges: list[list[MessageDraft]] = []
+    for exchange in conversation.exchanges():
+        kept: list[MessageDraft] = []
+        for message in exchange:
+            try:
+                check_text(message.text, "text", parts.settings)
+                kept.append(message)
+            except InvalidInputError as error:
+                report.problems.append(f"{conversation.session}, message {message.external_id}: {error}")
+        heard = Heard.of(kept)
+        report.skipped.update({OWN_BLOCKS: heard.cut} if heard.cut else {})
+        if heard.drafts:
+            exchanges.append([*heard.drafts])
+    return exchanges
+
+
+def _exchange_batches(exchanges: Sequence[list[MessageDraft]]) -> Iterator[list[list[MessageDraft]]]:
+    """Whole exchanges, about `BATCH_MESSAGES` messages at a time."""
+    batch: list[list[MessageDraft]] = []
+    for exchange in exchanges:
+        batch.append(exchange)
+        if sum(map(len, batch)) >= BATCH_MESSAGES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _known(parts: Parts, scope: Scope, messages: Sequence[MessageDraft]) -> set[str]:
+    ids = [message.external_id for message in messages if message.external_id is not None]
+    with parts.store.read() as work:
+        return set(work.messages.by_external_id(scope.message_partition, scope.session or "", ids))
+
+
+IMPORT, FILE, ORIGIN = "import", "file", "id"
+"""Under which keys of its metadata a memory notes where it was imported from."""
+
+ALIKE = 0.6
+"""Two texts under the same titles that share so much are one line before and after an edit."""
+
+MAX_FORMER = 10_000
+MAX_COMPARED = 200
+MAX_COMPARED_CHARS = 2_000
+TOLD_CHARS = 80
+_AT_ONCE = 200
+_TICK = timedelta(microseconds=1)
+_LIVE = (State.ACTIVE, State.QUARANTINED, State.DISPUTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A reading, its entries by the ids of their memories, and where those were written that are new."""
+
+    reading: MemoryReading
+    entries: Mapping[str, Entry]
+    written: Mapping[str, Partition]
+
+
+def revise(parts: Parts, scope: Scope, revision: Revision, report: ImportReport, *, actor: str) -> None:
+    """Supersede what stands no longer where it was imported from, by what stands there now, and tell it in
+    `report.changed`; a dry run only tells. What says again what it said before it was edited is active again.
+    """
+    if not revision.reading.file and not any(entry.origin for entry in revision.entries.values()):
+        return
+    revising = _Revising(parts, scope, revision, report, actor)
+    with parts.store.read() as work:
+        returned = list(revising.returned(work))
+        former = [m for m in revising.former(work) if m.id not in revision.entries]
+    for old, now in returned:
+        revising.bring_back(old, now)
+    taken = {now.id for _, now in returned}
+    revising.replace([memory for memory in former if memory.id not in taken])
+
+
+class _Revising:
+    """One reading, and what it was before."""
+
+    def __init__(self, parts: Parts, scope: Scope, revision: Revision, report: ImportReport, actor: str) -> None:
+        self._parts, self._scope, self._revision, self._report, self._actor = parts, scope, revision, report, actor
+        self._file = revision.reading.file
+        self._origins = {entry.origin: id_ for id_, entry in revision.entries.items() if entry.origin}
+        self._under = defaultdict[tuple[Partition, str], dict[str, Entry]](dict)
+        for id_, partition in revision.written.items():
+            entry = revision.entries[id_]
+            self._under[partition, " > ".join(entry.trail)][id_] = entry
+
+    def former(self, work: UnitOfWork) -> Iterator[Memory]:
+        """What was imported from the same file, or under the same ids, and is not gone."""
+        if self._origins:
+            origins = sorted(self._origins)
+            for start in range(0, len(origins), _AT_ONCE):
+                wanted = Condition(("metadata", IMPORT, ORIGIN), "in", tuple(origins[start : start + _AT_ONCE]))
+                yield from work.memories.list(self._scope.visibility, self._query(wanted))
+        elif self._file:
+            wanted = Condition(("metadata", IMPORT, FILE), "eq", self._file)
+            yield from work.memories.list(self._scope.visibility, self._query(wanted))
+
+    def returned(self, work: UnitOfWork) -> Iterator[tuple[Memory, Memory]]:
+        """What was superseded by an edit that was taken back, each with the text of that edit."""
+        ids = [id_ for id_ in self._revision.entries if id_ not in self._revision.written]
+        for start in range(0, len(ids), _AT_ONCE):
+            known = work.memories.get(self._scope.visibility, ids[start : start + _AT_ONCE])
+            gone = [
+                m for m in known if m.state is State.SUPERSEDED and m.other_id not in (None, *self._revision.entries)
+            ]
+            for old in gone:
+                edits = work.memories.get(self._scope.visibility, [old.other_id or ""])
+                is_free = work.memories.holder(old.partition, old.private_agent, old.dedup_key) is None
+                if is_free and edits and self._is_same_place(old, edits[0]) and edits[0].state in _LIVE:
+                    yield old, edits[0]
+
+    def bring_back(self, old: Memory, edit: Memory) -> None:
+        """The text before an edit is active again, and the edit superseded by it."""
+        place = self._revision.entries[old.id].place
+        self._report.changed.append(f"{place}: says again what it said before: {_told(old)}")
+        if self._report.is_dry_run:
+            return
+        with self._parts.store.write() as work:
+            editor = Editor(self._parts, work, self._scope.visibility, self._actor)
+            self._supersede(editor, edit, old.id, place)
+            active = replace(old, state=State.ACTIVE, other_id=None, valid_to=None)
+            editor.put(old, active, Action.RESTORED, f"{place} says it again")
+
+    def replace(self, missing: Sequence[Memory]) -> None:
+        """Supersede those whose place says something else now; tell of those that have none any more."""
+        for old in missing:
+            new_id = self._now_of(old)
+            if new_id is None:
+                if not self._origins:
+                    self._report.changed.append(f"{_place(old)}: no longer in the file, and kept here: {_told(old)}")
+                continue
+            place = self._revision.entries[new_id].place
+            if old.id != imported_id(old.partition, old.dedup_key):
+                self._report.changed.append(f"{place}: was changed there and here, and both are kept: {_told(old)}")
+                continue
+            self._report.changed.append(f"{place}: was edited, which supersedes {_told(old)}")
+            if not self._report.is_dry_run:
+                with self._parts.store.write() as work:
+                    editor = Editor(self._parts, work, self._scope.visibility, self._actor)
+                    self._supersede(editor, old, new_id, place)
+
+    def _now_of(self, old: Memory) -> str | None:
+        """Which of the new memories stands where `old` was read; each stands in the place of one."""
+        if origin := _note(old, ORIGIN):
+            found = self._origins.get(str(origin), "")
+            return found if self._revision.written.get(found) == old.partition else None
+        rivals = self._under[old.partition, old.context]
+        some = list(rivals.items())[:MAX_COMPARED]
+        likeness, best = max(((_likeness(old.text, entry.text), id_) for id_, entry in some), default=(0.0, ""))
+        if likeness < ALIKE:
+            return None
+        del rivals[best]
+        return best
+
+    def _supersede(self, editor: Editor, old: Memory, by: str, place: str) -> None:
+        known = editor.get(old.id)
+        if known.state in _LIVE:
+            ends = max(editor.now, (known.valid_from or known.observed_at) + _TICK)
+            gone = replace(known, state=State.SUPERSEDED, other_id=by, valid_to=ends)
+            editor.put(known, gone, Action.SUPERSEDED, f"{place} says otherwise now")
+
+    def _is_same_place(self, one: Memory, other: Memory) -> bool:
+        name = ORIGIN if _note(one, ORIGIN) else FILE
+        return _note(one, name) is not None and _note(one, name) == _note(other, name)
+
+    def _query(self, wanted: Condition) -> MemoryQuery:
+        now = self._parts.clock.now()
+        return MemoryQuery(now=now, states=_LIVE, filter=wanted, order=Order.OLDEST, limit=MAX_FORMER)
+
+
+def _note(memory: Memory, name: str) -> object:
+    """What a memory notes about where it came from."""
+    notes = memory.metadata.get(IMPORT)
+    return cast("Mapping[str, object]", notes).get(name) if isinstance(notes, Mapping) else None
+
+
+def _place(memory: Memory) -> str:
+    return memory.source or memory.id
+
+
+def _told(memory: Memory) -> str:
+    text = " ".join(memory.text.split())
+    short = text if len(text) <= TOLD_CHARS else f"{text[:TOLD_CHARS]}\u2026"
+    return f"{short!r} (memory {memory.id})"
+
+
+def _likeness(one: str, other: str) -> float:
+    """From 0 to 1; both texts are looked at as far as `MAX_COMPARED_CHARS`."""
+    matcher = SequenceMatcher(None, one[:MAX_COMPARED_CHARS], other[:MAX_COMPARED_CHARS], autojunk=False)
+    if matcher.real_quick_ratio() < ALIKE or matcher.quick_ratio() < ALIKE:
+        return 0.0
+    return matcher.ratio()
+
+
+BATCH = 64
+TRIES = 3
+"""Somebody else may import the same at the same time; then what is new is looked up again."""
+
+OWN_KEYS = ("slot", "value", "merged_ids", IMPORT)
+"""Keys of metadata that mean something here; what another program noted under them is kept with the import's."""
+
+_SEPARATOR = " > "
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """An entry made ready: where it goes, what is kept, under which id; `redacted`: kinds of secrets taken out."""
+
+    entry: Entry
+    partition: Partition
+    draft: MemoryDraft
+    id: str
+    key: str
+    redacted: tuple[str, ...]
+
+
+def import_memories(
+    parts: Parts,
+    scope: Scope,
+    reading: MemoryReading,
+    *,
+    actor: str,
+    is_dry_run: bool = False,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Remember every entry, in batches of one transaction each, and capture the messages that came with them.
+
+    Trust is "imported", times are those of the entries; secrets are redacted, and what gives orders to the model waits
+    for a review. A batch that was committed stays when the call is interrupted; called again, it goes on from there.
+    What an entry says that is known in its place, or was deleted there, is not added again.
+    """
+    logged = LogReading(reading.format, reading.conversations)
+    total = len(reading.entries) + sum(len(each.messages) for each in reading.conversations)
+    report = import_logs(parts, scope, logged, is_dry_run=is_dry_run, progress=_behind(progress, 0, total))
+    report.skipped, report.problems = reading.skipped, [*reading.problems, *report.problems]
+    said = total - len(reading.entries)
+    importing = _Importing(parts, scope, report, actor)
+    ready: list[Imported] = []
+    added: set[str] = set()
+    for done, batch in _entry_batches(reading.entries):
+        usable = importing.prepared(reading, batch)
+        added |= importing.take(usable)
+        ready += usable
+        if progress is not None:
+            progress(said + done, total)
+    entries = {one.id: one.entry for one in ready}
+    written = {one.id: one.partition for one in ready if one.id in added and not importing.is_held_back(one)}
+    revise(parts, scope, Revision(reading, entries, written), report, actor=actor)
+    return report
+
+
+def _behind(progress: Progress | None, before: int, total: int) -> Progress | None:
+    return None if progress is None else lambda done, _total: progress(before + done, total)
+
+
+def _entry_batches(entries: Sequence[Entry]) -> Iterator[tuple[int, Sequence[Entry]]]:
+    """About `BATCH` entries at a time, and how many are done with them."""
+    for start in range(0, len(entries), BATCH):
+        batch = entries[start : start + BATCH]
+        yield start + len(batch), batch
+
+
+class _Importing:
+    """One import under way."""
+
+    def __init__(self, parts: Parts, scope: Scope, report: ImportReport, actor: str) -> None:
+        self._parts, self._scope, self._report, self._actor = parts, scope, report, actor
+        self._now = parts.clock.now()
+        self._seen: set[tuple[Partition, str]] = set()
+
+    def prepared(self, reading: MemoryReading, entries: Sequence[Entry]) -> list[Imported]:
+        """Those that can be kept; what cannot is reported, and what has expired is counted."""
+        found: list[Imported] = []
+        for entry in entries:
+            if entry.expires_at is not None and entry.expires_at <= self._now:
+                self._report.skipped["memories that had expired"] += 1
+                continue
+            try:
+                found.append(self._prepared(reading, entry))
+            except InvalidInputError as error:
+                self._report.problems.append(f"{entry.place}: {error}")
+        return found
+
+    def take(self, batch: Sequence[Imported]) -> set[str]:
+        """Remember what is new of a batch; the ids of it."""
+        tries = TRIES
+        while True:
+            seen = self._seen.copy()
+            with self._parts.store.read() as work:
+                new = [one for one in batch if self._is_new(work, one)]
+            tries -= 1
+            try:
+                if new and not self._report.is_dry_run:
+                    ids = [one.id for one in new]
+                    remember(self._parts, self._scope, [one.draft for one in new], actor=self._actor, ids=ids)
+            except ConflictError:
+                self._seen = seen
+                if not tries:
+                    raise
+                continue
+            self._count(batch, new)
+            return {one.id for one in new}
+
+    def is_held_back(self, one: Imported) -> bool:
+        """True when it is quarantined as it is remembered."""
+        return bool(suspicion_of(self._parts, one.draft.trust, (one.draft.text, one.draft.context)))
+
+    def _prepared(self, reading: MemoryReading, entry: Entry) -> Imported:
+        settings = self._parts.settings
+        level = entry.level if entry.level in {p.level for p in self._scope.visibility.partitions} else None
+        is_ahead = entry.observed_at is not None and entry.observed_at > self._now
+        draft = MemoryDraft(
+            text=check_text(entry.text, "text", settings),
+            kind=entry.kind,
+            level=level or self._scope.default_level,
+            categories=check_categories(entry.categories),
+            context=check_line(_SEPARATOR.join(entry.trail), "context", limit=settings.max_text_chars),
+            source=check_line(f"{reading.format}:{entry.origin}" if entry.origin else entry.place, "source"),
+            observed_at=None if is_ahead else entry.observed_at,
+            valid_from=entry.observed_at if entry.is_dated and (is_ahead or entry.kind is Kind.EVENT) else None,
+            expires_at=entry.expires_at,
+            trust=Trust.IMPORTED,
+            metadata=check_metadata(_metadata(reading.file, entry), settings),
+        )
+        draft, redacted = without_secrets(self._parts, draft)
+        key = held_key(draft.text, draft.kind, draft.valid_from)
+        partition = self._scope.partition(draft.level or self._scope.default_level)
+        return Imported(entry, partition, draft, imported_id(partition, key), key, redacted)
+
+    def _is_new(self, work: UnitOfWork, one: Imported) -> bool:
+        """False for what is known in its place, was deleted there, or came before in the same reading."""
+        place = (one.partition, one.key)
+        if place in self._seen:
+            return False
+        visible = Visibility((one.partition,), self._scope.agent)
+        self._seen.add(place)
+        return not (work.memories.holder(one.partition, None, one.key) or work.history.of(visible, one.id))
+
+    def _count(self, batch: Sequence[Imported], new: Sequence[Imported]) -> None:
+        report = self._report
+        report.added.update({"memory": len(new)} if new else {})
+        report.known.update({"memory": len(batch) - len(new)} if len(new) < len(batch) else {})
+        for one in new:
+            report.redacted.update(one.redacted)
+            report.quarantined += self.is_held_back(one)
+
+
+def _metadata(file: str, entry: Entry) -> dict[str, object]:
+    """What another program noted, and where it came from."""
+    theirs = {key: value for key, value in entry.metadata.items() if key not in OWN_KEYS}
+    reserved = {key: value for key, value in entry.metadata.items() if key in OWN_KEYS}
+    own: dict[str, object] = {"line": entry.line} if entry.line else {}
+    own |= {FILE: file} if file else {}
+    own |= {ORIGIN: entry.origin} if entry.origin else {}
+    own |= {"metadata": reserved} if reserved else {}
+    return {**theirs, IMPORT: own}

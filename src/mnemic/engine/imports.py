@@ -1,0 +1,415 @@
+"""Stores the documents of an export, each whole in one transaction with its history and its vectors.
+
+Reads an export back: into an empty place without loss, into a used one without doubles.
+
+Takes in whatever another program, or Mnemic itself, has written: finds out what it is, and hands it on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.export import (
+    FORMAT,
+    VERSION,
+    Cursors,
+    Record,
+    RecordReader,
+    WholeDocument,
+)
+from mnemic.engine.export import (
+    FORMAT as EXPORT_FORMAT,
+)
+from mnemic.engine.import_files import ImportReport, Progress, import_logs, import_memories
+from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
+from mnemic.engine.inputs import check_line
+from mnemic.engine.profile import get_profile
+from mnemic.errors import ConflictError, InvalidInputError
+from mnemic.model.document import DocumentQuery
+from mnemic.model.item import Memory, Message, ProfileEntry, Remembered, State
+from mnemic.model.records import HistoryEntry
+from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.chatlogs import FORMATS, read_log
+from mnemic.text.memoryfiles import DATABASE_MARK, MEMORY_FORMATS, Owner, memory_format, read_memories
+
+EMBEDDED = 256
+"""Passages that are embedded at once, so that a book does not stand in memory twice."""
+
+
+def restore_document(
+    parts: Parts,
+    scope: Scope,
+    report: ImportReport,
+    numbered: tuple[int, WholeDocument],
+    history: Sequence[HistoryEntry],
+) -> None:
+    """Store a document unless it is here, was here and is deleted, or its source was read from the same bytes here.
+
+    One whose source is here with other bytes is told as a problem, with the number of its line.
+    """
+    number, whole = numbered
+    document = whole.document
+    with parts.store.read() as work:
+        is_known = _is_known(work, whole, scope)
+    if is_known:
+        report.known["document"] += 1
+        return
+    if not report.is_dry_run:
+        try:
+            _store(parts, whole, history)
+        except (ConflictError, InvalidInputError) as error:
+            report.problems.append(f"line {number}: {error}")
+            return
+    report.added["document"] += 1
+    parts.observer.count("mnemic.import.document", level=document.level.value)
+
+
+def _is_known(work: UnitOfWork, whole: WholeDocument, scope: Scope) -> bool:
+    document = whole.document
+    visible = Visibility((document.partition,), scope.agent)
+    if work.history.of(visible, document.id) or work.documents.get(visible, [document.id]):
+        return True
+    same = work.documents.list(visible, DocumentQuery(sources=(document.source,)))
+    place = (document.private_agent, document.sha256)
+    return bool(document.sha256) and any((each.private_agent, each.sha256) == place for each in same)
+
+
+def _store(parts: Parts, whole: WholeDocument, history: Sequence[HistoryEntry]) -> None:
+    document, texts = whole.document, [indexed_text(chunk) for chunk in whole.chunks]
+    rows = [(chunk, parts.terms(text)) for chunk, text in zip(whole.chunks, texts, strict=True)]
+    vectors: list[ItemVectors] = []
+    for start in range(0, len(texts), EMBEDDED):
+        batch = texts[start : start + EMBEDDED]
+        vectors += document_vectors(parts, batch) or [(None,) * len(parts.embedders)] * len(batch)
+    with parts.store.write() as work:
+        work.documents.fill(document, whole.text, rows)
+        work.history.add([replace(entry, partition=document.partition) for entry in history])
+        items = [(document.partition, chunk.id) for chunk in whole.chunks]
+        put_vectors(parts, work, items, vectors, document.updated_at)
+
+
+BATCH = 200
+_ALL = 1 << 40
+_KEEPS_ITS_KEY = (State.ACTIVE, State.QUARANTINED)
+
+
+def restore_export(
+    parts: Parts, scope: Scope, lines: Iterable[str], *, is_dry_run: bool = False, progress: Progress | None = None
+) -> ImportReport:
+    """Take in the records of an export, in batches of one transaction each; repeating it changes nothing.
+
+    Rows go to the scope's own user, agent and org, whoever exported them; what was deleted here does not come back. A
+    line that cannot be used is reported with its number and does not stop the rest. Raises `InvalidInputError` when it
+    is no export, or of a newer version.
+    """
+    report = ImportReport(FORMAT, is_dry_run=is_dry_run)
+    restoring = _Restoring(parts, scope, report)
+    batch: list[tuple[int, Record]] = []
+    number = 0
+    for number, record in _records(lines):
+        if isinstance(record, str):
+            report.problems.append(f"line {number}: {record}")
+            continue
+        batch.append((number, record))
+        is_full = len(batch) > (1 if record["type"] == "document" else BATCH)  # a document may be a book
+        if is_full and record["type"] != "history":  # the history of an item goes with it
+            restoring.take(batch[:-1])
+            batch = batch[-1:]
+            _tell(progress, number - 1)
+    restoring.take(batch)
+    _tell(progress, number)
+    return report
+
+
+def is_export(text: str) -> bool:
+    """True when the text begins with the header of an export."""
+    return f'"format":"{FORMAT}"' in text[:200].replace(" ", "")
+
+
+def _tell(progress: Progress | None, done: int) -> None:
+    if progress is not None:
+        progress(done, None)
+
+
+def _records(lines: Iterable[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+    """Numbered records, or what is wrong with the line."""
+    is_first = True
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record: Any = json.loads(line.removeprefix("\ufeff"))
+        except (ValueError, RecursionError) as error:
+            record = f"no JSON: {error}"
+        if is_first:
+            _check_header(record)
+            is_first = False
+        elif isinstance(record, str) or not isinstance(record, dict):
+            yield number, record if isinstance(record, str) else "no JSON object"
+        else:
+            mapping = cast("Mapping[str, Any]", record)
+            yield number, mapping if isinstance(mapping.get("type"), str) else "it has no type"
+    if is_first:
+        raise InvalidInputError("there is nothing to import: the input is empty")
+
+
+def _check_header(record: Any) -> None:
+    header: Mapping[str, Any] = cast("Mapping[str, Any]", record) if isinstance(record, dict) else {}
+    if header.get("format") != FORMAT:
+        raise InvalidInputError("this is no Mnemic export: its first line must be the header that `export` writes")
+    if header.get("version") != VERSION:
+        raise InvalidInputError(f"export version {header.get('version')!r:.40} is not known here; update Mnemic")
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What some records say, ready to be written in one transaction; items with the number of their line."""
+
+    facts: list[ProfileEntry] = field(default_factory=list[ProfileEntry])
+    items: list[tuple[int, Remembered]] = field(default_factory=list[tuple[int, Remembered]])
+
+
+class _Restoring:
+    """One import under way: what it has seen, and where it writes."""
+
+    def __init__(self, parts: Parts, scope: Scope, report: ImportReport) -> None:
+        self._parts, self._scope, self._report = parts, scope, report
+        self._reader = RecordReader(parts, scope)
+        self._seen: set[tuple[object, ...]] = set()
+        self._entries: set[str] = set()
+        self._ids: set[str] = set()
+        self._taken: dict[tuple[Partition, str], set[int]] = {}
+
+    def take(self, numbered: Sequence[tuple[int, Record]]) -> None:
+        """Write some records down. History goes with the item that it is of."""
+        batch, history = _Batch(), defaultdict[str, list[HistoryEntry]](list)
+        talks: list[Cursors] = []
+        documents: list[tuple[int, WholeDocument]] = []
+        for number, record in numbered:
+            try:
+                if record["type"] == "conversation":
+                    talks.append(self._reader.cursors(record))
+                    continue
+                if record["type"] == "document":
+                    documents.append((number, self._reader.document(record)))
+                    continue
+                noun = self._reader.noun(record)
+            except InvalidInputError as error:
+                self._report.problems.append(f"line {number}: {error}")
+                continue
+            if isinstance(noun, ProfileEntry):
+                batch.facts.append(noun)
+            elif isinstance(noun, HistoryEntry):
+                history[noun.item_id] += [noun] if noun.id not in self._entries else []
+                self._entries.add(noun.id)
+            else:
+                batch.items.append((number, noun))
+                self._ids.add(noun.id)
+        for numbered_document in documents:
+            of_it = history.get(numbered_document[1].document.id, ())
+            restore_document(self._parts, self._scope, self._report, numbered_document, of_it)
+        new = self._new(batch)
+        if self._report.is_dry_run:
+            self._count(new)
+            return
+        texts = [indexed_text(item) for _, item in new.items]
+        vectors = document_vectors(self._parts, texts) if texts else None
+        ids = [item.id for _, item in new.items]
+        self._write(new, history, dict(zip(ids, vectors, strict=True)) if vectors else {})
+        for talk in talks:
+            self._move(talk)
+
+    def _move(self, talk: Cursors) -> None:
+        """Cursors that were never moved here come along where all that lies before them is of the export, at most to
+        the last message here; elsewhere what is here was not worked on yet.
+        """
+        place = (talk.partition, talk.session)
+        with self._parts.store.write() as work:
+            here = work.conversations.get(*place)
+            positions = {name: min(p, here.messages) for name, p in talk.positions.items()} if here else {}
+            furthest = max(positions.values(), default=0)
+            said = work.conversations.messages(*place, 0, furthest)
+            if all(message.id in self._ids for message in said if message.position <= furthest):
+                for name, position in positions.items():
+                    work.conversations.move(*place, name, 0, position)
+        self._let_go([place])
+
+    def _new(self, batch: _Batch) -> _Batch:
+        """What is not here yet, the rest counted as known."""
+        there = {entry.key: entry for entry in get_profile(self._parts, self._scope)} if batch.facts else {}
+        new = _Batch()
+        for fact in batch.facts:
+            old = there.get(fact.key)
+            most = self._parts.settings.max_profile_facts
+            if old is None and len(there) >= most:
+                self._report.problems.append(
+                    f"the fact {fact.key!r}: the profile holds {len(there)} facts, at most {most}"
+                )
+            elif old is None or (old.value != fact.value and old.updated_at < fact.updated_at):
+                new.facts.append(fact)
+                there[fact.key] = fact
+            else:
+                self._report.known["profile"] += 1
+        with self._parts.store.read() as work:
+            for number, item in batch.items:
+                keys = _keys(item)
+                if self._seen.isdisjoint(keys) and not self._is_known(work, item):
+                    self._seen.update(keys)
+                    new.items.append((number, item))
+                else:
+                    self._report.known[_kind(item)] += 1
+        return new
+
+    def _is_known(self, work: UnitOfWork, item: Remembered) -> bool:
+        """True when it is here, was here and is deleted, or when another says the same in its place."""
+        visible = Visibility((item.partition,), self._scope.agent)
+        if work.history.of(visible, item.id):
+            return True
+        if isinstance(item, Message):
+            external = [item.external_id] if item.external_id else []
+            return bool(work.messages.get(visible, [item.id])) or bool(
+                work.messages.by_external_id(item.partition, item.session, external)
+            )
+        is_held = item.state in _KEEPS_ITS_KEY and work.memories.holder(
+            item.partition, item.private_agent, item.dedup_key
+        )
+        return bool(is_held) or bool(work.memories.get(visible, [item.id]))
+
+    def _write(
+        self,
+        batch: _Batch,
+        history: Mapping[str, list[HistoryEntry]],
+        vectors: Mapping[str, ItemVectors],
+        *,
+        is_appended: bool = False,
+    ) -> None:
+        """Write all or nothing; where somebody else wrote meanwhile, one by one, and what still cannot be is told."""
+        if not batch.facts and not batch.items:
+            return
+        try:
+            with self._parts.store.write() as work:
+                work.profiles.put(batch.facts)
+                for _, item in sorted(batch.items, key=_order):
+                    self._insert(work, item, is_appended=is_appended)
+                    work.history.add([replace(e, partition=item.partition) for e in history.get(item.id, ())])
+                    self._put_vector(work, item, vectors)
+            self._let_go({(item.partition, item.session) for _, item in batch.items if isinstance(item, Message)})
+            self._count(batch)
+        except ConflictError as error:
+            self._taken.clear()
+            if len(batch.items) + bool(batch.facts) > 1:
+                self._write(_Batch(facts=batch.facts), history, vectors)
+                for one in batch.items:
+                    self._write(_Batch(items=[one]), history, vectors)
+            elif not is_appended:
+                self._write(batch, history, vectors, is_appended=True)
+            else:
+                self._report.problems += [f"line {number}: {error}" for number, _ in batch.items]
+
+    def _let_go(self, sessions: Iterable[tuple[Partition, str]]) -> None:
+        """Copies of sessions that something was put into, not always at their end, are made anew."""
+        if self._parts.window is not None:
+            for partition, session in sessions:
+                self._parts.window.clear(partition, session)
+
+    def _insert(self, work: UnitOfWork, item: Remembered, *, is_appended: bool) -> None:
+        if isinstance(item, Message):
+            terms = self._parts.terms(item.name, item.text)
+            place = self._position(work, item, is_appended=is_appended)
+            work.messages.add([(replace(item, position=place), terms)])
+        elif not work.memories.add([(item, self._parts.terms(indexed_text(item)))])[0]:
+            raise ConflictError("another memory says the same already")
+
+    def _position(self, work: UnitOfWork, message: Message, *, is_appended: bool) -> int:
+        """Its own place in the conversation, or, where that is taken, the next one at the end."""
+        conversation = work.messages.conversation(message.partition, message.session, message.observed_at)
+        key = (message.partition, message.session)
+        if key not in self._taken:
+            visible = Visibility((message.partition,), None)
+            said = work.messages.latest(visible, message.session, _ALL) if conversation.messages else []
+            self._taken[key] = {other.position for other in said}
+        is_free = not is_appended and message.position not in self._taken[key]
+        place = message.position if is_free else conversation.messages + 1
+        self._taken[key].add(place)
+        return place
+
+    def _put_vector(self, work: UnitOfWork, item: Remembered, vectors: Mapping[str, ItemVectors]) -> None:
+        """The vector of a new row, which keeps the time of its last change; by a job where there is none."""
+        at = item.updated_at if isinstance(item, Memory) else item.created_at
+        ready = [vectors[item.id]] if item.id in vectors else None
+        put_vectors(self._parts, work, [(item.partition, item.id)], ready, at)
+
+    def _count(self, batch: _Batch) -> None:
+        kinds = ["profile"] * len(batch.facts) + [_kind(item) for _, item in batch.items]
+        self._report.added.update(kinds)
+
+
+def _order(numbered: tuple[int, Remembered]) -> tuple[int, str, int]:
+    """Messages by their place in the conversation, memories as in the file."""
+    number, item = numbered
+    return (0, item.session, item.position) if isinstance(item, Message) else (1, "", number)
+
+
+def _kind(item: Remembered) -> str:
+    return "message" if isinstance(item, Message) else "memory"
+
+
+def _keys(item: Remembered) -> set[tuple[object, ...]]:
+    """What must be unique in its place."""
+    keys: set[tuple[object, ...]] = {(_kind(item), item.partition, item.id)}
+    if isinstance(item, Message):
+        return keys | ({("external", item.partition, item.session, item.external_id)} if item.external_id else set())
+    is_held = item.state in _KEEPS_ITS_KEY
+    return keys | ({("dedup", item.partition, item.private_agent, item.dedup_key)} if is_held else set())
+
+
+ALL_FORMATS = (EXPORT_FORMAT, *FORMATS, *MEMORY_FORMATS)
+"""Every format that can be named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """How a content is taken in: `format` None finds it out, `name` is that of its file."""
+
+    format: str | None = None
+    name: str = ""
+    is_dry_run: bool = False
+    include_tools: bool = False
+    progress: Progress | None = None
+
+
+def import_content(
+    parts: Parts, scope: Scope, content: str | bytes, request: ImportRequest, *, actor: str
+) -> ImportReport:
+    """Take in a text, or bytes: UTF-8, or the history database of mem0. Broken parts are reported, not raised.
+
+    Raises `InvalidInputError` for a format that is not known, bytes that are neither, or a name that cannot be one.
+    """
+    format_, name = request.format, check_line(request.name, "name")
+    if format_ is not None and format_ not in ALL_FORMATS:
+        raise InvalidInputError(f"format {format_!r} is not known; there are {', '.join(ALL_FORMATS)}")
+    is_dry_run, progress = request.is_dry_run, request.progress
+    text = content if isinstance(content, str) else _text(parts, content)
+    if format_ == EXPORT_FORMAT or (format_ is None and is_export(text)):
+        return restore_export(parts, scope, text.split("\n"), is_dry_run=is_dry_run, progress=progress)
+    if format_ in MEMORY_FORMATS or (format_ is None and memory_format(text, name)):
+        reading = read_memories(text, format_, name=name, owner=Owner(scope.user, scope.agent))
+        return import_memories(parts, scope, reading, actor=actor, is_dry_run=is_dry_run, progress=progress)
+    logged = read_log(text, format_, include_tools=request.include_tools)
+    return import_logs(parts, scope, logged, is_dry_run=is_dry_run, progress=progress)
+
+
+def _text(parts: Parts, content: bytes) -> str:
+    if content.startswith(DATABASE_MARK) and parts.database_lines is not None:
+        return parts.database_lines(content)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidInputError(f"the content is not UTF-8 text (line {line}); save it as UTF-8") from error

@@ -1,0 +1,564 @@
+"""Brings the index up to date with the store before a search.
+
+The passages of documents are kept apart: to the index they are a partition beside that of the messages and memories,
+with statistics, and where it is large a graph, of its own. So a shelf of manuals changes nothing about what is found of
+a conversation, or how quickly.
+
+What is searched of an item: its text, and what says whose it is or where it stands.
+
+Turns texts into vectors, in every space, without ever letting a failing model stop a write or a question.
+
+Gives items the vectors they lack in a space: after an outage, a slow embedder, or a new model.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.inputs import Watch
+from mnemic.engine.kinds import EMBED
+from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError, UnavailableError
+from mnemic.model.candidates import DOCUMENT, Candidates, IndexQuery
+from mnemic.model.item import Change, Chunk, Item, Message
+from mnemic.model.records import Job, JobState
+from mnemic.model.scope import Partition, Visibility
+from mnemic.ports.models import Embedder, Vectors
+from mnemic.ports.store import MAIN_VIEW, VERSIONS_OF_AN_AGE, StaleTerms, UnitOfWork, VectorRow
+
+INDEX_LEFT = (
+    "the index in Qdrant could not be reached; this process removes what it holds of it when it answers again, and "
+    "`mnemic doctor` does too"
+)
+_ATTEMPTS = 20
+_SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
+
+
+def search(parts: Parts, query: IndexQuery, *, passages: bool = False) -> Candidates:
+    """Candidates that know everything committed before the call: messages and memories, or the passages of documents.
+
+    The index may forget a partition between the catching up and the search (its memory is bounded); then both are
+    repeated. Raises `UnavailableError` when that does not end, which only a budget far too small can cause.
+    """
+    for _ in range(_ATTEMPTS):
+        wanted = catch_up(parts, query.partitions)
+        if passages:
+            wanted = {_side(p): version for p, version in wanted.items() if parts.passage_places.holds(p)}
+        found = parts.index.search(replace(query, partitions=tuple(wanted)))
+        if all(version >= least for least, version in zip(wanted.values(), found.versions, strict=True)):
+            return found
+    raise UnavailableError("the index cannot hold the partitions of this scope; raise its memory budget")
+
+
+def catch_up(parts: Parts, partitions: Sequence[Partition]) -> dict[Partition, int]:
+    """Apply to the index what changed in these partitions since it last looked; returns the store's versions."""
+    with parts.store.read() as work:
+        versions = work.partitions.versions(partitions)
+        for partition, version in versions.items():
+            # Whoever else forgot or fed the partition between the question and the answer would leave a hole in it.
+            with parts.catching_up.of(partition):
+                _bring_up(parts, work, partition, version)
+    return versions
+
+
+def forget(parts: Parts, partition: Partition) -> None:
+    """Let the index go of a partition that is no more: both sides, and what it keeps of them on disk."""
+    with parts.catching_up.of(partition):
+        _forget(parts, partition)
+
+
+def sides(partitions: Collection[Partition]) -> list[Partition]:
+    """What an index calls these partitions: each, and the passages of each."""
+    return [side for partition in partitions for side in (partition, _side(partition))]
+
+
+def reached(parts: Parts, partitions: Collection[Partition]) -> tuple[str, ...]:
+    """Told after the commit that something was deleted in these partitions: a service that holds the index lets go of
+    it at once, not with the next search. What it may still hold, in words.
+    """
+    served = parts.served_index
+    if served is None:
+        return ()
+    try:
+        catch_up(parts, tuple(partitions))
+        is_left = served.is_behind(sides(partitions))
+    except BackendError:  # of the store: what was committed stays so, and the next search looks again
+        is_left = True
+    return (INDEX_LEFT,) if is_left else ()
+
+
+def _forget(parts: Parts, partition: Partition) -> None:
+    for side in sides([partition]):
+        parts.index.drop(side)
+
+
+def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int) -> None:
+    """Bring both sides of a partition to `version`. The rows are read once, unless one side alone was forgotten.
+
+    The side of the passages is begun with the first passage, so that who has no documents pays nothing for them.
+    """
+    index, side, holds = parts.index, _side(partition), parts.passage_places.holds(partition)
+    since = index.version(partition)
+    if since > 0 and version == 0:  # erased by another process
+        _forget(parts, partition)
+        return
+    beside = index.version(side) if holds or holds is None else since
+    if _is_behind(work, partition, version, since, beside):
+        _forget(parts, partition)
+        since = beside = 0
+    if since == beside:
+        if since < version:
+            passages, others = _sides(parts, work, partition, since)
+            index.apply(partition, others, version)
+            if parts.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
+                index.apply(side, passages, version)
+        elif holds is None:
+            parts.passage_places.note(partition, holds=beside > 0)
+        return
+    if since < version:
+        index.apply(partition, _sides(parts, work, partition, since)[1], version)
+    if beside < version:
+        passages, _ = _sides(parts, work, partition, beside)
+        if parts.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
+            index.apply(side, passages, version)
+
+
+def _is_behind(work: UnitOfWork, partition: Partition, version: int, *held: int) -> bool:
+    """True when changes do not tell of all that is gone since what is held: a backup was restored meanwhile, tombstones
+    were removed, or the partition was erased and began anew.
+    """
+    oldest = min((each for each in held if 0 < each < version), default=version)
+    if oldest == version:
+        return False
+    return oldest < version - version % VERSIONS_OF_AN_AGE or oldest < work.partitions.horizon(partition)
+
+
+def _sides(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> tuple[list[Change], list[Change]]:
+    """What changed of passages and what of all else; what is gone is told to both."""
+    passages: list[Change] = []
+    others: list[Change] = []
+    for read in _changes(parts, work, partition, since):
+        change = read if type(read) is Change else _fresh(parts, read)
+        if change.is_gone:
+            passages.append(change)
+            others.append(change)
+        else:
+            (passages if change.role == DOCUMENT else others).append(change)
+    return passages, others
+
+
+def _side(partition: Partition) -> Partition:
+    """What an index calls the passages of a partition."""
+    return replace(partition, owner=f"{partition.owner}{_SIDE}")
+
+
+def _changes(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> Iterator[Change | StaleTerms]:
+    """What changed, with its vectors of every space; all readings of one unit of work tell the same rows in order."""
+    main, *further = (work.partitions.changes(partition, since, reading) for reading in parts.readings)
+    if not further:
+        yield from main
+        return
+    for change, *others in zip(main, *further, strict=True):
+        vectors = tuple(_change(other).vector for other in others)
+        if isinstance(change, StaleTerms):
+            yield replace(change, change=change.change._replace(further=vectors))
+        else:
+            yield change._replace(further=vectors)
+
+
+def _change(read: Change | StaleTerms) -> Change:
+    return read if isinstance(read, Change) else read.change
+
+
+def _fresh(parts: Parts, change: Change | StaleTerms) -> Change:
+    return change if isinstance(change, Change) else change.change._replace(terms=parts.terms(change.text).terms)
+
+
+def indexed_text(item: Item) -> str:
+    """The text that is analysed and embedded of an item; spans of hits still count in its stored text. Of a memory it
+    is its text, why it matters, and the words it came from.
+    """
+    if isinstance(item, Message):
+        return message_text(item.name, item.text)
+    if isinstance(item, Chunk):
+        return "\n".join((*chunk_titles(item), item.text))
+    return "\n".join(part for part in (item.text, item.context, item.snippet) if part)
+
+
+def message_text(name: str | None, text: str) -> str:
+    """What is searched of a message: who said it belongs to what it means."""
+    return f"{name}: {text}" if name else text
+
+
+def chunk_titles(chunk: Chunk) -> tuple[str, ...]:
+    """What stands above the text of a chunk: the title of the document, unless it is the outermost heading, and the
+    headings on one line. "Our terms" may say nothing of whose; the title does.
+    """
+    headings = chunk.headings
+    is_named = bool(headings) and headings[0].strip().casefold() == chunk.title.strip().casefold()
+    title = "" if is_named else chunk.title
+    return tuple(line for line in (title.strip(), chunk.heading.strip()) if line)
+
+
+ItemVectors = tuple[NDArray[np.float32] | None, ...]
+"""The vectors of one text, one per embedder: None where it must follow by a job, all zero where the text has none.
+Behind them, where there is a retired space, that of its embedder; none is made of it later.
+"""
+
+SEARCH_MS = 12.0
+"""Kept of a deadline for the search, when the embedder may not answer in time."""
+
+_log = logging.getLogger("mnemic.embedding")
+_questions = logging.getLogger("mnemic.recall")
+
+
+def document_vectors(parts: Parts, texts: Sequence[str]) -> list[ItemVectors] | None:
+    """Vectors of texts about to be written, or None when all must follow by a job: no embedder is local, or they failed
+    (logged as an error and counted). Without an embedder there are none to follow, and the answer is empty.
+    """
+    if not parts.embedders:
+        return []
+    columns = [_column(parts, embedder, texts) for embedder in parts.embedders]
+    if parts.retired is not None and not parts.retired.is_removed:
+        columns.append(_column(parts, parts.retired.embedder, texts))
+    if all(column is None for column in columns):
+        return None
+    return [tuple(None if column is None else column[row] for column in columns) for row in range(len(texts))]
+
+
+def _column(parts: Parts, embedder: Embedder, texts: Sequence[str]) -> Vectors | None:
+    """The vectors in one space, zero rows for texts that its embedder is not given; None: they must follow."""
+    places = [place for place, text in enumerate(texts) if parts.reads(embedder, text)]
+    try:
+        if places and not embedder.capabilities.is_local:
+            return None
+        rows = np.zeros((len(texts), embedder.space.dims), dtype=np.float32)
+        if places:
+            rows[places] = embedder.embed_documents([texts[place] for place in places])
+        return rows
+    except (BackendError, ConfigError) as error:
+        _log.error("embedding %d texts failed (%s); vectors will follow", len(texts), type(error).__name__)
+        parts.observer.count("mnemic.embedding.failure", operation="write")
+        return None
+
+
+def question_vectors(
+    parts: Parts, partitions: Sequence[Partition], text: str, watch: Watch
+) -> tuple[ItemVectors, tuple[str, ...]]:
+    """The vectors of a question to these partitions, one per embedder, None where there is none to be had, and what
+    failed or was late. One of the retired space is behind them where a partition still needs it.
+
+    A blank question costs no model call. With a deadline all embedders are asked at once.
+    """
+    asking = [_Asking(parts, embedder, text, watch) for embedder in _asked(parts, partitions)]
+    vectors = tuple(each.answer() for each in asking)
+    return vectors, tuple(each.failure for each in asking if each.failure)
+
+
+def _asked(parts: Parts, partitions: Sequence[Partition]) -> Sequence[Embedder]:
+    """Who is asked."""
+    if parts.retired is None or parts.retired.is_removed:
+        return parts.embedders
+    present = [embedder.space.id for embedder in parts.embedders]
+    try:
+        with parts.store.read() as work:
+            return parts.known_embedders if parts.retired.is_needed(work, partitions, present) else parts.embedders
+    except BackendError as error:  # the search fails too, and says it where it is expected
+        _questions.warning("which spaces are filled cannot be read (%s)", type(error).__name__)
+        return parts.embedders
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The vectors of a question, what was missing among them, and when its asking began (a performance counter)."""
+
+    vectors: ItemVectors
+    missing: tuple[str, ...]
+    start: float
+
+
+class _Asking:
+    """One embedder, asked for the vector of a question."""
+
+    def __init__(self, parts: Parts, embedder: Embedder, text: str, watch: Watch) -> None:
+        self.failure = ""
+        self._parts, self._embedder, self._text, self._watch = parts, embedder, text, watch
+        is_asked = bool(text.strip()) and watch.deadline_ms is not None
+        self._waiting = parts.pool.submit(self._vector) if is_asked else None
+
+    def answer(self) -> NDArray[np.float32] | None:
+        """The vector; None, and why in `failure`, when it fails or is late."""
+        name = "the embedder" if len(self._parts.known_embedders) == 1 else self._embedder.space.model
+        try:
+            return self._vector() if self._waiting is None else self._waiting.result(self._watch.left_s(SEARCH_MS))
+        except (BackendError, ConfigError) as error:
+            kind = type(error).__name__
+            _questions.error("embedding a question failed (%s); answering by keyword alone", kind)
+            self._parts.observer.count("mnemic.embedding.failure", operation="read")
+            self.failure = f"dense: {name} failed ({kind})"
+        except TimeoutError:
+            self._parts.observer.count("mnemic.recall.late", source="dense")
+            late = "" if len(self._parts.known_embedders) == 1 else f"{name} "
+            self.failure = f"dense: {late}not within the deadline of {self._watch.deadline_ms:g} ms"
+        return None
+
+    def _vector(self) -> NDArray[np.float32] | None:
+        parts, embedder, text = self._parts, self._embedder, self._text
+        if not text.strip() or not parts.reads(embedder, text):
+            return None
+        vector = parts.queries.get(embedder.space.id, text)
+        if vector is None:
+            vector = embedder.embed_queries([text])[0]
+            parts.queries.put(embedder.space.id, text, vector)
+        return vector
+
+
+def put_vectors(
+    parts: Parts,
+    work: UnitOfWork,
+    items: Sequence[tuple[Partition, str]],
+    vectors: Sequence[ItemVectors] | None,
+    at: datetime,
+) -> None:
+    """Store the vectors of items written in this unit of work, and leave the job that will make those that lack."""
+    if not parts.embedders:
+        return
+    ready = [(None,)] * len(items) if vectors is None else vectors
+    is_kept = parts.retired is not None and parts.retired.is_kept(work)
+    embedders = parts.known_embedders if is_kept else parts.embedders
+    for partition in dict.fromkeys(partition for partition, _ in items):
+        mine = [(i, v) for (p, i), v in zip(items, ready, strict=True) if p == partition]
+        if any(vector is None for _, of_item in mine for vector in of_item[: len(parts.embedders)]):
+            add_embed_job(work, partition, at)
+        rows = [
+            VectorRow(item_id, MAIN_VIEW, embedder.space.id, vector)
+            for item_id, of_item in mine
+            for embedder, vector in zip(embedders, of_item, strict=False)
+            if vector is not None and vector.any()
+        ]
+        work.vectors.put(partition, rows, at)
+
+
+def add_embed_job(work: UnitOfWork, partition: Partition, at: datetime) -> None:
+    """Leave the job that makes missing vectors of a partition, unless it waits already."""
+    job = Job(id=new_id(at), partition=partition, kind=EMBED, key=EMBED, created_at=at, run_at=at)
+    work.jobs.add([job])
+
+
+MOST_REFUSED = 8
+"""When more texts are refused one by one and none was answered, the embedder itself is broken: its error rises."""
+
+FILL_LIMIT = 1024
+PAGE = 1024
+"""Texts that are read at once; several batches of an embedder."""
+
+Told = Callable[[int], object]
+"""Called after each batch with the number of texts that were worked on."""
+
+_JOBS_LOOKED_AT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class FillReport:
+    """`filled`: vectors stored. `refused`: ids of items whose text an embedder cannot answer. `empty`: ids of items
+    that say nothing to one (the zero vector), which need none. `passed_over`: (space, id) of both, which would have no
+    vector after another try at once. `is_complete`: nothing else was missing when it ended.
+    """
+
+    filled: int
+    refused: tuple[str, ...]
+    empty: tuple[str, ...]
+    passed_over: frozenset[tuple[str, str]]
+    is_complete: bool
+
+
+def fill_vectors(
+    parts: Parts, partition: Partition | None, *, limit: int = FILL_LIMIT, told: Told = lambda _: None
+) -> FillReport:
+    """Embed at most `limit` texts that have no vector in a space, of one partition, or of all when None (for
+    maintenance only).
+
+    A text that is changed while it is embedded gets no vector of what it was. Embedding happens outside the writing
+    transaction; each batch is one durable commit, so that an interrupted run loses at most one batch of work, and
+    running it again repeats nothing else. Raises `BackendError` or `ConfigError`
+    when an embedder or the store fails, after the other embedders had their turn; what was filled until then stays.
+    """
+    runs: list[_Run] = []
+    failures: list[MnemicError] = []
+    for embedder in parts.embedders:
+        run = _Run(parts, embedder, limit - sum(run.asked for run in runs), told)
+        runs.append(run)
+        try:
+            for place in _places(parts, partition):
+                run.fill(place)
+        except (BackendError, ConfigError) as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return FillReport(
+        sum(run.filled for run in runs),
+        tuple(item_id for run in runs for item_id in run.refused),
+        tuple(item_id for run in runs for item_id in run.empty),
+        frozenset((run.space, item_id) for run in runs for item_id in (*run.refused, *run.empty)),
+        all(run.is_complete for run in runs),
+    )
+
+
+def lacks_vectors(
+    parts: Parts, work: UnitOfWork, partition: Partition, passed_over: frozenset[tuple[str, str]] = frozenset()
+) -> bool:
+    """True when an item of the partition, not among `passed_over`, lacks a vector in a space that should have one."""
+    for embedder in parts.embedders:
+        known = {item_id for space, item_id in passed_over if space == embedder.space.id}
+        if missing_texts(parts, work, embedder, partition, 1, known):
+            return True
+    return False
+
+
+def missing_texts(
+    parts: Parts,
+    work: UnitOfWork,
+    embedder: Embedder,
+    partition: Partition,
+    count: int,
+    passed_over: Collection[str] = frozenset(),
+) -> dict[str, str]:
+    """At most `count` items that should have a vector of this embedder and have none, by id, with the text as it is
+    indexed; those of `passed_over` are left out.
+    """
+    wanted = count + len(passed_over)
+    while True:
+        missing = work.vectors.missing(partition, embedder.space.id, wanted)
+        texts = {item_id: text for item_id, text in missing if item_id not in passed_over}
+        texts |= _indexed(work, partition, list(texts))
+        read = [(item_id, text) for item_id, text in texts.items() if parts.reads(embedder, text)]
+        if len(read) >= count or len(missing) < wanted:
+            return dict(read[:count])
+        wanted *= 2  # the rest were texts that this embedder is not given, and stay without its vector for ever
+
+
+def adopt_spaces(parts: Parts) -> int:
+    """Leave a job for every partition that lacks vectors and has none, as all do after an embedder was added or
+    changed; returns how many. One whose job gave up is left alone until that is retried.
+    """
+    now, lacking = parts.clock.now(), list[Partition]()
+    with parts.store.read() as work:
+        for partition in work.partitions.all():
+            jobs = work.jobs.list([partition], (JobState.PENDING, JobState.RUNNING, JobState.DEAD), _JOBS_LOOKED_AT)
+            if all(job.kind != EMBED for job in jobs) and lacks_vectors(parts, work, partition):
+                lacking.append(partition)
+    if lacking:
+        with parts.store.write() as work:
+            for partition in lacking:
+                add_embed_job(work, partition, now)
+    return len(lacking)
+
+
+def _places(parts: Parts, partition: Partition | None) -> Sequence[Partition]:
+    if partition is not None:
+        return [partition]
+    with parts.store.read() as work:
+        return work.partitions.all()
+
+
+class _ChangedMeanwhileError(Exception):
+    """Some texts are no longer what was embedded: their ids."""
+
+    def __init__(self, ids: Collection[str]) -> None:
+        super().__init__(ids)
+        self.ids = frozenset(ids)
+
+
+class _Run:
+    """One call of `fill_vectors`: what it did so far, and how much it may still do."""
+
+    def __init__(self, parts: Parts, embedder: Embedder, limit: int, told: Told) -> None:
+        self.filled = 0
+        self.asked = 0
+        self.refused: list[str] = []
+        self.empty: list[str] = []
+        self.is_complete = True
+        self.space = embedder.space.id
+        self._parts = parts
+        self._embedder = embedder
+        self._limit = limit
+        self._told = told
+
+    def fill(self, partition: Partition) -> None:
+        """All items of a partition, as far as the limit allows."""
+        size = self._embedder.capabilities.batch_size
+        while page := self._missing(partition, min(max(PAGE, size), self._limit - self.asked + 1)):
+            left = self._limit - self.asked
+            if left <= 0:
+                self.is_complete = False
+                return
+            for start in range(0, min(len(page), left), size):
+                batch = page[start : min(start + size, left)]
+                self.asked += len(batch)
+                self._keep(partition, dict(batch), list(self._rows(batch)))
+                self._told(len(batch))
+
+    def _keep(self, partition: Partition, texts: Mapping[str, str], rows: list[VectorRow]) -> None:
+        """Store them without those of texts that were changed since they were read."""
+        while rows:
+            try:
+                self.filled += self._put(partition, texts, rows)
+            except _ChangedMeanwhileError as error:
+                rows = [row for row in rows if row.item_id not in error.ids]
+            else:
+                return
+
+    def _put(self, partition: Partition, texts: Mapping[str, str], rows: Sequence[VectorRow]) -> int:
+        """One durable commit. The texts are looked at when nobody else may write in the partition any more."""
+        with self._parts.store.write() as work:
+            kept = work.vectors.put(partition, rows, self._parts.clock.now())
+            present = _indexed(work, partition, [row.item_id for row in rows])
+            if changed := [i for i, text in present.items() if text != texts[i]]:
+                raise _ChangedMeanwhileError(changed)
+        return kept
+
+    def _missing(self, partition: Partition, count: int) -> list[tuple[str, str]]:
+        """(id, text as it is indexed) of items that have no vector and were not passed over."""
+        with self._parts.store.read() as work:
+            passed_over = {*self.refused, *self.empty}
+            return list(missing_texts(self._parts, work, self._embedder, partition, count, passed_over).items())
+
+    def _rows(self, batch: Sequence[tuple[str, str]]) -> Iterator[VectorRow]:
+        """The rows of a batch; one that is refused is halved, until the texts are found that cannot be answered."""
+        try:
+            vectors = self._embedder.embed_documents([text for _, text in batch])
+        except BadReplyError:
+            if len(batch) > 1:
+                half = len(batch) // 2
+                yield from self._rows(batch[:half])
+                yield from self._rows(batch[half:])
+                return
+            self.refused.append(batch[0][0])
+            if len(self.refused) > MOST_REFUSED and not self.filled:
+                raise
+            return
+        for (item_id, _), vector in zip(batch, vectors, strict=True):
+            if vector.any():
+                yield VectorRow(item_id, MAIN_VIEW, self._embedder.space.id, vector)
+            else:
+                self.empty.append(item_id)
+
+
+def _indexed(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
+    """What is embedded of these items beside their bare text: who said it, why it matters, where it stands.
+
+    Items that are private to an agent are looked for on behalf of each agent that has some: no scope sees them all.
+    """
+    found: dict[str, str] = {}
+    for agent in (None, *work.upkeep.private_agents(partition)):
+        visible = Visibility((partition,), agent)
+        for read in (work.memories.get, work.messages.get, work.documents.chunks):
+            if wanted := [i for i in ids if i not in found]:
+                found |= {item.id: indexed_text(item) for item in read(visible, wanted)}
+    return found

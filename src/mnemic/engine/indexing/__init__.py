@@ -1,1 +1,0 @@
-"""What is searched: texts of items, their vectors in every space, and an index that is up to date."""

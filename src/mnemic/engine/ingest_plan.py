@@ -1,0 +1,482 @@
+"""How an ingest is asked for, and the sums of what it tells.
+
+From a document that was read to what is stored of it: its text without secrets, and its passages.
+
+What an ingest would do: which files there are, which of them are known and unchanged, and which are gone.
+
+Reads files on a few threads, so far ahead of who stores them as their bytes fit; results come in their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.indexing import indexed_text
+from mnemic.engine.inputs import check_line
+from mnemic.engine.secrets import Redacted, redact
+from mnemic.errors import ConfigError, InvalidInputError, MnemicError
+from mnemic.model.candidates import Terms
+from mnemic.model.document import (
+    Chunking,
+    Document,
+    DocumentQuery,
+    DocumentStatus,
+    FileReport,
+    Heading,
+    Outcome,
+    ReadDocument,
+    ReadLimits,
+    Secrets,
+)
+from mnemic.model.item import Chunk
+from mnemic.model.scope import Level, Partition, Visibility
+from mnemic.model.settings import Settings
+from mnemic.ports.files import ClosableReader, FoundFile, Place
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.analyser import Analyser
+from mnemic.text.boilerplate import boilerplate, trimmed
+from mnemic.text.chunk_drafts import DOCUMENT_CHUNKS, ChunkDraft, draft_chunks
+from mnemic.text.chunking import ChunkConfig, Span
+from mnemic.text.pages import last_page_of, page_of
+
+Progress = Callable[[int, int, str], None]
+"""Called with how many files are done, how many there are, and the source of the one at hand ("" at the end)."""
+
+MAX_SOURCE_CHARS = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestRequest:
+    """How to ingest. `source`: what the path is called in the store, None for its absolute path; `name` of bytes, whose
+    ending tells their type. `is_again`: read what is unchanged too. `is_pruning`: remove the documents of files that
+    are gone from the folder.
+    """
+
+    level: Level | None = None
+    source: str | None = None
+    name: str | None = None
+    is_dry_run: bool = False
+    is_pruning: bool = False
+    is_again: bool = False
+    is_private: bool = False
+    chunking: Chunking = Chunking.STRUCTURE
+    config: ChunkConfig = DOCUMENT_CHUNKS
+    secrets: Secrets = Secrets.REFUSE
+    progress: Progress | None = None
+
+    @property
+    def recipe(self) -> str:
+        """How passages are cut, in a word: a document that was cut otherwise is read again."""
+        sizes = (self.config.chunk_size, self.config.chunk_overlap, self.config.min_chunk_size)
+        return f"{self.chunking.value} {'/'.join(map(str, sizes))}"
+
+
+def chunk_config(settings: Settings) -> ChunkConfig:
+    """What documents are cut with unless a call says otherwise: what was configured, else `DOCUMENT_CHUNKS`; what was
+    not said follows the size in the same proportion. Raises `InvalidInputError` for an overlap that is not below it.
+    """
+    size = settings.chunk_size or DOCUMENT_CHUNKS.chunk_size
+    part = size * DOCUMENT_CHUNKS.chunk_overlap // DOCUMENT_CHUNKS.chunk_size
+    least = size * DOCUMENT_CHUNKS.min_chunk_size // DOCUMENT_CHUNKS.chunk_size
+    return ChunkConfig(size, part if settings.chunk_overlap is None else settings.chunk_overlap, least)
+
+
+def counted(files: Sequence[FileReport]) -> dict[str, int]:
+    """Files by outcome, in the order of the outcomes, without those that nothing came to."""
+    found = Counter(file.outcome for file in files)
+    return {outcome.value: found[outcome] for outcome in Outcome if found[outcome]}
+
+
+def why_nothing(files: Sequence[FileReport], *, is_dry_run: bool) -> str:
+    """Why nothing was stored, in a sentence; "" when something was."""
+    found = Counter(file.outcome for file in files)
+    if found[Outcome.ADDED] or found[Outcome.REPLACED]:
+        return ""
+    if not files:
+        return "there is no file in the folder"
+    told: list[str] = []
+    for outcome in (Outcome.UNCHANGED, Outcome.FAILED, Outcome.SKIPPED):
+        reasons = Counter(file.reason for file in files if file.outcome is outcome and file.reason)
+        usual = f" ({reasons.most_common(1)[0][0]})" if len(reasons) == 1 else ""
+        if found[outcome]:
+            told.append(f"{found[outcome]} {outcome.value}{usual}")
+    nothing = "nothing would be stored" if is_dry_run else "nothing was stored"
+    return f"{nothing}: {', '.join(told)}" if told else f"{nothing}: every file is gone"
+
+
+CODE = "text/x-code"
+MAX_ABOUT = 32
+MAX_ABOUT_CHARS = 500
+"""Of what a file says of itself: entries, and characters of one."""
+
+
+_tokens = Analyser().token_count
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document that is ready to be stored, but for its vectors. `indexed`: what is embedded of each chunk."""
+
+    document: Document
+    text: str
+    chunks: tuple[tuple[Chunk, Terms], ...]
+    indexed: tuple[str, ...]
+    redacted: tuple[str, ...]
+
+
+def prepare(parts: Parts, request: IngestRequest, document: Document, read: ReadDocument, at: datetime) -> Prepared:
+    """The document with all it gets from what was read. Raises `InvalidInputError` when it holds a secret and secrets
+    are refused.
+    """
+    clean = redact(parts, read.text)
+    title, about = redact(parts, read.title), _about(parts, read.metadata)
+    if clean.findings and request.secrets is Secrets.REFUSE:
+        raise InvalidInputError(_refusal(clean))
+    pages = tuple(clean.moved(page) for page in read.pages)
+    headings = tuple(
+        Heading(clean.moved(each.offset), each.level, redact(parts, each.title).text) for each in read.headings
+    )
+    filled = replace(
+        document,
+        title=title.text,
+        media_type=read.media_type,
+        pages=pages,
+        headings=headings,
+        reason="",
+        metadata={"chunking": request.recipe, **({"about": about} if about else {})},
+        updated_at=at,
+    )
+    drafts = _drafts(request, filled, clean.text)
+    chunks = [_chunk(filled, draft, at) for draft in drafts]
+    indexed = tuple(indexed_text(chunk) for chunk in chunks)
+    rows = tuple((chunk, parts.terms(text)) for chunk, text in zip(chunks, indexed, strict=True))
+    return Prepared(filled, clean.text, rows, indexed, clean.kinds)
+
+
+def _drafts(request: IngestRequest, document: Document, text: str) -> list[ChunkDraft]:
+    """The passages; those of nothing but running heads and feet are left out, and none ends in them. A text that would
+    give no passage is one.
+    """
+    drafts = draft_chunks(
+        text,
+        request.config,
+        request.chunking,
+        is_code=document.media_type == CODE,
+        page_starts=document.pages,
+        headings=document.headings,
+    )
+    repeated = boilerplate(text, document.pages)
+    if repeated:
+        drafts = [draft for each in drafts if (draft := _without(text, each, repeated, document.pages)) is not None]
+    if not drafts:
+        start = len(text) - len(text.lstrip())
+        drafts = [_cut(text, ChunkDraft("", 0, 0, 0, 0), start, start + len(text.strip()), document.pages)]
+    return [replace(draft, index=index) for index, draft in enumerate(drafts)]
+
+
+def _without(text: str, draft: ChunkDraft, repeated: Sequence[Span], pages: Sequence[int]) -> ChunkDraft | None:
+    span = trimmed(text, (draft.start, draft.end), repeated)
+    if span == (draft.start, draft.end):
+        return draft
+    return None if span is None else _cut(text, draft, *span, pages)
+
+
+def _cut(text: str, draft: ChunkDraft, start: int, end: int, pages: Sequence[int]) -> ChunkDraft:
+    """The same passage between other borders."""
+    return replace(
+        draft,
+        text=text[start:end],
+        start=start,
+        end=end,
+        token_count=_tokens(text[start:end]),
+        page=page_of(pages, start),
+        last_page=last_page_of(pages, start, end),
+    )
+
+
+def _chunk(document: Document, draft: ChunkDraft, at: datetime) -> Chunk:
+    return Chunk(
+        id=new_id(at),
+        partition=document.partition,
+        document_id=document.id,
+        index=draft.index,
+        start=draft.start,
+        end=draft.end,
+        text=draft.text,
+        token_count=draft.token_count,
+        title=document.title,
+        source=document.source,
+        created_at=at,
+        observed_at=at,
+        page=draft.page,
+        last_page=draft.last_page,
+        headings=draft.headings,
+        private_agent=document.private_agent,
+    )
+
+
+def _about(parts: Parts, told: Mapping[str, str]) -> dict[str, str]:
+    """What the file says of itself, within bounds and without secrets."""
+    entries = list(told.items())[:MAX_ABOUT]
+    return {key[:MAX_ABOUT_CHARS]: redact(parts, value).text[:MAX_ABOUT_CHARS] for key, value in entries}
+
+
+def _refusal(clean: Redacted) -> str:
+    first, *more = clean.findings
+    others = f", and {len(more)} more" if more else ""
+    return (
+        f"it holds a secret ({first.kind}) in line {first.line}{others}; take it out, or ingest with secrets='redact' "
+        "to keep the rest"
+    )
+
+
+LOOKED_UP = 500
+"""Sources asked for at once."""
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where documents go: their partition, and the agent whose own they are."""
+
+    partition: Partition
+    private_agent: str | None
+
+    @property
+    def visible(self) -> Visibility:
+        """What can be seen of it, and beside it what all agents share."""
+        return Visibility((self.partition,), self.private_agent)
+
+    def held(self, work: UnitOfWork, sources: Iterable[str]) -> dict[str, Document]:
+        """The documents with these sources."""
+        found = work.documents.list(self.visible, DocumentQuery(sources=tuple(sources)))
+        return {each.source: each for each in found if each.private_agent == self.private_agent}
+
+    def under(self, work: UnitOfWork, start: str) -> Iterator[Document]:
+        """The documents whose sources begin so."""
+        after: tuple[str, str] | None = None
+        while page := work.documents.list(self.visible, DocumentQuery(under=start, limit=LOOKED_UP, after=after)):
+            yield from (each for each in page if each.private_agent == self.private_agent)
+            after = page[-1].source, page[-1].id
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A file to read. `load` gives its bytes, or raises `UnavailableError`. `known`: its document as it is now."""
+
+    source: str
+    name: str
+    size: int
+    load: Callable[[], bytes]
+    known: Document | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What reading it well comes to."""
+        return Outcome.REPLACED if self.known is not None and self.known.sha256 else Outcome.ADDED
+
+
+@dataclass(slots=True)
+class Plan:
+    """`tasks` are to be done; `reports` tell of the files with which nothing is done; `gone` are the documents of files
+    that are no more.
+    """
+
+    tasks: list[Task] = field(default_factory=list[Task])
+    reports: list[FileReport] = field(default_factory=list[FileReport])
+    gone: list[Document] = field(default_factory=list[Document])
+
+
+def plan(parts: Parts, shelf: Shelf, content: str | bytes, request: IngestRequest) -> Plan:
+    """Look at everything and change nothing. Raises `InvalidInputError` for a path where nothing is."""
+    made = Plan()
+    place: Place | None = None
+    if isinstance(content, bytes):
+        candidates: Iterable[Task] = [_given(content, request)]
+    else:
+        place = _place(parts, content, request)
+        candidates = list(_found(parts, place, made))
+    done, total = 0, len(list(candidates))
+    for batch in batches(candidates, LOOKED_UP):
+        with parts.store.read() as work:
+            known = shelf.held(work, [task.source for task in batch])
+        for task in batch:
+            _sort(task, known.get(task.source), request, made)
+            done += 1
+        if request.progress is not None and total > LOOKED_UP:
+            request.progress(len(made.reports), total, "")
+    if place is not None and place.is_folder:
+        made.gone = _find_gone(parts, shelf, place, made)
+    return made
+
+
+def _given(data: bytes, request: IngestRequest) -> Task:
+    name = check_line(request.name or request.source or "", "name", limit=MAX_SOURCE_CHARS).strip()
+    source = check_line(request.source or name, "source", limit=MAX_SOURCE_CHARS).strip()
+    if not name or not source:
+        raise InvalidInputError("bytes need a name, such as name='report.pdf': its ending tells what they are")
+    return Task(source, name.replace("\\", "/").rpartition("/")[2] or name, len(data), lambda: data)
+
+
+def _place(parts: Parts, path: str, request: IngestRequest) -> Place:
+    if parts.files is None:
+        raise ConfigError("this Mnemic was put together without files")
+    place = parts.files.find(path)
+    if request.source is None:
+        return place
+    source = check_line(request.source, "source", limit=MAX_SOURCE_CHARS).strip().rstrip("/")
+    if not source:
+        raise InvalidInputError("source must not be blank")
+    return Place(place.path, source, place.is_folder)
+
+
+def _found(parts: Parts, place: Place, made: Plan) -> Iterator[Task]:
+    """The files of a place as tasks; what is left out is reported."""
+    files, most = parts.files, int(parts.settings.max_file_bytes)
+    if files is None:
+        return
+    sources = set[str]()
+    for entry in files.walk(place, most):
+        if not isinstance(entry, FoundFile):
+            made.reports.append(FileReport(source=entry.source, outcome=Outcome.SKIPPED, reason=entry.reason))
+        elif entry.source in sources or len(entry.source) > MAX_SOURCE_CHARS:
+            reason = "its path is too long" if entry.source not in sources else "another file is called so here"
+            made.reports.append(FileReport(source=entry.source, outcome=Outcome.SKIPPED, reason=reason))
+        else:
+            sources.add(entry.source)
+            yield Task(entry.source, entry.name, entry.size, partial(files.read, entry, most))
+
+
+def _sort(task: Task, known: Document | None, request: IngestRequest, made: Plan) -> None:
+    """To the tasks, or, where nothing has changed, to the reports."""
+    if known is not None and not request.is_again and _is_unchanged(task, known, request):
+        made.reports.append(
+            FileReport(source=task.source, outcome=Outcome.UNCHANGED, document_id=known.id, chunks=known.chunks)
+        )
+    else:
+        made.tasks.append(Task(task.source, task.name, task.size, task.load, known))
+
+
+def _is_unchanged(task: Task, known: Document, request: IngestRequest) -> bool:
+    if known.status is not DocumentStatus.READY or known.metadata.get("chunking") != request.recipe:
+        return False
+    try:
+        return hashlib.sha256(task.load()).hexdigest() == known.sha256
+    except MnemicError:
+        return False  # reading it for good will say what is the matter
+
+
+def _find_gone(parts: Parts, shelf: Shelf, place: Place, made: Plan) -> list[Document]:
+    """The documents below a folder of which the walk has seen neither the file nor a folder that was left out."""
+    root = f"{place.source.rstrip('/')}/"
+    seen = {task.source for task in made.tasks} | {report.source for report in made.reports}
+    with parts.store.read() as work:
+        return [each for each in shelf.under(work, root) if not _is_seen(each.source, root, seen)]
+
+
+def _is_seen(source: str, root: str, seen: set[str]) -> bool:
+    """True for a source, or one of the folders it is in, that was met."""
+    while len(source) >= len(root):
+        if source in seen:
+            return True
+        source = source.rpartition("/")[0]
+    return root.rstrip("/") in seen
+
+
+def batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    """The items in lists of `size`, the last one shorter."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+AHEAD_FILES = 32
+AHEAD_BYTES = 16 << 20
+"""Of files that are read and wait to be stored; one file may be larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What reading a file came to: the document, or None and why in `failure`. `sha256` is "" without bytes."""
+
+    task: Task
+    sha256: str
+    read: ReadDocument | None
+    failure: str = ""
+
+
+def read_ahead(parts: Parts, tasks: Sequence[Task]) -> Generator[Reading]:
+    """Each file, read. When the iterator is closed early, what is being read is ended."""
+    run = _Run(parts)
+    executor = ThreadPoolExecutor(parts.readers.number, thread_name_prefix="mnemic-read")
+    waiting = deque[tuple[Task, Future[Reading]]]()
+    ahead = 0
+    try:
+        for task in tasks:
+            while waiting and (len(waiting) >= AHEAD_FILES or ahead + task.size > AHEAD_BYTES):
+                first, future = waiting[0]
+                yield future.result()
+                ahead -= first.size
+                waiting.popleft()
+            waiting.append((task, executor.submit(run.read, task)))
+            ahead += task.size
+        while waiting:
+            yield waiting[0][1].result()
+            waiting.popleft()
+    finally:
+        if waiting:
+            run.stop()
+        executor.shutdown(cancel_futures=True)
+        parts.readers.rest()
+
+
+class _Run:
+    """The readings of one ingest."""
+
+    def __init__(self, parts: Parts) -> None:
+        settings = parts.settings
+        self._parts = parts
+        self._limits = ReadLimits(max_bytes=int(settings.max_file_bytes), timeout_s=settings.read_timeout_s)
+        self._using: set[ClosableReader] = set()
+        self._guard = threading.Lock()
+        self._is_stopped = False
+
+    def read(self, task: Task) -> Reading:
+        sha256 = ""
+        try:
+            data = task.load()
+            sha256 = hashlib.sha256(data).hexdigest()
+            with self._parts.readers.lent() as reader:
+                return Reading(task, sha256, self._read(reader, data, task.name))
+        except MnemicError as error:
+            return Reading(task, sha256, None, str(error))
+
+    def stop(self) -> None:
+        """End what is being read."""
+        with self._guard:
+            self._is_stopped = True
+            using = list(self._using)
+        for reader in using:
+            reader.close()
+
+    def _read(self, reader: ClosableReader, data: bytes, name: str) -> ReadDocument | None:
+        with self._guard:
+            if self._is_stopped:
+                return None
+            self._using.add(reader)
+        try:
+            return reader.read(data, name, self._limits)
+        finally:
+            with self._guard:
+                self._using.discard(reader)

@@ -1,0 +1,550 @@
+"""When a cron line is due in a time zone; pure, and refused with words when the line or the zone cannot be.
+
+What is due by the clock: looks at schedules and at conversations that went quiet, and adds their jobs.
+
+Several workers may look at once: a run is noted by compare and set in the transaction that adds its jobs, and a job
+whose like is waiting is not added again.
+
+Does the work that was written down in the transaction of its cause: claims jobs, runs them, tries again, gives up.
+
+A job is done at least once and never by two workers at a time: its lease is taken in one transaction, and what came of
+it is written in another, which only the holder of the lease can end. Handlers repeat without harm.
+
+A worker: runs jobs for as long as it is wanted, in a thread of its own, and sleeps while there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import threading
+import time
+import zoneinfo
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from types import TracebackType
+from typing import Self, cast
+
+from cronsim import CronSim, CronSimError
+
+from mnemic.engine.access import KEPT
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, EXTRACT, GRAPH, HEALTH, SUMMARISE
+from mnemic.engine.metering import Metered
+from mnemic.engine.summaries import ask_for_summary
+from mnemic.errors import ConfigError, MnemicError, RateLimitedError
+from mnemic.model.chat import Usage
+from mnemic.model.document import STEPS_KEPT
+from mnemic.model.item import SUMMARISED
+from mnemic.model.records import Job, JobState
+from mnemic.model.scope import Partition, Scope
+from mnemic.model.settings import LifeSettings
+from mnemic.ports.store import UnitOfWork
+
+FIELDS = (
+    "five fields (minute hour day month weekday), or six with seconds first, such as '30 2 * * *' or '0 30 2 * * ?'"
+)
+_HOUR, _DAY, _WEEKDAY = 2, 3, 5
+_FROM = datetime(2024, 1, 1, tzinfo=UTC)
+"""Somewhere to begin when a line is tried out."""
+
+
+class Cron:
+    """A cron line of five fields, or six with seconds first, in the time zone `zone`.
+
+    As in Debian's cron, 0 and 7 are Sunday, and day and weekday are alternatives when neither begins with `*`; as in
+    Quartz, either may be `?`, which means `*`. A line that names its hours is due by the clock on the wall: a time that
+    the clock skips in spring is due as soon as it has jumped, and an hour that it repeats in autumn counts once. A line
+    for every hour (`*`) follows elapsed time, with the repeated hour twice. Raises `ConfigError` for anything else.
+    """
+
+    def __init__(self, line: str, zone: str) -> None:
+        self._zone = zone_of(zone)
+        fields = line.split()
+        if len(fields) == _WEEKDAY:
+            fields.insert(0, "0")
+        for place in (_DAY, _WEEKDAY):
+            if len(fields) > place and fields[place] == "?":
+                fields[place] = "*"
+        self._line = " ".join(fields)
+        self._is_by_wall = len(fields) > _HOUR and not fields[_HOUR].startswith("*")
+        try:
+            self.after(_FROM)
+        except (CronSimError, ValueError, StopIteration) as error:
+            why = "never comes" if isinstance(error, StopIteration) else str(error)
+            raise ConfigError(f"{line!r} is no cron line ({why}); it has {FIELDS}") from error
+
+    def after(self, moment: datetime) -> datetime:
+        """The first time that is due later than `moment` (aware), in UTC."""
+        local = moment.astimezone(self._zone)
+        for due in CronSim(self._line, local.replace(tzinfo=None) if self._is_by_wall else local):
+            at = _in_world(due, self._zone) if self._is_by_wall else due.astimezone(UTC)
+            if at > moment:
+                return at
+        raise StopIteration
+
+
+def zone_of(name: str) -> tzinfo:
+    """The time zone of that name in the tz database. Raises `ConfigError`, with the nearest name, for another."""
+    if name.upper() == "UTC":
+        return UTC
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        known = zoneinfo.available_timezones()
+        if not known:
+            remedy = "this machine has no time zones: `pip install tzdata`"
+        else:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            remedy = f"did you mean {near[0]}?" if near else "it is a name such as Europe/Berlin, or UTC"
+        raise ConfigError(f"{name!r} is no time zone; {remedy}") from error
+
+
+def _in_world(wall: datetime, zone: tzinfo) -> datetime:
+    """The first moment when the clocks of `zone` show `wall`, or, where they skip it, the first full minute behind."""
+    while True:
+        at = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
+        if at.astimezone(zone).replace(tzinfo=None) == wall:
+            return at
+        wall = wall.replace(second=0) + timedelta(minutes=1)
+
+
+IDLE_AT_ONCE = 100
+"""Quiet conversations that one look takes up; the next look takes the next ones."""
+
+THEN = "then"
+"""Key of a payload: the kinds of jobs that follow in the same partition, each when the one before is done."""
+
+_LOOKED_AT = 1000
+_CLOCK_WENT_BACK = timedelta(days=1)
+_schedule_log = logging.getLogger("mnemic.schedules")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`kinds` are done in every partition, one after the other, whenever `line` says so in `zone`."""
+
+    name: str
+    line: str
+    zone: str
+    kinds: tuple[str, ...]
+
+    def next(self, last_run: datetime) -> datetime:
+        """When it is due after `last_run`. Raises `ConfigError` for a line or a zone that cannot be."""
+        return Cron(self.line, self.zone).after(last_run)
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """A schedule, the time it counts from (its last run, or the first look; None before it), and when it is due."""
+
+    schedule: Schedule
+    last: datetime | None
+    next: datetime
+
+
+def schedules(life: LifeSettings, kinds: Collection[str]) -> list[Schedule]:
+    """The schedules whose jobs somebody can do, of each the kinds that somebody can do; none that is switched off."""
+    all_of_them = (
+        Schedule("curate", life.curate_cron, life.time_zone, (CURATE,)),
+        Schedule("consolidate", life.consolidate_cron, life.time_zone, (CONSOLIDATE,)),
+        Schedule("evict", life.evict_cron, life.time_zone, (DECAY, EVICT)),
+        Schedule("graph", life.graph_cron, life.time_zone, (GRAPH,)),
+        Schedule("health", life.health_cron, life.time_zone, (HEALTH,)),
+    )
+    switches = (
+        (CURATE, life.curates),
+        (CONSOLIDATE, life.consolidates),
+        (GRAPH, life.graphs),
+        (HEALTH, life.scores_health),
+    )
+    off = {kind for kind, is_on in switches if not is_on}
+    kinds = [kind for kind in kinds if kind not in off]
+    able = [replace(each, kinds=tuple(kind for kind in each.kinds if kind in kinds)) for each in all_of_them]
+    return [each for each in able if each.kinds]
+
+
+def timetables(parts: Parts, kinds: Collection[str]) -> list[Timetable]:
+    """When each schedule ran and will run. Raises `ConfigError` for a line or a zone that cannot be."""
+    now = parts.clock.now()
+    with parts.store.read() as unit:
+        lasts = [(each, unit.upkeep.last_run(each.name)) for each in schedules(parts.settings.life, kinds)]
+    return [Timetable(each, last, each.next(last or now)) for each, last in lasts]
+
+
+def add_due(parts: Parts, kinds: Collection[str]) -> int:
+    """Add the jobs of all that is due, of `kinds` only; returns how many are new.
+
+    A schedule that nobody ever looked at begins to count now, and several missed runs are one. Raises `ConfigError` for
+    a line or a zone that cannot be.
+    """
+    added = sum(_run(parts, each) for each in timetables(parts, kinds))
+    return added + (_flush_idle(parts) if SUMMARISE in kinds and parts.settings.life.summarises else 0)
+
+
+def following(job: Job, more: Sequence[Job], now: datetime) -> list[Job]:
+    """What is added when a scheduled job is done: what it left over itself, `more`, and then the next kind of its run.
+
+    While a job of its own kind is among what it left over, the next kind waits for that one.
+    """
+    then = cast("Sequence[str]", job.payload.get(THEN) or ())
+    if not then:
+        return list(more)
+    rest = [replace(each, payload={**each.payload, THEN: then}) if _is_rest(each, job) else each for each in more]
+    if any(_is_rest(each, job) for each in more):
+        return rest
+    kind, *later = then
+    return [*rest, _job(job.partition, kind, job.key, {THEN: later}, now)]
+
+
+def _is_rest(each: Job, job: Job) -> bool:
+    return each.kind == job.kind and each.partition == job.partition
+
+
+def _run(parts: Parts, at: Timetable) -> int:
+    """Note the run of a schedule and add its jobs, if it is due; returns how many are new."""
+    now = parts.clock.now()
+    if at.last is None or at.last > now + _CLOCK_WENT_BACK:
+        with parts.store.write() as unit:
+            unit.upkeep.start_run(at.schedule.name, at.last, now)
+        return 0
+    if at.next > now:
+        return 0
+    first, *then = at.schedule.kinds
+    is_only_one = at.schedule.next(at.next) > now
+    with parts.store.write() as unit:
+        if not unit.upkeep.start_run(at.schedule.name, at.last, at.next if is_only_one else now):
+            return 0
+        places = unit.partitions.all()
+        added = unit.jobs.add([_job(place, first, at.schedule.name, {THEN: then}, now) for place in places])
+        unit.upkeep.forget_jobs(_before(now, parts.settings.life.done_jobs_days))
+        unit.audit.forget(_before(now, parts.settings.life.audit_days))
+        unit.requests.forget(now - KEPT)
+        unit.research.forget(now - STEPS_KEPT)
+    _schedule_log.info("schedule %s, due at %s: %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
+    parts.observer.count("mnemic.schedules.run", schedule=at.schedule.name)
+    return sum(added)
+
+
+def _before(now: datetime, days: float) -> datetime:
+    """So many days ago; the beginning of time where a calendar does not go back so far."""
+    try:
+        return now - timedelta(days=days)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _flush_idle(parts: Parts) -> int:
+    """Ask for a summary of the rest of each conversation in which nothing was said for long.
+
+    One whose job waits, or gave up, is left alone, and does not stand in the way of those behind it.
+    """
+    now = parts.clock.now()
+    since = now - timedelta(seconds=parts.settings.life.idle_flush_s)
+    with parts.store.read() as unit:
+        known = _summaries(unit)
+        quiet = unit.upkeep.idle(SUMMARISED, since, IDLE_AT_ONCE + len(known))
+    wanted = [each for each in quiet if (each.partition, each.session) not in known][:IDLE_AT_ONCE]
+    if not wanted:
+        return 0
+    with parts.store.write() as unit:
+        asked = [ask_for_summary(parts, unit, each.partition, each.session, wanted=each.messages)[1] for each in wanted]
+    for each in wanted:
+        _schedule_log.debug("session %s went quiet: its rest will be summarised", each.session)
+    return sum(asked)
+
+
+def _summaries(unit: UnitOfWork) -> set[tuple[Partition, str]]:
+    """The conversations that have an unfinished or dead job of summarising."""
+    waiting = unit.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _LOOKED_AT)
+    dead = unit.jobs.list(None, (JobState.DEAD,), _LOOKED_AT)
+    return {(job.partition, job.key) for job in (*waiting, *dead) if job.kind == SUMMARISE}
+
+
+def _job(partition: Partition, kind: str, key: str, payload: dict[str, object], now: datetime) -> Job:
+    return Job(id=new_id(now), partition=partition, kind=kind, key=key, created_at=now, run_at=now, payload=payload)
+
+
+LEASE_S = 600.0
+"""How long a worker holds a job. A handler does at most so much in one go as surely fits, and leaves the rest to the
+next job."""
+
+FIRST_RETRY_S = 5.0
+LONGEST_RETRY_S = 3600.0
+TRY_LIMIT = 8
+LISTED = 100
+
+FollowUp = Callable[[UnitOfWork], Sequence[Job]]
+Handler = Callable[[Parts, Job], FollowUp]
+"""Does a job outside any transaction. What it returns is asked, in the transaction that finishes the job, what is left
+to do; since the job is done there, a job of the same key may be added. What it writes itself is written once."""
+
+_job_log = logging.getLogger("mnemic.jobs")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkReport:
+    """Counts of jobs: `done`, `retried` (they failed, and wait for their next try), `dead` (they gave up)."""
+
+    done: int = 0
+    retried: int = 0
+    dead: int = 0
+
+    def with_run(self, run: JobRun) -> WorkReport:
+        """The report with one run more; a job whose lease was lost is somebody else's to count."""
+        return WorkReport(
+            self.done + (run.outcome is JobState.DONE),
+            self.retried + (run.outcome is JobState.PENDING),
+            self.dead + (run.outcome is JobState.DEAD),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One try of a job: what became of it (None: somebody else has its lease now), why it failed, and its cost."""
+
+    job: Job
+    outcome: JobState | None
+    error: str
+    seconds: float
+
+
+def work(parts: Parts, handlers: Mapping[str, Handler], *, worker: str, until_idle: bool = True) -> WorkReport:
+    """Run what is due until nothing is left (or one job, with `until_idle=False`); see `run_jobs`."""
+    report = WorkReport()
+    for run in run_jobs(parts, handlers, worker=worker):
+        report = report.with_run(run)
+        if not until_idle:
+            break
+    return report
+
+
+def run_jobs(parts: Parts, handlers: Mapping[str, Handler], *, worker: str) -> Iterator[JobRun]:
+    """Add the jobs of schedules that are due, then run one job after the other, oldest first, each when asked for.
+
+    `handlers` do them by kind; jobs of other kinds are left alone. `worker` names the holder of the leases and differs
+    between workers. A job that fails with an error of Mnemic waits for its next try, from 5 s, twice as long each time,
+    at most an hour, or as long as the server asked for; after 8 tries it is dead, with the reason. Any other exception
+    counts as a failure of the job too, and is raised. Raises `ConfigError` for a schedule that cannot be.
+    """
+    add_due(parts, handlers)
+    while job := _claim(parts, handlers, worker):
+        with _Lease(parts, job) as lease, parts.observer.span("mnemic.job", kind=job.kind, attempt=job.attempts):
+            lease.follow_up = handlers[job.kind](lease.parts, job)
+        yield lease.run
+
+
+def list_jobs(
+    parts: Parts,
+    scope: Scope | None,
+    states: Sequence[JobState] = (JobState.PENDING, JobState.RUNNING, JobState.DEAD),
+    limit: int = LISTED,
+) -> list[Job]:
+    """Jobs that the scope may see, oldest first; None means every one, for maintenance only."""
+    with parts.store.read() as unit:
+        return unit.jobs.list(None if scope is None else scope.visibility.partitions, states, limit)
+
+
+def retry_jobs(parts: Parts, scope: Scope | None, ids: Sequence[str]) -> int:
+    """Give dead jobs another eight tries, from now; returns how many. Scope None: of every partition."""
+    with parts.store.write() as unit:
+        return unit.jobs.retry(None if scope is None else scope.visibility.partitions, ids, parts.clock.now())
+
+
+def anew(job: Job, now: datetime) -> Job:
+    """The same work as a job that nobody has tried."""
+    job = replace(job, id=new_id(now), created_at=now, run_at=now, attempts=0, error="")
+    return replace(job, state=JobState.PENDING, worker=None, leased_until=None, usage=Usage())
+
+
+class _Lease:
+    """The time in which a job is ours; at its end the job is finished or has failed, whatever happened."""
+
+    def __init__(self, parts: Parts, job: Job) -> None:
+        self.follow_up: FollowUp | None = None
+        self._llm = None if parts.llm is None else Metered(parts.llm)
+        self.parts = replace(parts, llm=self._llm)
+        self._job = job
+        self._outcome: JobState | None = None
+        self._error = ""
+        self._begin = time.perf_counter()
+        _job_log.debug("%s of %s: job %s begins, try %d", job.kind, _whose(job), job.id, job.attempts)
+
+    @property
+    def run(self) -> JobRun:
+        """What came of it."""
+        return JobRun(self._job, self._outcome, self._error, time.perf_counter() - self._begin)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """An error of Mnemic ends here, also one of the last transaction; any other goes on to the caller of `work`."""
+        if error is not None:
+            self._fail(error)
+            return isinstance(error, MnemicError)
+        try:
+            self._finish()
+        except MnemicError as refused:
+            self._fail(refused)
+        return False
+
+    def _finish(self) -> None:
+        now = self.parts.clock.now()
+        job = self._metered()
+        with self.parts.store.write() as unit:
+            if unit.jobs.finish(job):
+                self._outcome = JobState.DONE
+                unit.jobs.add(following(job, self.follow_up(unit) if self.follow_up else (), now))
+        if self._outcome is JobState.DONE:
+            self.parts.observer.count("mnemic.jobs.done", kind=job.kind)
+            _job_log.info("%s of %s: job %s is done", job.kind, _whose(job), job.id)
+        else:
+            _job_log.warning("%s of %s: job %s was taken by another worker", job.kind, _whose(job), job.id)
+
+    def _fail(self, error: BaseException) -> None:
+        """The reason holds the words of Mnemic's own errors only: others may quote what is stored."""
+        self._error = f"{type(error).__name__}: {error}" if isinstance(error, MnemicError) else type(error).__name__
+        job = self._metered()
+        is_last = job.attempts >= TRY_LIMIT
+        retry_at = None if is_last else self.parts.clock.now() + timedelta(seconds=_wait_s(job, error))
+        with self.parts.store.write() as unit:
+            if unit.jobs.fail(job, self._error, retry_at):
+                self._outcome = JobState.DEAD if is_last else JobState.PENDING
+        is_quiet = job.kind == EXTRACT
+        level = logging.DEBUG if is_quiet else logging.ERROR if is_last else logging.WARNING
+        told = (job.kind, _whose(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
+        _job_log.log(level, "%s of %s: job %s failed at try %d: %s", *told)
+        self.parts.observer.count("mnemic.jobs.failed", kind=job.kind)
+
+    def _metered(self) -> Job:
+        """The job with the cost of this try added to that of the tries before; the observer is told of it."""
+        if self._llm is None:
+            return self._job
+        usage, self._llm = self._llm.usage, None
+        for name in ("calls", "prompt_tokens", "completion_tokens"):
+            if value := getattr(usage, name):
+                self.parts.observer.count(f"mnemic.llm.{name}", value, kind=self._job.kind)
+        self._job = replace(self._job, usage=self._job.usage + usage)
+        return self._job
+
+
+def _claim(parts: Parts, handlers: Mapping[str, Handler], worker: str) -> Job | None:
+    """The next job; one whose worker vanished at its last try is given up instead of run again."""
+    now = parts.clock.now()
+    with parts.store.write() as unit:
+        while job := unit.jobs.claim(list(handlers), worker, now, now + timedelta(seconds=LEASE_S)):
+            if job.attempts <= TRY_LIMIT:
+                return job
+            unit.jobs.fail(job, f"gave up: its worker vanished {TRY_LIMIT} times", None)
+            _job_log.error("%s of %s: job %s gave up, its worker vanished every time", job.kind, _whose(job), job.id)
+    return None
+
+
+def _wait_s(job: Job, error: BaseException) -> float:
+    wish = error.retry_after_s if isinstance(error, RateLimitedError) else None
+    return min(LONGEST_RETRY_S, max(wish or 0.0, FIRST_RETRY_S * 2 ** (job.attempts - 1)))
+
+
+def _whose(job: Job) -> str:
+    """The session of a job, else its partition, for the log; never what anybody said."""
+    session = job.payload.get("session")
+    return f"session {session}" if session else f"{job.partition.level} {job.partition.owner}"
+
+
+POLL_S = 5.0
+SHORTEST_S = 0.1
+_JOBS_LOOKED_AT = 100
+_worker_log = logging.getLogger("mnemic.worker")
+
+Told = Callable[[JobRun], object]
+
+
+class Worker:
+    """Runs the jobs of a whole store until it is stopped. Several may run beside each other, in one process or many.
+
+    `name` holds its leases and differs between workers. It looks for work at least every `poll_s` seconds, and earlier
+    when a schedule or another try is due. `on_run` is told of every try of a job, on the thread of the worker. A
+    failure of the store or of a handler is logged, and the worker goes on after `poll_s`. `failure` is that of the last
+    time it looked, None when all went well.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        handlers: Mapping[str, Handler],
+        *,
+        name: str,
+        poll_s: float = POLL_S,
+        on_run: Told | None = None,
+    ) -> None:
+        self._parts, self._handlers, self._name = parts, handlers, name
+        self._poll_s = poll_s
+        self._on_run = on_run
+        self.failure: Exception | None = None
+        self._stop = threading.Event()
+        self._is_lasting = True
+        self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
+
+    def start(self, *, until_idle: bool = False) -> None:
+        """Begin; with `until_idle` it ends when nothing is due. Raises `ConfigError` when a schedule cannot be. Once
+        it has ended, a worker cannot begin again.
+        """
+        timetables(self._parts, self._handlers)
+        self._is_lasting = not until_idle
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask it to end after the job that it does now; returns at once, also inside a signal handler of another
+        thread than its own.
+        """
+        self._stop.set()
+
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait until it has ended; False when it has not within `timeout_s`."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _loop(self) -> None:
+        while not self._stop.is_set():
+            pause_s = self._round()
+            if not self._is_lasting:
+                return
+            self._stop.wait(pause_s)
+
+    def _round(self) -> float:
+        """Do what is due; returns how many seconds to sleep.
+
+        Whatever a handler raised is noted at its job already; a worker that died of it would leave all other jobs.
+        """
+        self.failure = None
+        try:
+            for run in run_jobs(self._parts, self._handlers, worker=self._name):
+                if self._on_run is not None:
+                    self._on_run(run)
+                if self._stop.is_set():
+                    return 0.0
+            return self._idle_s()
+        except MnemicError as error:
+            self.failure = error
+            _worker_log.warning("the worker pauses for %g s: %s: %s", self._poll_s, type(error).__name__, error)
+        except Exception as error:  # noqa: BLE001 -- the job loop outlives a faulty handler; see tests/architecture/test_sizes.py
+            self.failure = error
+            _worker_log.error("a job failed with %s; the worker goes on in %g s", type(error).__name__, self._poll_s)
+        return self._poll_s
+
+    def _idle_s(self) -> float:
+        """Seconds until something is due that can be foreseen, at most `poll_s`."""
+        now = self._parts.clock.now()
+        wakes = [min(self._tries(), default=None), *(at.next for at in timetables(self._parts, self._handlers))]
+        waits = [(wake - now).total_seconds() for wake in wakes if wake is not None]
+        return max(SHORTEST_S, min([self._poll_s, *waits]))
+
+    def _tries(self) -> list[datetime]:
+        """When the oldest jobs that wait may be tried."""
+        with self._parts.store.read() as unit:
+            jobs = unit.jobs.list(None, (JobState.PENDING,), _JOBS_LOOKED_AT)
+        return [job.run_at for job in jobs if job.kind in self._handlers]

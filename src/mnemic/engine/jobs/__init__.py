@@ -1,1 +1,0 @@
-"""Jobs: run, tried again, scheduled, and done by a worker."""

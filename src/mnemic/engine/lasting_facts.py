@@ -1,0 +1,218 @@
+"""How many facts a profile holds, and which give way when it is full.
+
+What somebody set by hand never gives way. Of derived facts the one that was said longest ago does, and what it was
+derived from stays.
+
+Carries what users plainly said of themselves into their profile; what somebody set there by hand always stays.
+
+Only the user's own messages count, never what an assistant, a tool or a document says, and nothing where several people
+speak as the user. What a model proposes must stand in such a statement word for word.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from mnemic.engine.dependants import Hand, is_believed
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.fields import filled_of
+from mnemic.engine.kinds import REMAKE
+from mnemic.model.filter import Condition
+from mnemic.model.item import DERIVED_SOURCES, EXTRACTION, Memory, Message, ProfileEntry, Role, State, Trust
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import Job
+from mnemic.model.scope import Level, Partition, Visibility
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.attributes import attributes, plain_statements
+from mnemic.text.prompts import STABLE_KEYS
+from mnemic.text.slots import Filled, Relation, relation
+
+_log = logging.getLogger("mnemic.profile")
+
+
+def put_fitting(
+    parts: Parts, work: UnitOfWork, partition: Partition, new: Sequence[ProfileEntry]
+) -> Sequence[ProfileEntry]:
+    """Write those of the new facts of a profile for which there is room, or is made; returns those that were not."""
+    there = work.profiles.of(partition)
+    kept, gone = fitting(there, new, parts.settings.max_profile_facts)
+    if gone:
+        work.profiles.remove(partition, gone)
+        _log.info("the profile of %s is full: %d derived facts give way", partition.owner, len(gone))
+        parts.observer.count("mnemic.profile.displaced", len(gone))
+    work.profiles.put(kept)
+    written = {entry.key for entry in kept}
+    return [entry for entry in new if entry.key not in written]
+
+
+def fitting(
+    there: Sequence[ProfileEntry], new: Sequence[ProfileEntry], limit: int
+) -> tuple[list[ProfileEntry], list[str]]:
+    """Which of the new facts are to be written, so that there are at most `limit`, and the keys that give way.
+
+    A key that is there already needs no room. Facts set by hand come first, then derived ones, those said last first;
+    a derived fact makes only an older one give way.
+    """
+    known, coming = {entry.key for entry in there}, {entry.key for entry in new}
+    kept = [entry for entry in new if entry.key in known]
+    older = sorted((e for e in there if _is_derived(e) and e.key not in coming), key=lambda e: (e.updated_at, e.key))
+    free, gone = limit - len(known), list[str]()
+    newest_first = sorted(new, key=lambda entry: entry.updated_at, reverse=True)
+    for entry in sorted(newest_first, key=_is_derived):
+        if entry.key in known:
+            continue
+        if free > 0:
+            free -= 1
+        elif older and (not _is_derived(entry) or older[0].updated_at < entry.updated_at):
+            gone.append(older.pop(0).key)
+        else:
+            continue
+        kept.append(entry)
+    return kept, gone
+
+
+def _is_derived(entry: ProfileEntry) -> bool:
+    return entry.source in DERIVED_SOURCES
+
+
+Facts = Mapping[str, tuple[str, datetime]]
+"""Values by key, and when they were said."""
+
+MAX_RIVALS = 32
+PAGE = 500
+_OWN_TRUST = (Trust.USER, Trust.IMPORTED)
+
+
+def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> Facts:
+    """What the user's own messages, in order, say that lasts; for other keys what was `proposed` and is proved."""
+    own = [m for m in messages if m.role is Role.USER and m.trust in _OWN_TRUST]
+    if len({message.name for message in own if message.name}) > 1:
+        return {}
+    found: dict[str, tuple[str, datetime]] = {}
+    for message in own:
+        found |= {key: (value, message.observed_at) for key, value in attributes(message.text).items()}
+    for key, value in proposed.items():
+        said = _last_said(own, value)
+        if key in STABLE_KEYS and key not in found and said is not None:
+            found[key] = (" ".join(value.split()), said)
+    return found
+
+
+def put_derived(parts: Parts, work: UnitOfWork, partition: Partition, facts: Facts, *, source: str) -> dict[str, str]:
+    """Write facts into a profile; `updated_at` is when they were said. Entries that were set by hand, or that were said
+    later, stay, and what a memory said that is believed no more is not written, nor what finds no room (see
+    `profile_room`). Returns what is new.
+    """
+    now = parts.clock.now()
+    there = {entry.key: entry for entry in work.profiles.of(partition)}
+    new: list[ProfileEntry] = []
+    for key, (value, said_at) in facts.items():
+        old = there.get(key)
+        if old is None or (old.source in DERIVED_SOURCES and old.value != value and old.updated_at <= said_at):
+            new.append(ProfileEntry(partition, key, value, source, now, min(said_at, now)))
+    new = [entry for entry in new if not _is_refuted(work, entry, now)]
+    left_out = put_fitting(parts, work, partition, new) if new else ()
+    return {entry.key: entry.value for entry in new if entry not in left_out}
+
+
+def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
+    """What the change of a memory means for its user's profile: an entry that nobody set by hand goes when the memory
+    that says the same is believed no more, and is looked for again when it is.
+    """
+    filled, was, is_ = filled_of(new), is_believed(old, hand.now), is_believed(new, hand.now)
+    if filled is None or filled.slot not in STABLE_KEYS or was == is_ or new.level not in (Level.USER, Level.SESSION):
+        return
+    if is_:
+        hand.work.jobs.add([profile_job(hand.now, new.partition, filled.slot)])
+        return
+    entries = [e for e in hand.work.profiles.of(new.partition) if e.key == filled.slot and e.source in DERIVED_SOURCES]
+    if any(_is_same(entry, filled) and _is_refuted(hand.work, entry, hand.now) for entry in entries):
+        hand.work.profiles.remove(new.partition, [filled.slot])
+
+
+def take_back(hand: Hand, messages: Sequence[Message]) -> int:
+    """Remove the profile entries that these messages of one partition, which are being erased, say; a job for each key
+    looks whether the user said so elsewhere. How many there were.
+    """
+    partition, keys = messages[0].partition, told_in(hand.work, messages)
+    hand.work.jobs.add([profile_job(hand.now, partition, key) for key in keys])
+    return hand.work.profiles.remove(partition, keys) if keys else 0
+
+
+def told_in(work: UnitOfWork, messages: Sequence[Message]) -> list[str]:
+    """The keys of the profile entries that nobody set by hand and that these messages of one partition say."""
+    if not messages:
+        return []
+    entries = [each for each in work.profiles.of(messages[0].partition) if each.source in DERIVED_SOURCES]
+    said = lasting_facts(messages, {entry.key: entry.value for entry in entries})
+    return [entry.key for entry in entries if entry.key in said and said[entry.key][0] == entry.value]
+
+
+def find_again(parts: Parts, partition: Partition, key: str) -> None:
+    """Fill one key of a profile, where it is empty, with what the user said of it last."""
+    visible, after, found = Visibility((partition,), None), None, dict[str, tuple[str, datetime]]()
+    while True:
+        with parts.store.read() as work:
+            page = work.messages.page(visible, after, PAGE)
+        said = lasting_facts(page, {}).get(key)
+        if said is not None and (key not in found or found[key][1] <= said[1]):
+            found[key] = said
+        if len(page) < PAGE:
+            break
+        after = page[-1].id
+    if found:
+        with parts.store.write() as work:
+            if all(entry.key != key for entry in work.profiles.of(partition)):
+                put_derived(parts, work, partition, found, source=EXTRACTION)
+
+
+def _is_refuted(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> bool:
+    """True when memories say what an entry says, and none of them is believed."""
+    query = MemoryQuery(
+        now=now,
+        states=(State.ACTIVE, State.SUPERSEDED),
+        filter=Condition(("metadata", "slot"), "eq", entry.key),
+        limit=MAX_RIVALS,
+    )
+    known = work.memories.list(Visibility((entry.partition,), None), query)
+    same = [memory for memory in known if _is_same(entry, filled_of(memory))]
+    return bool(same) and not any(is_believed(memory, now) for memory in same)
+
+
+def _is_same(entry: ProfileEntry, filled: Filled | None) -> bool:
+    return filled is not None and relation(filled.slot, entry.value, filled.value) is Relation.SAME
+
+
+def profile_job(now: datetime, partition: Partition, key: str) -> Job:
+    """The job that looks for one key of a profile in what the user said."""
+    return Job(
+        id=new_id(now),
+        partition=partition,
+        kind=REMAKE,
+        key=f"profile {key}",
+        created_at=now,
+        run_at=now,
+        payload={"profile": key},
+    )
+
+
+def _last_said(own: Sequence[Message], value: str) -> datetime | None:
+    """When a value was last part of a plain statement of the user, word for word; None when it never was."""
+    wanted = f" {_plain(value)} "
+    times = [
+        message.observed_at
+        for message in own
+        if wanted.strip() and any(_holds(statement, wanted) for statement in plain_statements(message.text))
+    ]
+    return times[-1] if times else None
+
+
+def _holds(statement: str, wanted: str) -> bool:
+    """Whole words where words have blanks around them."""
+    return (wanted if wanted.isascii() else wanted.strip()) in f" {_plain(statement)} "
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())

@@ -1,1 +1,0 @@
-"""Single memories: kept, changed, judged, archived, and carried into the profile."""

@@ -1,0 +1,407 @@
+"""What a person can do about a finding: the verb, and the same as a command with the options of the scope.
+
+Judges single memories and jobs: junk, stale, unsupported, orphaned, disputed. One page of memories at a time.
+
+Finds memories that say the same, or that cannot both hold: by words, slots and vectors, without comparing all with
+all.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.engine.archive import is_lasting
+from mnemic.engine.dependants import told
+from mnemic.engine.engine import Parts
+from mnemic.engine.remember import filled_of
+from mnemic.engine.upkeep import present_importance
+from mnemic.model.health import Ailment, HealthFinding, Remedy
+from mnemic.model.item import Kind, Memory, State
+from mnemic.model.records import Action, Job
+from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.model.settings import LifeSettings
+from mnemic.ports.store import MAIN_VIEW, UnitOfWork
+from mnemic.ranking.near_pairs import near_pairs
+from mnemic.text.junk import junk_reason
+from mnemic.text.normalise import dedup_key, key_words
+from mnemic.text.sameness import denials, may_be_same, same_statement
+from mnemic.text.slots import Relation, is_single, relation, slot_of
+
+
+class Remedies:
+    """Remedies for one scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        named = (("--user", scope.user), ("--agent", scope.agent), ("--session", scope.session))
+        parts = [("--org", scope.org)] if scope.org != Scope().org else []
+        parts += [(option, value) for option, value in named if value is not None]
+        self._options = " ".join(f"{option} {shlex.quote(value)}" for option, value in parts)
+
+    def merge(self, ids: Sequence[str], *, is_safe: bool) -> Remedy:
+        """The first takes in the others."""
+        return Remedy("merge", {"ids": list(ids)}, self._command("memory merge", *ids), is_safe)
+
+    def delete(self, id_: str, *, is_safe: bool = False) -> Remedy:
+        """Gone for good; where it is safe, `health` does less."""
+        return Remedy("delete", {"id": id_}, self._command("memory delete", id_), is_safe)
+
+    def outdated(self, id_: str, *, is_safe: bool = False) -> Remedy:
+        """It does not hold any more."""
+        arguments = {"id": id_, "verdict": "outdated"}
+        return Remedy("feedback", arguments, self._command("memory feedback", id_, "outdated"), is_safe)
+
+    def judge(self, id_: str) -> Remedy:
+        """Trusted or rejected, as somebody decides."""
+        either = f"{self._command('memory trust', id_)}; or memory reject"
+        return Remedy("trust", {"id": id_}, either)
+
+    def undo(self, id_: str) -> Remedy:
+        """The last change is taken back."""
+        return Remedy("undo", {"id": id_}, self._command("memory undo", id_))
+
+    def evict(self) -> Remedy:
+        """What upkeep does every night where a worker runs."""
+        return Remedy("evict", {}, self._command("evict"), is_safe=True)
+
+    def retry(self, id_: str) -> Remedy:
+        """The job is tried again."""
+        return Remedy("jobs.retry", {"ids": [id_]}, self._command("jobs retry", id_), is_safe=True)
+
+    def _command(self, command: str, *operands: str) -> str:
+        return " ".join(part for part in ("mnemic", command, *map(shlex.quote, operands), self._options) if part)
+
+
+TEXT_CHARS = 120
+_UNUSED_KINDS = (Kind.SUMMARY, Kind.REFLECTION, Kind.PERSONA)
+"""Of these it is no fault that no question found them."""
+
+
+def is_live(memory: Memory, now: datetime) -> bool:
+    """True for what may be recalled now."""
+    is_over = memory.expires_at is not None and memory.expires_at <= now
+    return memory.state in (State.ACTIVE, State.DISPUTED) and not is_over
+
+
+@dataclass(slots=True)
+class Judge:
+    """Looks at pages of what a scope sees, at one moment."""
+
+    visible: Visibility
+    remedies: Remedies
+    now: datetime
+    life: LifeSettings
+    _pairs: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
+
+    def page(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
+        """What is wrong with each by itself, and with what it names."""
+        present = present_importance(memories, self.now, self.life)
+        for memory, importance in zip(memories, present, strict=True):
+            if memory.state is State.ACTIVE:
+                yield from self._stale(memory, importance)
+            if is_live(memory, self.now):
+                yield from self._junk(memory)
+        yield from self._named(work, memories)
+        yield from self._unsupported(work, [memory for memory in memories if is_live(memory, self.now)])
+
+    def jobs(self, jobs: Iterable[Job]) -> Iterator[HealthFinding]:
+        """Jobs that gave up: what they were to make of memories is missing."""
+        for job in jobs:
+            reason = f"the job {job.kind} gave up after {job.attempts} tries: {job.error}"
+            yield HealthFinding(Ailment.ORPHANED, (job.id,), reason, self.remedies.retry(job.id))
+
+    def _junk(self, memory: Memory) -> Iterator[HealthFinding]:
+        reason = "" if memory.is_pinned or memory.kind is Kind.DOCUMENT else junk_reason(memory.text)
+        says_more = memory.context.strip() or memory.snippet.strip()
+        if reason and not (says_more and any(character.isalnum() for character in memory.text)):
+            yield finding(Ailment.JUNK, [memory], reason, self.remedies.delete(memory.id, is_safe=True))
+
+    def _stale(self, memory: Memory, importance: float) -> Iterator[HealthFinding]:
+        life, old = self.life, self.now - timedelta(days=self.life.evict_after_days)
+        if memory.expires_at is not None and memory.expires_at <= self.now:
+            reason = f"it expired on {memory.expires_at:%Y-%m-%d}"
+            yield finding(Ailment.STALE, [memory], reason, self.remedies.evict())
+        elif memory.valid_to is not None and memory.valid_to <= old and not memory.is_pinned:
+            reason = f"it has not held since {memory.valid_to:%Y-%m-%d}; only questions about the past find it"
+            yield finding(Ailment.STALE, [memory], reason, self.remedies.delete(memory.id))
+        elif memory.created_at < old and not is_lasting(memory) and memory.kind not in _UNUSED_KINDS:
+            if memory.importance < life.kept_importance and importance < life.evict_below:
+                reason = f"its importance has faded to {importance:.2f}, and it is old"
+                yield finding(Ailment.STALE, [memory], reason, self.remedies.evict())
+            elif not memory.access_count and memory.last_accessed_at is None:
+                reason = f"nothing has recalled it since {memory.created_at:%Y-%m-%d}"
+                yield finding(Ailment.STALE, [memory], reason, self.remedies.outdated(memory.id))
+
+    def _named(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
+        """Flags of what was made of something no longer believed; disputes; and what gave way to something gone."""
+        naming = [m for m in memories if m.other_id and m.state in (State.ACTIVE, State.DISPUTED, State.SUPERSEDED)]
+        ids = sorted({m.other_id for m in naming if m.other_id})
+        others = {m.id: m for m in work.memories.get(self.visible, ids)} if ids else {}
+        for memory in memories:
+            if memory.flags and is_live(memory, self.now):
+                reason = "; ".join(dict.fromkeys(told(flag) for flag in memory.flags))
+                yield finding(Ailment.ORPHANED, [memory], reason, self.remedies.judge(memory.id))
+        for memory in naming:
+            other = others.get(memory.other_id or "")
+            if other is None and memory.state is State.SUPERSEDED:
+                reason = "what superseded it was deleted, so nothing says it now"
+                yield finding(Ailment.ORPHANED, [memory], reason, self.remedies.undo(memory.id))
+            elif memory.state is State.DISPUTED and is_live(memory, self.now):
+                yield from self._disputed(memory, other)
+
+    def _disputed(self, memory: Memory, other: Memory | None) -> Iterator[HealthFinding]:
+        if other is None:
+            reason = "it is in dispute with something that was deleted"
+            yield finding(Ailment.ORPHANED, [memory], reason, self.remedies.judge(memory.id))
+            return
+        pair = frozenset((memory.id, other.id))
+        if pair not in self._pairs:
+            self._pairs.add(pair)
+            reason = f"it contradicts {shortened(other.text)!r}, and nobody has decided between them"
+            yield finding(Ailment.CONTRADICTORY, [memory, other], reason, self.remedies.judge(memory.id))
+
+    def _unsupported(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
+        """Those none of whose sources is left; where flags tell so already, they are told."""
+        derived = [memory for memory in memories if memory.provenance and not memory.flags]
+        left = {entry.source_id for memory in derived for entry in memory.provenance}
+        seen = set[str]()
+        for read in (work.memories.get, work.messages.get, work.documents.chunks):
+            if wanted := sorted(left - seen):
+                seen |= {item.id for item in read(self.visible, wanted)}
+        for memory in derived:
+            named = {entry.source_id for entry in memory.provenance}
+            if not named.isdisjoint(seen) or self._was_trusted(work, memory):
+                continue
+            if named.isdisjoint(source.id for source in work.dependants.sources(memory)):
+                reason = "all that it was derived from is gone"
+                yield finding(Ailment.UNSUPPORTED, [memory], reason, self.remedies.delete(memory.id, is_safe=True))
+
+    def _was_trusted(self, work: UnitOfWork, memory: Memory) -> bool:
+        """True when somebody has judged it since it was quarantined."""
+        judged = (Action.QUARANTINED, Action.TRUSTED)
+        entries = [entry.action for entry in work.history.of(self.visible, memory.id) if entry.action in judged]
+        return entries[-1:] == [Action.TRUSTED]
+
+
+def finding(ailment: Ailment, memories: Sequence[Memory], reason: str, remedy: Remedy) -> HealthFinding:
+    """A finding about some memories, the first of which it shows."""
+    ids = tuple(memory.id for memory in memories)
+    return HealthFinding(ailment, ids, reason, remedy, shortened(memories[0].text))
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, in one line."""
+    line = " ".join(text[: 4 * TEXT_CHARS].split())
+    return line if len(line) <= TEXT_CHARS else f"{line[: TEXT_CHARS - 1]}\u2026"
+
+
+NEAR_COSINE = 0.93
+"""Two memories less near than this are not told as duplicates, unless they are so by their words."""
+
+SHARED_TERMS = 0.6
+"""So much of the terms of both must be shared where one says all that the other says, and more."""
+
+SHARED_OTHERWISE = 0.85
+"""And so much where each has terms of its own: in a short text one other word says something else."""
+
+MAX_VECTORS = 250_000
+"""About 800 MB while they are compared; of more memories the newest are not compared by vector, which is told."""
+
+_AT_ONCE = 400
+_DERIVED = (Kind.SUMMARY, Kind.REFLECTION, Kind.DOCUMENT)
+"""What sums others up may be like them."""
+
+Place = tuple[Partition, str | None]
+
+
+@dataclass(slots=True)
+class Pairs:
+    """Collects, page by page, what is needed to find pairs, and then finds them."""
+
+    parts: Parts
+    visible: Visibility
+    remedies: Remedies
+    now: datetime
+    is_capped: bool = False
+    _ids: list[str] = field(default_factory=list[str])
+    _vectors: list[NDArray[np.float32]] = field(default_factory=list[NDArray[np.float32]])
+    _words: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    _slots: dict[tuple[Place, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    _keys: dict[tuple[Place, str], str] = field(default_factory=dict[tuple[Place, str], str])
+    _denied: list[tuple[Place, str, str]] = field(default_factory=list[tuple[Place, str, str]])
+
+    def page(self, work: UnitOfWork, partition: Partition, memories: Sequence[Memory]) -> None:
+        """Take note of the live memories of one page."""
+        live = [m for m in memories if m.state is State.ACTIVE and is_live(m, self.now) and _holds(m, self.now)]
+        for memory in live:
+            place = (partition, memory.private_agent)
+            if memory.kind not in _DERIVED:
+                self._words[" ".join(sorted(key_words(memory.text[:2000])))].append(memory.id)
+            if memory.level in (Level.USER, Level.SESSION):
+                self._note(place, memory)
+        self._note_vectors(work, partition, [memory for memory in live if memory.kind not in _DERIVED])
+
+    def contradictions(self) -> Iterator[HealthFinding]:
+        """Pairs of one place that cannot both hold and that nobody has set against each other: one slot filled in two
+        ways, or the same words affirmed and denied. The older one comes first.
+        """
+        told = set[frozenset[str]]()
+        groups = [ids for (_, slot), ids in self._slots.items() if len(ids) > 1 and is_single(slot)]
+        denied = [[id_, self._keys[place, key]] for place, key, id_ in self._denied if (place, key) in self._keys]
+        memories = self._read([id_ for group in (*groups, *denied) for id_ in group])
+        for group in groups:
+            known = sorted((memories[id_] for id_ in group if id_ in memories), key=_said)
+            for older in known[:-1]:
+                if _values(older, known[-1]) is Relation.OTHER:
+                    told.add(frozenset((older.id, known[-1].id)))
+                    yield self._contradiction(older, known[-1])
+        for pair in denied:
+            known = sorted((memories[id_] for id_ in pair if id_ in memories), key=_said)
+            ids = frozenset(memory.id for memory in known)
+            if len(ids) > 1 and ids not in told:
+                told.add(ids)
+                yield self._contradiction(known[0], known[1])
+
+    def duplicates(self, told: Callable[[float], object]) -> Iterator[HealthFinding]:
+        """Memories that say the same, in one finding each: the best of them first. Across levels too."""
+        beside: dict[str, set[str]] = defaultdict(set)
+        for one, other in self._candidates(told):
+            beside[one].add(other)
+            beside[other].add(one)
+        memories = self._read(sorted(beside))
+        taken = set[str]()
+        for best in sorted(memories.values(), key=_preference):
+            if best.id in taken:
+                continue
+            others = [memories[i] for i in beside[best.id] if i in memories and i not in taken]
+            same = [other for other in sorted(others, key=_preference) if self._is_duplicate(best, other)]
+            taken |= {best.id, *(other.id for other in same)} if same else set()
+            yield from self._told(best, same)
+
+    def _note(self, place: Place, memory: Memory) -> None:
+        filled = filled_of(memory)
+        if filled is not None:
+            self._slots[place, filled.slot].append(memory.id)
+        self._keys[place, memory.dedup_key] = memory.id
+        self._denied += [(place, dedup_key(text), memory.id) for text in denials(memory.text)]
+
+    def _note_vectors(self, work: UnitOfWork, partition: Partition, memories: Sequence[Memory]) -> None:
+        if self.parts.embedder is None or not memories:
+            return
+        if len(self._ids) >= MAX_VECTORS:
+            self.is_capped = True
+            return
+        ids = [memory.id for memory in memories]
+        found = work.vectors.get(partition, ids, MAIN_VIEW, self.parts.embedder.space.id)
+        self._ids += found.keys()
+        if found:
+            self._vectors.append(np.stack(list(found.values())))
+
+    def _candidates(self, told: Callable[[float], object]) -> Iterator[tuple[str, str]]:
+        """Pairs of ids that may say the same."""
+        for ids in self._words.values():
+            yield from ((ids[0], other) for other in ids[1:])
+        if self._vectors:
+            rows = np.concatenate(self._vectors)
+            self._vectors.clear()
+            for one, other, _ in near_pairs(rows, NEAR_COSINE, told):
+                yield self._ids[one], self._ids[other]
+        by_slot = [ids for (_, slot), ids in self._slots.items() if len(ids) > 1 and is_single(slot)]
+        yield from ((ids[0], other) for ids in by_slot for other in ids[1:])
+
+    def _is_duplicate(self, one: Memory, other: Memory) -> bool:
+        """True when both say the same, as far as words tell; never where numbers, negations, names or days differ."""
+        if Kind.EVENT in (one.kind, other.kind) and one.observed_at.date() != other.observed_at.date():
+            return False
+        if one.dedup_key == other.dedup_key or same_statement(one.text, other.text):
+            return True
+        if _values(one, other) is Relation.SAME and _only_fills(one) and _only_fills(other):
+            return True
+        first, second = (list(self.parts.analyser.terms(memory.text)) for memory in (one, other))
+        common = set(first) & set(second)
+        share = len(common) / max(len({*first, *second}), 1)
+        is_part = common in (set(first), set(second))
+        in_order = [term for term in first if term in common] == [term for term in second if term in common]
+        is_like = share >= (SHARED_TERMS if is_part else SHARED_OTHERWISE)
+        return is_like and in_order and may_be_same(one.text, other.text) and not _differ_in_names(one.text, other.text)
+
+    def _told(self, best: Memory, same: Sequence[Memory]) -> Iterator[HealthFinding]:
+        """The others of one place that merging loses nothing of; those that somebody should look at; those of other
+        places, which cannot be merged.
+        """
+        here = [
+            other for other in same if (other.partition, other.private_agent) == (best.partition, best.private_agent)
+        ]
+        safe = [other for other in here if _is_mergeable(best, other)]
+        for group, is_safe in ((safe, True), ([other for other in here if other not in safe], False)):
+            if group:
+                remedy = self.remedies.merge([best.id, *(other.id for other in group)], is_safe=is_safe)
+                reason = f"{len(group)} more say the same" if len(group) > 1 else "another says the same"
+                told = f"{reason}: {shortened(group[0].text)!r}"
+                yield finding(Ailment.DUPLICATE, [best, *group], told, remedy)
+        for other in same:
+            if other not in here:
+                reason = f"the same is kept at {other.level.value} level too"
+                yield finding(Ailment.DUPLICATE, [best, other], reason, self.remedies.delete(other.id))
+
+    def _contradiction(self, older: Memory, newer: Memory) -> HealthFinding:
+        reason = f"{shortened(newer.text)!r} cannot hold beside it"
+        return finding(Ailment.CONTRADICTORY, [older, newer], reason, self.remedies.outdated(older.id, is_safe=True))
+
+    def _read(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        found: dict[str, Memory] = {}
+        for start in range(0, len(ids), _AT_ONCE):
+            with self.parts.store.read() as work:
+                found |= {m.id: m for m in work.memories.get(self.visible, ids[start : start + _AT_ONCE])}
+        return {id_: memory for id_, memory in found.items() if memory.state is State.ACTIVE}
+
+
+def _holds(memory: Memory, now: datetime) -> bool:
+    return memory.valid_to is None or memory.valid_to > now
+
+
+def _said(memory: Memory) -> tuple[datetime, datetime]:
+    return memory.observed_at, memory.created_at
+
+
+def _preference(memory: Memory) -> tuple[bool, int, float, datetime, str]:
+    """The best of several that say the same: pinned, then used, then important, then known for long."""
+    return not memory.is_pinned, -memory.access_count, -memory.importance, memory.created_at, memory.id
+
+
+def _values(one: Memory, other: Memory) -> Relation | None:
+    filled = (filled_of(one), filled_of(other))
+    if filled[0] is None or filled[1] is None:
+        return None
+    return relation(filled[0].slot, filled[0].value, filled[1].value)
+
+
+def _only_fills(memory: Memory) -> bool:
+    filled = slot_of(memory.text)
+    return filled is not None and not filled.is_change
+
+
+def _differ_in_names(one: str, other: str) -> bool:
+    """True when a word that is written as a name, not at the beginning, stands in one of them only."""
+    words = {word.casefold() for word in _bare(one.split())}, {word.casefold() for word in _bare(other.split())}
+    names = [
+        {w.casefold() for w in _bare(text.split()[1:]) if w[0].isupper() or w[0].isdigit()} for text in (one, other)
+    ]
+    return bool(names[0] - words[1] or names[1] - words[0])
+
+
+def _bare(words: Iterable[str]) -> list[str]:
+    return [bare for word in words if (bare := word.strip("\"'.,;:!?()[]*_"))]
+
+
+def _is_mergeable(one: Memory, other: Memory) -> bool:
+    """True when merging loses nothing: the same words but for articles, or the same value; the same kind and times."""
+    is_same = same_statement(one.text, other.text) or (_values(one, other) is Relation.SAME and _only_fills(other))
+    times = [(memory.valid_from, memory.valid_to, memory.expires_at) for memory in (one, other)]
+    return is_same and one.kind is other.kind and times[0] == times[1] and not other.is_pinned

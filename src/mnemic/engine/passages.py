@@ -1,0 +1,165 @@
+"""What is asked of the passages of documents, and how found passages become excerpts.
+
+Answers for which documents a question admits, and for putting together passages that lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.inputs import Question
+from mnemic.model.candidates import IndexQuery
+from mnemic.model.document import Document, DocumentQuery
+from mnemic.model.filter import EVERYTHING, Filter, field_at, meets
+from mnemic.model.item import Chunk, Kind, State, Trust
+from mnemic.model.recall import Hit
+from mnemic.model.scope import Visibility
+
+_PAGE = 500
+_GAP = 8
+"""Chunks that follow each other with no more characters between them belong together: that is white space."""
+
+_PAST_CANDIDATES = 10
+"""Of the past so many times as many nearest passages come in, since some will turn out to be newer."""
+
+
+def passage_query(parts: Parts, visible: Visibility, question: Question, query: IndexQuery) -> IndexQuery | None:
+    """What the index is asked of passages; None when it is known, after a search of all else, that there are none."""
+    if question.asks_memory and not any(parts.passage_places.holds(partition) for partition in visible.partitions):
+        return None
+    allowed = None if question.filter == EVERYTHING else _admitted(parts, visible, question.filter)
+    limit = query.dense_limit * (_PAST_CANDIDATES if question.is_about_the_past else 1)
+    return replace(query, allowed=allowed, dense_limit=limit)
+
+
+def admits(parts: Parts, visible: Visibility, filter_: Filter, chunk: Chunk) -> bool:
+    """True when the document of a chunk meets a filter."""
+    with parts.store.read() as work:
+        found = work.documents.get(visible, [chunk.document_id])
+    return any(meets(lambda path, d=document: _field(d, path), filter_) for document in found)
+
+
+def _admitted(parts: Parts, visible: Visibility, filter_: Filter) -> frozenset[str] | None:
+    """The passages of the documents that meet a filter, None for all there are.
+
+    A document has these fields: kind ("document"), level, source, agent (whose it is alone), trust, state, created_at,
+    updated_at, observed_at (when it was last read) and metadata; it lacks the others.
+    """
+    admitted: list[Document] = []
+    known = 0
+    with parts.store.read() as work:
+        after: tuple[str, str] | None = None
+        while page := work.documents.list(visible, DocumentQuery(limit=_PAGE, after=after)):
+            known += len(page)
+            admitted += [document for document in page if meets(lambda path, d=document: _field(d, path), filter_)]
+            after = (page[-1].source, page[-1].id)
+        if len(admitted) == known:
+            return None
+        return frozenset(
+            chunk.id
+            for document in admitted
+            for chunk in work.documents.passages(visible, document.id, 0, document.chunks)
+        )
+
+
+def _field(document: Document, path: Sequence[str]) -> object:
+    values: dict[str, object] = {
+        "kind": Kind.DOCUMENT,
+        "state": State.ACTIVE,
+        "level": document.level,
+        "source": document.source,
+        "agent": document.private_agent,
+        "trust": Trust.DOCUMENT,
+        "observed_at": document.updated_at,
+        "created_at": document.created_at,
+        "updated_at": document.updated_at,
+        "metadata": document.metadata,
+    }
+    return field_at(values.get(path[0]), path[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a document, characters `start` until before `end`, as found (`hit` is the best of its chunks).
+
+    `text` is the text of that stretch; nothing of it stands in it twice, however much its chunks overlap. White space
+    between two chunks is blank lines or a blank. It begins on the page of its chunk and ends on `last_page`.
+    """
+
+    hit: Hit
+    chunk: Chunk
+    text: str
+    start: int
+    end: int
+    ids: tuple[str, ...]
+    indexes: tuple[int, int]
+    last_page: int | None = None
+
+
+def passages_of(hits: Sequence[Hit]) -> list[Passage]:
+    """The chunks among the hits as passages, in the order of the best chunk of each: chunks of one page (or of a
+    document without pages) that overlap or follow each other are one passage.
+    """
+    found: list[Passage] = []
+    for hit in hits:
+        if isinstance(hit.item, Chunk):
+            found = _with(found, _passage(hit, hit.item))
+    return found
+
+
+def widened(parts: Parts, visible: Visibility, passage: Passage, others: Sequence[Passage]) -> Passage:
+    """The passage with the chunks just before and after its best one, as far as they stand in the same section, on the
+    same page, and in no other passage.
+    """
+    chunk = passage.chunk
+    taken = {i for other in others for i in other.ids}
+    with parts.store.read() as work:
+        beside = work.documents.passages(visible, chunk.document_id, max(chunk.index - 1, 0), 3)
+    for each in beside:
+        is_free = each.partition == chunk.partition and each.headings == chunk.headings and each.id not in taken
+        if is_free and each.id not in passage.ids and _touches(passage, _passage(passage.hit, each)):
+            passage = _joined(passage, _passage(passage.hit, each))
+    return passage
+
+
+def _passage(hit: Hit, chunk: Chunk) -> Passage:
+    return Passage(
+        hit, chunk, chunk.text, chunk.start, chunk.end, (chunk.id,), (chunk.index, chunk.index), chunk.last_page
+    )
+
+
+def _with(found: list[Passage], passage: Passage) -> list[Passage]:
+    """The passages with one more, which may close the gap between two of them."""
+    beside = [each for each in found if _touches(each, passage)]
+    if not beside:
+        return [*found, passage]
+    joined = beside[0]
+    for each in (*beside[1:], passage):
+        joined = _joined(joined, each)
+    return [joined if each is beside[0] else each for each in found if each is beside[0] or each not in beside]
+
+
+def _touches(one: Passage, other: Passage) -> bool:
+    a, b = one.chunk, other.chunk
+    is_same = a.document_id == b.document_id and a.partition == b.partition and a.page == b.page
+    is_beside = one.indexes[0] <= other.indexes[1] + 1 and other.indexes[0] <= one.indexes[1] + 1
+    return is_same and is_beside and max(one.start, other.start) - min(one.end, other.end) <= _GAP
+
+
+def _joined(best: Passage, other: Passage) -> Passage:
+    """Both as one, which keeps the hit of the better."""
+    first, last = (best, other) if best.start <= other.start else (other, best)
+    gap = last.start - first.end
+    between = "\n\n" if gap > 1 else " " * (gap == 1)
+    text = first.text if last.end <= first.end else first.text[: last.start - first.start] + between + last.text
+    return replace(
+        best,
+        text=text,
+        start=first.start,
+        end=max(first.end, last.end),
+        ids=tuple(dict.fromkeys(best.ids + other.ids)),
+        indexes=(min(first.indexes[0], last.indexes[0]), max(first.indexes[1], last.indexes[1])),
+        last_page=max((best, other), key=lambda each: each.end).last_page,
+    )

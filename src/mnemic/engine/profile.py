@@ -1,0 +1,92 @@
+"""The profile: hard facts of a user by key, always in the prompt, and beside them what matters or is new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mnemic.engine.access import forget_answers
+from mnemic.engine.engine import Parts
+from mnemic.engine.inputs import check_text
+from mnemic.engine.lasting_facts import put_fitting
+from mnemic.engine.secrets import fact_without_secrets
+from mnemic.errors import InvalidInputError
+from mnemic.model.item import Profile, ProfileEntry
+from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.scope import Level, Partition, Scope
+from mnemic.model.values import check_unicode
+
+MAX_KEY_CHARS = 100
+MAX_VALUE_CHARS = 2000
+DYNAMIC_MEMORIES = 10
+
+
+def profile_partition(scope: Scope) -> Partition:
+    """Whose profile a scope means: its user's, or, where no user is named, its session's (R-15)."""
+    return scope.partition(Level.USER if scope.user is not None else Level.SESSION)
+
+
+def set_profile(parts: Parts, scope: Scope, entries: Mapping[str, str | None], *, source: str) -> list[ProfileEntry]:
+    """Write facts by key (a value of None removes its key) and give the whole static profile back. Secrets are
+    redacted. Raises `InvalidInputError`, and writes nothing, when there would be more facts set by hand than a profile
+    may hold; derived ones give way to them.
+    """
+    now, partition = parts.clock.now(), profile_partition(scope)
+    kept = [
+        fact_without_secrets(parts, ProfileEntry(partition, _key(key), _value(parts, key, value), source, now, now))
+        for key, value in entries.items()
+        if value is not None
+    ]
+    removed = [_key(key) for key, value in entries.items() if value is None]
+    with parts.store.write() as work:
+        if removed:
+            work.profiles.remove(partition, removed)
+            forget_answers(work, [partition])
+        if put_fitting(parts, work, partition, kept):
+            most = parts.settings.max_profile_facts
+            raise InvalidInputError(
+                f"a profile holds at most {most} facts (memory.profile.max-facts); remove some first"
+            )
+        return work.profiles.of(partition)
+
+
+def get_profile(parts: Parts, scope: Scope) -> list[ProfileEntry]:
+    """The static profile, by key; empty where nobody is named or nothing is known."""
+    if scope.user is None and scope.session is None:
+        return []
+    with parts.store.read() as work:
+        return work.profiles.of(profile_partition(scope))
+
+
+def whole_profile(parts: Parts, scope: Scope) -> Profile:
+    """Static facts, and the most important and newest memories of the user, in one read."""
+    if scope.user is None and scope.session is None:
+        return Profile((), ())
+    visible = scope.visibility.at(Level.USER)
+    query = MemoryQuery(now=parts.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES * 2)
+    newest = MemoryQuery(now=query.now, order=Order.NEWEST, limit=DYNAMIC_MEMORIES // 2)
+    with parts.store.read() as work:
+        static = work.profiles.of(profile_partition(scope))
+        memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
+    current = [m for m in memories if not m.flags and (m.valid_to is None or m.valid_to > query.now)]
+    unique = {memory.id: memory for memory in current}
+    return Profile(tuple(static), tuple(unique.values())[:DYNAMIC_MEMORIES])
+
+
+def check_profile_fact(parts: Parts, key: object, value: object) -> None:
+    """Raises `InvalidInputError` when a key or its value cannot be kept."""
+    _value(parts, _key(key), value)
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY_CHARS or "\n" in key:
+        raise InvalidInputError(f"a profile key is one line of 1 to {MAX_KEY_CHARS} characters, not {key!r:.120}")
+    return check_unicode(key.strip(), "a profile key")
+
+
+def _value(parts: Parts, key: str, value: object) -> str:
+    text = check_text(value, f"the value of {key!r}", parts.settings)
+    if len(text) > MAX_VALUE_CHARS:
+        raise InvalidInputError(
+            f"the value of {key!r} has {len(text)} characters; at most {MAX_VALUE_CHARS} are allowed"
+        )
+    return text

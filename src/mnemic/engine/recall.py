@@ -1,0 +1,507 @@
+"""The second look at the best candidates: a reranker's judgement, and variety.
+
+Both are asked for, both see only the first few, and both may be missing without harm: what was found stays found.
+
+How relevant what was found is, as a probability: the evidence of candidates, and which of them are relevant enough.
+
+The arithmetic is in `ranking.relevance`.
+
+Answers a question from everything the scope may see.
+
+Says where a memory was lost on its way to an answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from math import isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.engine.dependants import told
+from mnemic.engine.engine import Parts
+from mnemic.engine.graph_recall import FIRST_HITS, RELATED, GraphQuestion, paths_of, reach, with_reached
+from mnemic.engine.indexing import Asked, ItemVectors, indexed_text, question_vectors
+from mnemic.engine.inputs import Question, Selection, Watch
+from mnemic.engine.links import Ranked, Score, Side, with_links
+from mnemic.engine.passages import admits, passage_query
+from mnemic.engine.score import (
+    NEIGHBOURS,
+    RERANK,
+    Backdrop,
+    Scored,
+    by_relevance,
+    by_similarity,
+    side_by_side,
+    with_feature,
+    with_flags,
+)
+from mnemic.errors import BackendError, ConfigError, NotFoundError, TimedOutError, UnsupportedError
+from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
+from mnemic.model.filter import EVERYTHING
+from mnemic.model.graph import GraphPath
+from mnemic.model.item import Chunk, Item, Memory, State
+from mnemic.model.recall import Contribution, Hit, MemoryQuery, Order, Recall
+from mnemic.model.scope import Scope, Visibility
+from mnemic.model.values import to_microseconds
+from mnemic.ports.models import Reranker, Scores
+from mnemic.ports.observer import Span
+from mnemic.ports.store import MAIN_VIEW
+from mnemic.ranking.fusion import mmr_order
+from mnemic.ranking.relevance import Doubles, Evidence, Floats, relevances
+from mnemic.text.asking import Asking
+
+READING_MS = 4.0
+"""Kept of a deadline for ordering and reading the hits."""
+
+_log = logging.getLogger("mnemic.recall")
+
+
+def refined(
+    parts: Parts, visible: Visibility, question: Question, scored: Scored, watch: Watch
+) -> tuple[Scored, tuple[str, ...]]:
+    """The candidates with the reranker's points, in the order to be shown, and what was missing and why.
+
+    Raises `UnsupportedError` when a reranker is asked for and none is configured.
+    """
+    reranker, missing = chosen_reranker(parts, question), ()
+    if reranker is not None:
+        scored, missing = _reranked(_Look(parts, visible, question, scored, watch), reranker)
+    if question.diversity:
+        scored = _varied(_Look(parts, visible, question, scored, watch))
+    return scored, missing
+
+
+def chosen_reranker(parts: Parts, question: Question) -> Reranker | None:
+    """The reranker that a question is to be answered with: the configured one unless it says no.
+
+    A question by similarity alone has none. Raises `UnsupportedError` when one is asked for and none is configured.
+    """
+    if question.rerank and parts.reranker is None:
+        raise UnsupportedError(
+            "no reranker is configured; set reranker.name, for example to maxsim", capability="reranker"
+        )
+    return None if question.rerank is False or question.min_similarity is not None else parts.reranker
+
+
+def rows_of(parts: Parts, visible: Visibility, ids: Sequence[str]) -> dict[str, Item]:
+    """The memories, messages and passages of these ids that the store shows, by id."""
+    found: dict[str, Item] = {}
+    with parts.store.read() as work:
+        for read in (work.memories.get, work.messages.get, work.documents.chunks):
+            if wanted := [i for i in ids if i not in found]:
+                found |= {item.id: item for item in read(visible, wanted)}
+    return found
+
+
+class _Look:
+    """The best candidates of a question that the store still shows, best first: their places, and their items."""
+
+    def __init__(self, parts: Parts, visible: Visibility, question: Question, scored: Scored, watch: Watch) -> None:
+        self.parts, self.question, self.scored, self.watch = parts, question, scored, watch
+        first = scored.order[: max(parts.settings.rerank_candidates, question.limit or 0)]
+        ids = [str(i) for i in scored.candidates.ids[first]]
+        found = rows_of(parts, visible, ids)
+        pairs = zip(first, ids, strict=True)
+        shown = [(int(place), found[i]) for place, i in pairs if i in found]
+        self.places = [place for place, _ in shown]
+        self.items = [item for _, item in shown]
+
+
+def _reranked(look: _Look, reranker: Reranker) -> tuple[Scored, tuple[str, ...]]:
+    count = min(look.parts.settings.rerank_candidates, reranker.capabilities.max_texts)
+    places = look.places[:count]
+    if not places:
+        return look.scored, ()
+    texts = [indexed_text(item) for item in look.items[:count]]  # what is judged is what is searched
+    try:
+        judged = _judged(look, reranker, texts)
+    except (BackendError, ConfigError) as error:
+        _log.error("reranking failed (%s); answering without it", type(error).__name__)
+        look.parts.observer.count("mnemic.rerank.failure")
+        return look.scored, (f"rerank: {reranker.name} failed ({type(error).__name__})",)
+    except TimeoutError:
+        look.parts.observer.count("mnemic.recall.late", source="rerank")
+        return look.scored, (f"rerank: not within the deadline of {look.watch.deadline_ms:g} ms",)
+    look.watch.lap("rerank")
+    values = np.zeros(look.scored.scores.shape, dtype=np.float32)
+    values[places] = _above_the_lowest(judged)
+    return with_feature(look.scored, RERANK, values, reranker.capabilities.weight), ()
+
+
+def _judged(look: _Look, reranker: Reranker, texts: Sequence[str]) -> Scores:
+    left_s = look.watch.left_s(READING_MS)
+    if left_s is None:
+        return reranker.rerank(look.question.text, texts)
+    if left_s <= 0:
+        raise TimeoutError
+    judging = look.parts.pool.submit(reranker.rerank, look.question.text, texts)
+    try:
+        return judging.result(left_s)
+    except TimeoutError:
+        judging.cancel()
+        raise
+
+
+def _above_the_lowest(judged: Scores) -> Scores:
+    """Standard deviations above the lowest, so that nothing that was judged falls behind what was not."""
+    deviation = float(judged.std())
+    return (judged - judged.min()) / deviation if deviation > 0 else np.zeros_like(judged)
+
+
+def _varied(look: _Look) -> Scored:
+    """Maximal marginal relevance over the best, with their scores spread over 0..1; the others follow as they were.
+
+    The scores stay what they are: only the order says what is too much like a better one.
+    """
+    if not look.places:
+        return look.scored
+    scores = look.scored.scores[look.places]
+    span = float(scores.max() - scores.min())
+    relevance = (scores - scores.min()) / span if span > 0 else np.ones_like(scores)
+    order = mmr_order(relevance, _vectors(look), 1.0 - look.question.diversity, len(look.places))
+    best = [look.places[place] for place in order]
+    rest = [int(place) for place in look.scored.order if int(place) not in set(best)]
+    return replace(look.scored, order=np.array([*best, *rest], dtype=np.intp))
+
+
+def _vectors(look: _Look) -> NDArray[np.float32]:
+    """The stored vectors of the best, those of several spaces side by side, `(n, dims of all)`.
+
+    So each space is compared with itself alone; an item without vectors has a zero row, which is like nothing.
+    """
+    spaces = [np.zeros((len(look.items), 1), dtype=np.float32)]
+    with look.parts.store.read() as work:
+        for embedder in look.parts.known_embedders:
+            rows = np.zeros((len(look.items), embedder.space.dims), dtype=np.float32)
+            for partition in dict.fromkeys(item.partition for item in look.items):
+                mine = {item.id: row for row, item in enumerate(look.items) if item.partition == partition}
+                found = work.vectors.get(partition, list(mine), MAIN_VIEW, embedder.space.id)
+                for item_id, vector in found.items():
+                    rows[mine[item_id]] = vector
+            spaces.append(rows)
+    return np.concatenate(spaces, axis=1)
+
+
+Places = NDArray[np.intp]
+
+
+def relevances_of(parts: Parts, scored: Scored, places: Places) -> Doubles:
+    """How sure it is that the candidates at `places` have to do with the question, `(n,)`, 0 to 1; NaN where it cannot
+    be told.
+    """
+    sure = np.full(places.shape, np.nan)
+    for number, behind in enumerate(scored.backdrops):
+        end = scored.backdrops[number + 1].start if number + 1 < len(scored.backdrops) else scored.scores.shape[0]
+        inside = np.flatnonzero((places >= behind.start) & (places < end))
+        if behind.space is not None and inside.shape[0]:
+            model = parts.known_embedders[behind.space].space.model
+            sure[inside] = relevances(evidence_of(scored, behind, places[inside]), model)
+    return sure
+
+
+def evidence_of(scored: Scored, behind: Backdrop, places: Places) -> Evidence:
+    """What says how relevant the candidates at `places` are, which stand out from `behind`.
+
+    A reranker's points are left out: each has a scale of its own, and most candidates have none.
+    """
+    scores: Floats = scored.scores[places]
+    if RERANK in scored.features:
+        judged: Floats = scored.features[RERANK][places] * np.float32(scored.weights[RERANK])
+        scores = np.subtract(scores, judged, dtype=np.float32)
+    cosines = scored.candidates.similarities[places]
+    return Evidence(cosines=cosines, scores=scores, nearest=behind.nearest, items=behind.items)
+
+
+def relevant_enough(parts: Parts, scored: Scored, least: float) -> Places:
+    """The places of candidates, best first, that are at least so sure; what cannot be told counts as relevant.
+
+    Nothing is read for it: most of a large store may fall away.
+    """
+    if least <= 0:
+        return scored.order
+    return scored.order[~(relevances_of(parts, scored, scored.order) < least)]
+
+
+_BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be valid
+_WORD = re.compile(r"\w+")
+
+
+def recall(parts: Parts, scope: Scope, question: Question) -> Recall:
+    """As `answer`, and the memories found count as accessed."""
+    with parts.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
+        found = answer(parts, scope, question)
+        tell(span, found)
+    parts.accesses.note(parts.store, found.hits, parts.clock.now())
+    return found
+
+
+def tell(span: Span, found: Recall, without: Collection[str] = ("total",)) -> None:
+    """What a span says of an answer: sizes, steps, and what was missing."""
+    span.note(hits=len(found.hits), degraded=tuple(each.partition(":")[0] for each in found.degraded))
+    span.steps({step: ms for step, ms in found.timings_ms.items() if step not in without})
+
+
+def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None = None) -> Recall:
+    """Hits, best first; when nothing matches, the most important memories, marked as general background. `asked`: the
+    vectors of the question, where they are there already.
+    """
+    chosen_reranker(parts, question)  # refuses before anything is done
+    visible = scope.visibility.at(*question.levels)
+    asked = asked or ask(parts, visible, question)
+    watch = Watch(question.deadline_ms, asked.start)
+    vectors, degraded = asked.vectors, asked.missing
+    watch.lap("embed")
+    hits: tuple[Hit, ...] = ()
+    paths: tuple[GraphPath, ...] = ()
+    if question.text.strip() and visible.partitions:
+        found = ranked(parts, visible, question, vectors, watch)
+        watch.lap("search")
+        scored, missing = refined(parts, visible, question, found.scored, watch)
+        degraded += (*found.scored.candidates.missing, *found.missing, *missing)
+        hits = _hits(parts, visible, question, scored)
+        paths = paths_of(parts, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
+    hits = hits or _background(parts, visible, question)
+    watch.lap("read")
+    parts.observer.timing("mnemic.recall", watch.total())
+    return Recall(question.text, hits, degraded, watch.laps, paths)
+
+
+def ask(parts: Parts, visible: Visibility, question: Question) -> Asked:
+    """The vectors of a question, for one answer or several from what is visible."""
+    watch = Watch(question.deadline_ms)
+    return Asked(*question_vectors(parts, visible.partitions, question.text, watch), watch.start)
+
+
+def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors, watch: Watch) -> Ranked:
+    """Every candidate of a question, scored and in order; `vectors` are the question's, one per embedder.
+
+    Passages of documents are compared with passages, all else with all else: a score says how much a candidate stands
+    out among its like, and less where the other side has something nearer to the question. What the graph reaches is
+    taken in by the same scores, and lifted; it is left out where the watch has no time left for it.
+    """
+    now, sides = parts.clock.now(), list[Side]()
+    asking = Asking.of(question.text, now.date())
+    query = _index_query(parts, visible, question, vectors, now)
+    again = partial(_scored, parts, question, asking=asking)
+    if question.asks_memory:
+        allowed = _allowed(parts, visible, question, now) if question.is_conditional else None
+        memory = replace(query, kinds=question.kinds, allowed=allowed, messages_until=_messages_until(question))
+        sides.append(Side.searched(parts, memory, again))
+    if question.asks_documents and (passages := passage_query(parts, visible, question, query)) is not None:
+        is_similarity = question.min_similarity is not None
+        score = again if is_similarity else partial(_with_links, parts, visible, passages, again)
+        sides.append(Side.searched(parts, passages, score, is_passages=True))
+    scored = _together(parts, sides)
+    if question.hops <= 0 or question.min_similarity is not None:
+        return Ranked(scored)
+    rows = sum(side.found.items for side in sides)
+    asked = GraphQuestion(question.text, vectors, question.as_of or now, question.hops, rows)
+    first = [str(i) for i in scored.candidates.ids[scored.order[:FIRST_HITS]]]
+    try:
+        reached = reach(parts, visible, asked, first, lambda: watch.check(READING_MS))
+    except TimedOutError as late:
+        parts.observer.count("mnemic.recall.late", source="graph")
+        return Ranked(scored, missing=(f"graph: {late}",))
+    missing = reached.values.keys() - set(scored.candidates.ids.tolist())
+    if missing:
+        scored = _together(parts, [side.with_ids(parts, missing) for side in sides])
+    return Ranked(with_reached(scored, reached, parts.settings.weights.of(RELATED)), reached)
+
+
+def _with_links(parts: Parts, visible: Visibility, query: IndexQuery, score: Score, found: Candidates) -> Scored:
+    return with_links(parts, visible, query, score(found), score)
+
+
+def _together(parts: Parts, sides: Sequence[Side]) -> Scored:
+    found = [side.scored for side in sides]
+    return found[0] if len(found) == 1 else side_by_side(found[0], found[1], parts.settings.weights)
+
+
+def _scored(parts: Parts, question: Question, found: Candidates, asking: Asking) -> Scored:
+    weights, least = parts.settings.weights, question.min_similarity
+    scored = by_relevance(found, weights, asking) if least is None else by_similarity(found, least)
+    return scored if question.is_about_the_past else with_flags(scored, weights)
+
+
+def _index_query(
+    parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors, now: datetime
+) -> IndexQuery:
+    """What both sides of the index are asked."""
+    is_similarity = question.min_similarity is not None
+    terms = () if is_similarity else tuple(dict.fromkeys(parts.analyser.query_terms(question.text)))
+    if is_similarity and len(vectors) > len(parts.embedders) and vectors[-1] is not None:
+        vectors = (*(None for _ in parts.embedders), vectors[-1])  # of one scale: the space that is filled
+    return IndexQuery(
+        partitions=visible.partitions,
+        agent=visible.agent,
+        now=to_microseconds(now),
+        terms=terms,
+        vector=vectors[0] if vectors else None,
+        further=vectors[1:],
+        dense_limit=max(parts.settings.dense_candidates, question.limit or 0),
+        include_inactive=question.is_about_the_past,
+        words=frozenset(_WORD.findall(question.text.casefold())),
+        neighbours=0 if is_similarity else NEIGHBOURS,
+    )
+
+
+def _allowed(parts: Parts, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:
+    with parts.store.read() as work:
+        return frozenset(work.memories.ids(visible, question.memory_query(now)))
+
+
+def _messages_until(question: Question) -> int | None:
+    """Up to when messages may have been said: they have no fields to filter by, but a time."""
+    if question.filter != EVERYTHING or not question.is_about_the_past:
+        return None
+    return to_microseconds(min(at for at in (question.as_of, question.known_at) if at is not None))
+
+
+def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored) -> tuple[Hit, ...]:
+    """The best candidates that are relevant enough and that the store still shows, within the limits."""
+    order = relevant_enough(parts, scored, question.min_relevance)
+    limit = len(order) if question.limit is None else question.limit
+    now, chosen, hits = parts.clock.now(), Selection(question), list[Hit]()
+    for start in range(0, len(order), limit or 1):
+        if len(hits) >= limit:
+            break
+        places = order[start : start + limit]
+        items = rows_of(parts, visible, [str(i) for i in scored.candidates.ids[places]])
+        for place, sure in zip(places, relevances_of(parts, scored, places), strict=True):
+            item = items.get(str(scored.candidates.ids[place]))
+            if item is not None and len(hits) < limit and chosen.takes(item, now):
+                hits.append(_hit(item, scored, int(place), float(sure)))
+    return tuple(hits)
+
+
+def _hit(item: Item, scored: Scored, place: int, sure: float) -> Hit:
+    contributions = scored.contributions(place)
+    score = sum(contribution.points for contribution in contributions)
+    cosine = scored.candidates.similarities.item(place)
+    known = (None if isnan(value) else value for value in (cosine, sure))
+    return Hit(item, score, next(known), contributions, relevance=next(known))
+
+
+def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:
+    """The most important memories that may be shown, a few of them; none where only messages were asked for."""
+    if not question.asks_memory or (question.kinds and question.kinds <= {MESSAGE}):
+        return ()
+    now, chosen = parts.clock.now(), Selection(question)
+    limit = min(question.limit or parts.settings.fallback_limit, parts.settings.fallback_limit)
+    query = replace(question.memory_query(now), order=Order.IMPORTANCE, limit=limit * _BACKGROUND_SPARE)
+    with parts.store.read() as work:
+        memories = work.memories.list(visible, query)
+    shown = [memory for memory in memories if not memory.flags and chosen.takes(memory, now)][:limit]
+    return tuple(Hit(m, m.present_importance, None, _importance(m), is_fallback=True) for m in shown)
+
+
+def _importance(memory: Memory) -> tuple[Contribution, ...]:
+    return (Contribution("importance", memory.present_importance, 1.0, memory.present_importance),)
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """`reason` in a sentence; `stage` is where it was lost: state, time, filter, level, index, threshold, rank, or
+    found.
+
+    `rank` (from 1) among all `candidates`, its score and what each feature added, as far as it was scored.
+    """
+
+    stage: str
+    reason: str
+    rank: int | None = None
+    candidates: int = 0
+    score: float | None = None
+    contributions: tuple[Contribution, ...] = ()
+
+
+def why_not(parts: Parts, scope: Scope, item_id: str, question: Question) -> WhyNot:
+    """Why `question` does not show this item, or at which rank it does. Raises `NotFoundError` when it is not in the
+    scope at all.
+    """
+    visible = scope.visibility
+    item = rows_of(parts, visible, [item_id]).get(item_id)
+    if item is None:
+        raise NotFoundError(f"there is no memory, message or passage {item_id!r} in this scope")
+    query = question.memory_query(parts.clock.now())
+    meets_filter = _meets(parts, visible, item, question, query)
+    lost = _before_scoring(visible, item, question, query, meets_filter=meets_filter)
+    return lost or _with_flags(_score_of_one(parts, visible, item, question), item, question)
+
+
+def _meets(parts: Parts, visible: Visibility, item: Item, question: Question, query: MemoryQuery) -> bool:
+    """True when neither the kinds nor the filter of a question leave the item out."""
+    if isinstance(item, Memory):
+        with parts.store.read() as work:
+            return item.id in work.memories.ids(visible, query)
+    if isinstance(item, Chunk):
+        return question.asks_documents and admits(parts, visible, question.filter, item)
+    return question.filter == EVERYTHING and (not question.kinds or MESSAGE in question.kinds)
+
+
+def _before_scoring(
+    visible: Visibility, item: Item, question: Question, query: MemoryQuery, *, meets_filter: bool
+) -> WhyNot | None:
+    if item.state not in query.states:
+        other = f" by {item.other_id}" if isinstance(item, Memory) and item.other_id else ""
+        return WhyNot("state", f"it is {item.state.value}{other}; only {_names(query.states)} ones are recalled")
+    if item.partition not in visible.at(*question.levels).partitions:
+        return WhyNot("level", f"it is of the {item.partition.level.value} level, which was not asked for")
+    if not Selection(Question(text="", as_of=question.as_of, known_at=question.known_at)).takes(item, query.now):
+        return WhyNot("time", "it has expired, or was not valid or not known at the time asked about")
+    if not meets_filter:
+        return WhyNot("filter", "it does not meet the kinds, the filter or the time of the question")
+    if not question.text.strip():
+        return WhyNot("rank", "a blank question is answered with the most important memories only")
+    return None
+
+
+def _score_of_one(parts: Parts, visible: Visibility, item: Item, question: Question) -> WhyNot:
+    asked = visible.at(*question.levels)
+    vectors, _ = question_vectors(parts, asked.partitions, question.text, Watch(None))
+    scored, _ = refined(
+        parts, asked, question, ranked(parts, asked, question, vectors, Watch(None)).scored, Watch(question.deadline_ms)
+    )
+    total = len(scored.order)
+    places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
+    if not places:
+        reason = "it shares no word with the question, and its vector is not among the nearest"
+        return WhyNot("index", reason if _has_vector(parts, item) else f"{reason}: it has no vector yet", None, total)
+    ranks = [rank for rank, place in enumerate(scored.order, start=1) if place == places[0]]
+    score, contributions = scored.score(places[0]), scored.contributions(places[0])
+    if not ranks:
+        reason = f"its similarity is below the threshold of {question.min_similarity}"
+        return WhyNot("threshold", reason, None, total, score, contributions)
+    (sure,) = relevances_of(parts, scored, np.array(places[:1]))
+    if sure < question.min_relevance:  # false where it cannot be told
+        reason = f"its relevance of {sure:.2f} is below the threshold of {question.min_relevance}"
+        return WhyNot("threshold", reason, ranks[0], total, score, contributions)
+    if question.limit is not None and ranks[0] > question.limit:
+        reason = f"{ranks[0] - 1} others score higher, and the limit is {question.limit}"
+        return WhyNot("rank", reason, ranks[0], total, score, contributions)
+    return WhyNot("found", f"it is found, at rank {ranks[0]}", ranks[0], total, score, contributions)
+
+
+def _with_flags(why: WhyNot, item: Item, question: Question) -> WhyNot:
+    """Where a memory was put back for its flags, the reason says why it has them."""
+    if not isinstance(item, Memory) or not item.flags or question.is_about_the_past:
+        return why
+    flags = "; ".join(told(flag) for flag in item.flags)
+    return replace(why, reason=f"{why.reason}; it is flagged and put back: {flags}")
+
+
+def _has_vector(parts: Parts, item: Item) -> bool:
+    spaces = [embedder.space.id for embedder in parts.known_embedders]
+    with parts.store.read() as work:
+        return any(work.vectors.get(item.partition, [item.id], MAIN_VIEW, space) for space in spaces)
+
+
+def _names(states: tuple[State, ...]) -> str:
+    return " and ".join(state.value for state in states)

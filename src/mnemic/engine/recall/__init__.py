@@ -1,1 +1,0 @@
-"""Recall: a question is answered from all that its scope may see."""

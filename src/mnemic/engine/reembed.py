@@ -1,0 +1,181 @@
+"""Fills the space of a changed embedder beside the old one and beside live traffic, and removes what is no longer used.
+
+Answers for the whole store: how much is missing, the filling in durable batches, and the end of old spaces. Where a
+question is asked meanwhile is said in `retired`; there is no switch to throw, and nothing to undo after a crash.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.graph_extract import fill_entities
+from mnemic.engine.indexing import fill_vectors, missing_texts
+from mnemic.errors import ConfigError
+from mnemic.model.scope import Partition
+from mnemic.ports.models import Embedder
+from mnemic.ports.store import UnitOfWork
+
+Progress = Callable[[int, int], object]
+"""Called with how many vectors there are, and how many there should be."""
+
+SAMPLE = 16
+"""Texts that are embedded to know how long all of them will take."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceFill:
+    """How full the space of one embedder is: `items` that say something, and how many have their vector in it."""
+
+    model: str
+    space: str
+    items: int
+    vectors: int
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1; 1 where there is nothing to fill."""
+        return self.vectors / self.items if self.items else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What filling would take: `texts` to embed, about so many `characters` of them, and about so many `seconds`."""
+
+    texts: int
+    characters: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReembedReport:
+    """`spaces`: each configured embedder's, at the end. `filled`: vectors that were stored, those of the graph's
+    entities among them. `refused`: ids of items
+    whose text an embedder cannot answer; they are found by keyword. `kept`: vectors by space that no configured
+    embedder fills, to go back to; `removed`: those that were removed (of a dry run: would be). `estimate`: of a dry
+    run.
+    """
+
+    spaces: tuple[SpaceFill, ...]
+    filled: int
+    refused: tuple[str, ...]
+    kept: Mapping[str, int]
+    removed: Mapping[str, int]
+    is_dry_run: bool
+    seconds: float
+    estimate: Estimate | None = None
+
+
+def reembed(
+    parts: Parts, *, is_dry_run: bool = False, is_pruning: bool = False, progress: Progress | None = None
+) -> ReembedReport:
+    """Give every item and every entity of the store its vectors in the spaces of the configured embedders; with
+    `is_pruning`, remove the vectors of all others when that is done.
+
+    Each batch is one durable commit: an interrupted run loses at most one batch of work, and the next one goes on from
+    there. A dry run embeds a few texts to measure, and writes nothing. Raises `ConfigError` without an embedder, and
+    `BackendError` when one or the store fails; what was filled until then stays, and nothing is removed.
+    """
+    if not parts.embedders:
+        raise ConfigError("no embedder is configured: name one, such as embedder.name = 'minilm', and run it again")
+    start = time.perf_counter()
+    with parts.store.read() as work:
+        places = work.partitions.all()
+        spaces = _spaces(parts, work, places)
+        estimate = _estimate(parts, work, places) if is_dry_run else None
+    filled, refused = 0, tuple[str, ...]()
+    if not is_dry_run:
+        filled, refused = _fill(parts, places, spaces, progress)
+    removed = _removed(parts, is_dry_run=is_dry_run) if is_pruning else {}
+    with parts.store.read() as work:
+        spaces = spaces if is_dry_run else _spaces(parts, work, work.partitions.all())
+        kept = _others(parts, work)
+    seconds = time.perf_counter() - start
+    return ReembedReport(spaces, filled, refused, kept, removed, is_dry_run, seconds, estimate)
+
+
+def space_fill(work: UnitOfWork, places: Sequence[Partition], embedder: Embedder) -> SpaceFill:
+    """How full the space of an embedder is."""
+    counts = [work.vectors.coverage(place, embedder.space.id) for place in places]
+    items, vectors = sum(items for items, _ in counts), sum(held for _, held in counts)
+    return SpaceFill(embedder.space.model, embedder.space.id, items, vectors)
+
+
+def _spaces(parts: Parts, work: UnitOfWork, places: Sequence[Partition]) -> tuple[SpaceFill, ...]:
+    return tuple(space_fill(work, places, embedder) for embedder in parts.embedders)
+
+
+def _fill(
+    parts: Parts, places: Sequence[Partition], spaces: Sequence[SpaceFill], progress: Progress | None
+) -> tuple[int, tuple[str, ...]]:
+    """Fill partition by partition, so that one after the other is answered from the new space alone."""
+    done, total = sum(space.vectors for space in spaces), sum(space.items for space in spaces)
+
+    def told(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None:
+            progress(min(done, total), total)
+
+    told(0)
+    filled, refused = 0, list[str]()
+    for place in places:
+        report = fill_vectors(parts, place, limit=sys.maxsize - 1, told=told)
+        filled += report.filled
+        refused += report.refused
+        filled += fill_entities(parts, place)
+    return filled, tuple(refused)
+
+
+def _others(parts: Parts, work: UnitOfWork) -> dict[str, int]:
+    """Vectors of spaces that no configured embedder fills, by space."""
+    own = {embedder.space.id for embedder in parts.embedders}
+    counts = work.vectors.spaces()
+    return {space: counts.get(space, 0) for space in sorted(work.vectors.known() - own)}
+
+
+def _removed(parts: Parts, *, is_dry_run: bool) -> dict[str, int]:
+    """Remove the vectors of all other spaces, partition by partition; the space itself with the last of them."""
+    with parts.store.read() as work:
+        removed, places = _others(parts, work), work.partitions.all()
+    if is_dry_run:
+        return removed
+    for space in removed:
+        for place in places:
+            with parts.store.write() as work:
+                work.vectors.remove(place, space)
+        with parts.store.write() as work:
+            work.vectors.remove(None, space)
+        if parts.retired is not None and parts.retired.embedder.space.id == space:
+            parts.retired.is_removed = True
+    return removed
+
+
+def _estimate(parts: Parts, work: UnitOfWork, places: Sequence[Partition]) -> Estimate:
+    """From the time that a few of the missing texts take; the first call, which may load a model, is not counted."""
+    texts, characters, seconds = 0, 0.0, 0.0
+    for embedder in parts.embedders:
+        fill = space_fill(work, places, embedder)
+        missing = fill.items - fill.vectors
+        sample = _sample(parts, work, places, embedder)
+        if not missing or not sample:
+            continue
+        embedder.embed_documents(sample[:1])
+        start = time.perf_counter()
+        embedder.embed_documents(sample)
+        seconds += (time.perf_counter() - start) / len(sample) * missing
+        characters += sum(map(len, sample)) / len(sample) * missing
+        texts += missing
+    return Estimate(texts, round(characters), seconds)
+
+
+def _sample(parts: Parts, work: UnitOfWork, places: Sequence[Partition], embedder: Embedder) -> list[str]:
+    found: list[str] = []
+    for place in places:
+        found += missing_texts(parts, work, embedder, place, SAMPLE - len(found)).values()
+        if len(found) >= SAMPLE:
+            break
+    return found

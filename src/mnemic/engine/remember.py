@@ -1,0 +1,399 @@
+"""Settles a memory that was just written with what is known in its place: what it repeats takes it in, and what it
+contradicts ends, or both are disputed. Unrelated memories never touch each other.
+
+Answers for the decision and its history. Whether a memory may be written at all is decided before.
+
+Keeps a memory, once: what is already known in the same place is given back instead of stored again, and what it
+plainly contradicts ends with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from mnemic.engine.archive import EXPIRED, archive, is_lasting
+from mnemic.engine.dependants import said_again
+from mnemic.engine.edit import Editor, gives_way, merged, restate
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.fields import filled_of, held_key
+from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
+from mnemic.engine.secrets import Kinds, gated, noted, tell_redacted, without_secrets
+from mnemic.errors import InvalidInputError
+from mnemic.model.filter import Condition
+from mnemic.model.item import TRUST_ORDER, Decision, Judgement, Kind, Memory, MemoryDraft, State, Verdict
+from mnemic.model.recall import MemoryQuery, Order
+from mnemic.model.records import Action, HistoryEntry
+from mnemic.model.scope import Level, Scope, Visibility
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.normalise import dedup_key
+from mnemic.text.sameness import denials, may_be_same, same_statement
+from mnemic.text.slots import Relation, canonical, is_single, relation, slot_of
+
+TOGETHER = timedelta(hours=1)
+"""Two statements of different conversations that are this near each other have no clear order."""
+
+MAX_RIVALS = 32
+"""Memories with one slot that are looked at, the newest first."""
+
+_TICK = timedelta(microseconds=1)
+_LIVE = (State.ACTIVE, State.DISPUTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Memories that may say the same, and what a model said of some of them, by id. `is_told`: a program states it as
+    it is now, so what comes later counts, however soon, and its own words are kept beside others that say the same.
+    """
+
+    near: Sequence[Memory] = ()
+    judgements: Mapping[str, Judgement] = field(default_factory=dict[str, Judgement])
+    is_told: bool = False
+
+
+class Settler:
+    """Compares within one unit of work, in which every compared memory is locked with its partition."""
+
+    def __init__(self, work: UnitOfWork, editor: Editor) -> None:
+        self._work, self._editor = work, editor
+
+    def settle(self, memory: Memory, neighbours: Neighbours) -> Decision:
+        """What becomes of an active memory that was written in this unit of work."""
+        if not _is_live(memory, self._editor.now) or not (neighbours.near or may_settle(memory)):
+            return Decision(Verdict.ADD, memory.id)
+        memory = self._editor.get(memory.id)
+        same, rivals = self._sorted(memory, neighbours)
+        if same is not None:
+            return self._merge(same, memory)
+        decision = Decision(Verdict.ADD, memory.id)
+        for rival in rivals:
+            decision = self._set_against(memory, rival, is_told=neighbours.is_told)
+            if decision.action is not Verdict.SUPERSEDE or decision.memory_id != memory.id:
+                break
+        return decision
+
+    def _sorted(self, memory: Memory, neighbours: Neighbours) -> tuple[Memory | None, list[Memory]]:
+        """The one that `memory` repeats, and those that cannot hold beside it."""
+        rivals: dict[str, Memory] = {}
+        for known, how in self._of_slot(memory):
+            if how is Relation.SAME and known.state is State.ACTIVE:
+                if not neighbours.is_told and _is_repeated(known, memory):
+                    return known, []
+            elif how is Relation.OTHER or known.state is State.DISPUTED:
+                rivals[known.id] = known
+        rivals |= {known.id: known for known in self._denied(memory)}
+        for known in neighbours.near:
+            if known.id == memory.id or known.state is not State.ACTIVE or not _is_mergeable(known, memory):
+                continue
+            judgement = neighbours.judgements.get(known.id)
+            if _says_the_same(known, memory, judgement):
+                return known, []
+            if judgement is Judgement.CHANGED:
+                rivals[known.id] = known
+        return None, list(rivals.values())
+
+    def _denied(self, memory: Memory) -> list[Memory]:
+        """The live memories that say the opposite in the same words."""
+        if not _is_about_one_user(memory):
+            return []
+        keys = [dedup_key(text) for text in denials(memory.text)]
+        held = [self._work.memories.holder(memory.partition, memory.private_agent, key) for key in keys]
+        return [m for m in held if m is not None and m.state is State.ACTIVE and _is_live(m, self._editor.now)]
+
+    def _of_slot(self, memory: Memory) -> list[tuple[Memory, Relation]]:
+        filled = filled_of(memory)
+        if filled is None or not is_single(filled.slot) or not _is_about_one_user(memory):
+            return []
+        query = MemoryQuery(
+            now=self._editor.now,
+            states=_LIVE,
+            filter=Condition(("metadata", "slot"), "eq", filled.slot),
+            order=Order.NEWEST,
+            limit=MAX_RIVALS,
+        )
+        known = self._work.memories.list(Visibility((memory.partition,), memory.private_agent), query)
+        others = [m for m in known if m.id != memory.id and m.private_agent == memory.private_agent]
+        return [(m, relation(filled.slot, _value(m), filled.value)) for m in others if _overlap(m, memory)]
+
+    def _merge(self, known: Memory, memory: Memory) -> Decision:
+        """The known one stays and takes in what the new one adds; `undo` brings the new one back."""
+        reason = "it says the same"
+        gone = replace(memory, state=State.SUPERSEDED, other_id=known.id, retired_at=self._editor.now)
+        self._editor.put(memory, gone, Action.MERGED, f"merged into {known.id}: {reason}")
+        joined = replace(merged(known, [memory]), flags=said_again(known))
+        self._editor.put(known, joined, Action.MERGED, f"{memory.id} was merged into it: {reason}")
+        return Decision(Verdict.MERGE, known.id, memory.id, reason)
+
+    def _set_against(self, memory: Memory, known: Memory, *, is_told: bool) -> Decision:
+        if _rank(memory) < _rank(known):
+            return self._challenge(memory, known)
+        if known.state is State.DISPUTED and memory.observed_at - known.observed_at < TOGETHER and not is_told:
+            return self._dispute(memory, known)
+        if memory.observed_at < known.observed_at:
+            return self._late(memory, known)
+        if is_told or _rank(memory) > _rank(known) or self._is_later(memory, known):
+            return self._supersede(memory, known)
+        return self._dispute(memory, known)
+
+    def _is_later(self, memory: Memory, known: Memory) -> bool:
+        """True when the order is clear: an hour lies between, or both were said, one after the other, in one
+        conversation.
+        """
+        between = memory.observed_at - known.observed_at
+        if between >= TOGETHER:
+            return True
+        return between > timedelta(0) and not self._conversations(memory).isdisjoint(self._conversations(known))
+
+    def _conversations(self, memory: Memory) -> set[str]:
+        ids = [entry.source_id for entry in memory.provenance]
+        found = self._work.messages.get(Visibility((memory.partition,), memory.private_agent), ids) if ids else []
+        return {message.session for message in found}
+
+    def _supersede(self, memory: Memory, known: Memory) -> Decision:
+        reason = "it was said later and says otherwise"
+        ended = _ended(known, memory, self._editor.now)
+        self._editor.put(known, ended, Action.SUPERSEDED, f"{memory.id} was said later and says otherwise")
+        return Decision(Verdict.SUPERSEDE, memory.id, known.id, reason)
+
+    def _late(self, memory: Memory, known: Memory) -> Decision:
+        reason = "what was said later was known already"
+        ended = _ended(memory, known, self._editor.now)
+        self._editor.put(memory, ended, Action.SUPERSEDED, f"{known.id} was said later and says otherwise")
+        return Decision(Verdict.SUPERSEDE, known.id, memory.id, reason)
+
+    def _dispute(self, memory: Memory, known: Memory) -> Decision:
+        reason = "they contradict each other, and which came later is not clear"
+        for one, other in ((known, memory), (memory, known)):
+            disputed = replace(one, state=State.DISPUTED, other_id=other.id)
+            self._editor.put(one, disputed, Action.DISPUTED, f"contradicts {other.id}; which came later is not clear")
+        return Decision(Verdict.DISPUTE, memory.id, known.id, reason)
+
+    def _challenge(self, memory: Memory, known: Memory) -> Decision:
+        """A source of lower trust takes nothing out of recall: the known one stays active and names its challenger."""
+        reason = "it contradicts what a source of higher trust says"
+        disputed = replace(memory, state=State.DISPUTED, other_id=known.id)
+        self._editor.put(
+            memory, disputed, Action.DISPUTED, f"contradicts {known.id}, which has a source of higher trust"
+        )
+        marked = replace(known, other_id=memory.id)
+        self._editor.put(known, marked, Action.DISPUTED, f"{memory.id}, from a source of lower trust, contradicts it")
+        return Decision(Verdict.DISPUTE, memory.id, known.id, reason)
+
+
+def may_settle(memory: Memory) -> bool:
+    """True when the words of a memory alone can set it against another."""
+    return _is_about_one_user(memory) and (filled_of(memory) is not None or bool(denials(memory.text)))
+
+
+def slot_metadata(text: str, slot: str = "", value: str = "") -> dict[str, str]:
+    """How a memory notes the slot that it fills: as it was told, or as its text says; nothing where it fills none."""
+    if slot:
+        return {"slot": canonical(slot), "value": value}
+    filled = slot_of(text)
+    return {} if filled is None else {"slot": filled.slot, "value": filled.value}
+
+
+def _value(memory: Memory) -> str:
+    filled = filled_of(memory)
+    return "" if filled is None else filled.value
+
+
+def _is_repeated(known: Memory, memory: Memory) -> bool:
+    """True when both texts say how their one slot is filled, and nothing else."""
+    said = (slot_of(known.text), slot_of(memory.text))
+    return all(each is not None and not each.is_change for each in said) and _is_mergeable(known, memory)
+
+
+def _says_the_same(known: Memory, memory: Memory, judgement: Judgement | None) -> bool:
+    is_judged_same = judgement is Judgement.SAME and may_be_same(known.text, memory.text)
+    return is_judged_same or same_statement(known.text, memory.text)
+
+
+def _is_mergeable(known: Memory, memory: Memory) -> bool:
+    """True when merging loses nothing: the same place and kind, no other dates, the same day for an event, and the
+    known one had not ended when the new one was said.
+    """
+    times = [(m.valid_from, m.valid_to, m.expires_at, m.is_pinned) for m in (known, memory)]
+    is_event = Kind.EVENT in (known.kind, memory.kind)
+    return (
+        (known.partition, known.private_agent) == (memory.partition, memory.private_agent)
+        and (times[0] == times[1] or times[1] == (None, None, None, False))
+        and (known.valid_to is None or known.valid_to > memory.observed_at)
+        and (not is_event or known.observed_at.date() == memory.observed_at.date())
+        and known.kind is memory.kind
+    )
+
+
+def _overlap(known: Memory, memory: Memory) -> bool:
+    """True when the times in which they hold are not known to lie apart."""
+    pairs = ((known, memory), (memory, known))
+    return not any(one.valid_to and other.valid_from and one.valid_to <= other.valid_from for one, other in pairs) and (
+        memory.valid_to is None or memory.valid_to > memory.observed_at
+    )
+
+
+def _is_about_one_user(memory: Memory) -> bool:
+    """In a place that many users share, "User" is nobody in particular."""
+    return memory.level in (Level.USER, Level.SESSION)
+
+
+def _is_live(memory: Memory, now: datetime) -> bool:
+    return memory.expires_at is None or memory.expires_at > now
+
+
+def _rank(memory: Memory) -> int:
+    return TRUST_ORDER.index(memory.trust)
+
+
+def _ended(old: Memory, by: Memory, now: datetime) -> Memory:
+    """`old` as it ends with what `by` says; one that ends in the future stays active until then."""
+    start, end = old.valid_from or old.observed_at, by.valid_from or by.observed_at
+    ends = max(end, start + _TICK)
+    ends = ends if old.valid_to is None else min(old.valid_to, ends)
+    state = State.SUPERSEDED if ends <= max(now, by.observed_at, start + _TICK) else old.state
+    return replace(old, valid_to=ends, state=state, other_id=by.id)
+
+
+def remember(
+    parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor: str, ids: Sequence[str] = ()
+) -> list[Memory]:
+    """Store each draft in one durable transaction; the answer holds, in order, the new memory or the one that already
+    says the same in the same place, which then notes that it was said again. A plain sentence about the user that
+    contradicts a known one supersedes it. `actor` is written into the history. Each is created a microsecond after the
+    one before, so that their order stays known. A session that then has more live memories than it may keep archives
+    the least important of them, the new ones included. Secrets are redacted; the history names their kinds. What gives
+    orders to the model, and the user did not say, is quarantined and contradicts nothing.
+
+    `ids`: those of the new memories where they are not to be chance; raises `ConflictError` where one is taken.
+    """
+    with parts.observer.span("mnemic.remember", memories=len(drafts)):
+        return _remembered(parts, scope, drafts, actor, ids)
+
+
+def _remembered(
+    parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], actor: str, ids: Sequence[str]
+) -> list[Memory]:
+    now = parts.clock.now()
+    clean = [without_secrets(parts, draft) for draft in drafts]
+    memories = [_memory(parts, scope, draft, now + place * _TICK) for place, (draft, _) in enumerate(clean)]
+    memories = [replace(memory, id=id_) for memory, id_ in zip(memories, ids, strict=True)] if ids else memories
+    judged = [gated(parts, memory) for memory in memories]
+    memories = [memory for memory, _ in judged]
+    redacted = {memory.id: kinds for memory, (_, kinds) in zip(memories, clean, strict=True)}
+    vectors = document_vectors(parts, [indexed_text(memory) for memory in memories])
+    with parts.store.write() as work:
+        parts.accesses.drain(work)
+        editor = Editor(parts, work, scope.visibility, actor)
+        is_new = _add(parts, work, memories, editor, actor)
+        added = [memory for memory, new in zip(memories, is_new, strict=True) if new]
+        ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
+        put_vectors(parts, work, [(memory.partition, memory.id) for memory in added], ready, now)
+        work.history.add([_entry(memory, actor, now, redacted[memory.id]) for memory in added])
+        for memory, (_, reason), new in zip(memories, judged, is_new, strict=True):
+            if reason and new:
+                editor.quarantine(memory, reason)
+        kept = [_settled(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
+        for partition in dict.fromkeys(m.partition for m in added if m.level is Level.SESSION):
+            _keep_small(parts, work, Visibility((partition,), scope.agent), actor, now)
+    parts.observer.count("mnemic.remember.added", len(added))
+    parts.observer.count("mnemic.remember.duplicates", len(memories) - len(added))
+    tell_redacted(parts, [kind for memory in added for kind in redacted[memory.id]])
+    return kept
+
+
+def _add(parts: Parts, work: UnitOfWork, memories: Sequence[Memory], editor: Editor, actor: str) -> list[bool]:
+    """True where a memory is new. One that has expired or ended must not keep its like from being remembered: it is
+    archived, or superseded.
+    """
+    rows = [(memory, parts.terms(indexed_text(memory))) for memory in memories]
+    is_new = work.memories.add(rows)
+    taken = [place for place, new in enumerate(is_new) if not new]
+    freed = [place for place in taken if _is_freed(parts, work, memories[place], editor, actor)]
+    if freed:
+        for place, new in zip(freed, work.memories.add([rows[place] for place in freed]), strict=True):
+            is_new[place] = new
+    return is_new
+
+
+def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, editor: Editor, actor: str) -> bool:
+    """True when the dedup key of `memory` is free by now, because its holder has expired or ended."""
+    holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
+    if holder is None or holder.expires_at is None or holder.expires_at > editor.now:
+        return holder is None or gives_way(work, editor, memory)
+    return archive(parts, work, holder, actor=actor, reason=EXPIRED)
+
+
+def _keep_small(parts: Parts, work: UnitOfWork, session: Visibility, actor: str, now: datetime) -> None:
+    """Archive what a session holds beyond its most: the least important, then the oldest; never what is pinned, and no
+    reflection.
+    """
+    most = parts.settings.max_session_memories
+    if len(work.memories.ids(session, MemoryQuery(now=now))) <= most:
+        return
+    ranked = work.memories.list(session, MemoryQuery(now=now, order=Order.IMPORTANCE))
+    for memory in sorted(ranked, key=lambda memory: not is_lasting(memory))[most:]:
+        if not is_lasting(memory):
+            archive(parts, work, memory, actor=actor, reason=f"the session keeps {most} at most")
+
+
+def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Memory:
+    level = draft.level or scope.default_level
+    expires_at = draft.expires_at
+    if expires_at is None and level is Level.SESSION:
+        expires_at = now + timedelta(seconds=parts.settings.session_memory_ttl_s)
+    if draft.is_private and scope.agent is None:
+        raise InvalidInputError("is_private=True keeps a memory to its agent; this scope names none")
+    slots = slot_metadata(draft.text) if level in (Level.USER, Level.SESSION) else {}
+    return Memory(
+        id=new_id(now),
+        partition=scope.partition(level),
+        text=draft.text,
+        kind=draft.kind,
+        dedup_key=held_key(draft.text, draft.kind, draft.valid_from),
+        created_at=now,
+        updated_at=now,
+        observed_at=draft.observed_at or now,
+        importance=draft.importance,
+        confidence=draft.confidence,
+        categories=draft.categories,
+        context=draft.context,
+        snippet=draft.snippet,
+        source=draft.source,
+        agent=scope.agent,
+        private_agent=scope.agent if draft.is_private else None,
+        valid_from=draft.valid_from,
+        valid_to=draft.valid_to,
+        expires_at=expires_at,
+        is_pinned=draft.is_pinned,
+        trust=draft.trust,
+        provenance=draft.provenance,
+        metadata={**slots, **draft.metadata},
+    )
+
+
+def _entry(memory: Memory, actor: str, now: datetime, redacted: Kinds) -> HistoryEntry:
+    return HistoryEntry(
+        id=new_id(now),
+        partition=memory.partition,
+        item_id=memory.id,
+        action=Action.CREATED,
+        actor=actor,
+        reason=noted("", redacted),
+        at=now,
+    )
+
+
+def _settled(work: UnitOfWork, editor: Editor, memory: Memory, *, is_new: bool) -> Memory:
+    """The memory that says what `memory` says, after it was compared with what is known."""
+    if not is_new:
+        held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
+        if held is not None and memory.state is State.ACTIVE:
+            restate(editor, held, memory)
+        return editor.get(held.id) if held is not None else memory
+    if memory.state is State.QUARANTINED:
+        return memory
+    decision = Settler(work, editor).settle(memory, Neighbours(is_told=True))
+    if decision.action is Verdict.ADD:
+        return memory
+    return editor.get(decision.memory_id or memory.id) if decision.action is Verdict.MERGE else editor.get(memory.id)

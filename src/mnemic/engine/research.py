@@ -1,0 +1,296 @@
+"""Answers a question about one huge document: cut into pieces, each read by the model for what bears on the question,
+the notes combined, the answer cited. See docs/decisions/0022-research.md.
+
+Answers for the whole of it: what is read within the limits and in which order, and for saying what was not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mnemic.engine.documents import get_document
+from mnemic.engine.engine import Parts
+from mnemic.engine.inputs import Question
+from mnemic.engine.metering import Metered
+from mnemic.engine.recall import answer as recalled
+from mnemic.engine.research_notes import LIMITED, Reading, Told, coverage_of, not_read, percent
+from mnemic.engine.research_steps import CHANGED, Budget, Cost, Missed, Steps
+from mnemic.errors import BackendError, ConflictError, InvalidInputError
+from mnemic.model.candidates import DOCUMENT
+from mnemic.model.document import (
+    Coverage,
+    Document,
+    ResearchCitation,
+    ResearchLimits,
+    ResearchPlan,
+    ResearchQuote,
+    ResearchReport,
+)
+from mnemic.model.filter import Condition
+from mnemic.model.item import Chunk
+from mnemic.model.scope import Level, Partition, Scope
+from mnemic.ports.models import Llm
+from mnemic.text.blocks import Language
+from mnemic.text.pieces import LEAST_ROOM, Piece, cut
+from mnemic.text.prompts import language_of
+from mnemic.text.research import Asking, Note
+from mnemic.text.sanitise import sanitise
+
+PIECE_TOKENS = 16_000
+"""The most tokens of a piece unless told: models overlook more, the more they read at once."""
+
+REPLY_TOKENS = 1000
+"""The most tokens of one reply; at most a sixth of the model's context."""
+
+SERVER_CALLS = 4
+MAX_PARALLEL = 64
+RANKED = 400
+"""So many passages rank the pieces of a document."""
+
+PASSAGES = 8
+"""So many passages are shown where no model answers."""
+
+_GOLDEN = 0.6180339887498949
+_NOTHING: dict[Language, str] = {
+    "en": "Nothing that was read bears on the question.",
+    "zh": "已读的内容与问题无关。",
+}
+_UNANSWERED: dict[Language, str] = {
+    "en": "The notes were not made into an answer ({}). This was noted:",
+    "zh": "未能根据笔记写出答案（{}）。笔记如下：",
+}
+_PASSAGES: dict[Language, str] = {
+    "en": "No model has read the document ({}). These passages answer the question best, in their order:",
+    "zh": "没有模型阅读过这份文档（{}）。以下是最相关的段落，按原文顺序：",
+}
+_NO_PASSAGES: dict[Language, str] = {
+    "en": "No model has read the document ({}), and no passage answers the question.",
+    "zh": "没有模型阅读过这份文档（{}），也没有相关的段落。",
+}
+NO_MODEL = "no language model is configured"
+TOO_LITTLE = "the limits allow no piece to be read and answered from"
+
+
+def ignore_progress(_done: int, _total: int, _what: str) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResearchRequest:
+    """What is asked of a document, within which limits. `progress` is called on the caller's thread with how much of
+    the step at hand is done, how much there is, and what it is.
+    """
+
+    question: str
+    limits: ResearchLimits
+    language: Language | None = None
+    is_dry_run: bool = False
+    progress: Told = ignore_progress
+
+
+def research(parts: Parts, scope: Scope, reference: str, request: ResearchRequest) -> ResearchReport:
+    """The answer to a question about the document with this id or source, or, of a dry run, what it would take.
+
+    Raises as `get_document`; `InvalidInputError` for a document without text and for a model whose context holds no
+    piece beside the question; `ConflictError` when the document changes meanwhile; `BackendError` when the model fails
+    for good. What was read until then is kept, and asking the same again goes on from there.
+    """
+    begin = time.perf_counter()
+    with parts.observer.span("mnemic.research", is_dry_run=request.is_dry_run) as span:
+        report = _Research(parts, scope, reference, request).report()
+        span.note(pieces=report.coverage.pieces, read=report.coverage.read, calls=report.usage.calls)
+    return replace(report, seconds=time.perf_counter() - begin)
+
+
+class _Research:
+    """One call."""
+
+    def __init__(self, parts: Parts, scope: Scope, reference: str, request: ResearchRequest) -> None:
+        self._parts, self._scope, self._request = parts, scope, request
+        self._document = get_document(parts, scope, reference)
+        with parts.store.read() as work:
+            found = work.documents.get(scope.visibility, [self._document.id])
+            self._text = work.documents.text(scope.visibility, self._document.id) or ""
+        if not found or found[0].updated_at != self._document.updated_at:
+            raise ConflictError(CHANGED)
+        if not self._text.strip():
+            raise InvalidInputError(f"there is no text in {self._document.source!r} yet: {self._document.status.value}")
+        self._language: Language = request.language or language_of([request.question])
+
+    def report(self) -> ResearchReport:
+        """All of it."""
+        if self._parts.llm is None:
+            return self._passages(NO_MODEL, Coverage(characters=len(self._text)), ResearchPlan(0, 0, 0, 0, 0))
+        model = Metered(self._parts.llm)
+        reading = self._reading(model)
+        reading.take_kept()
+        waiting = [piece for piece in reading.pieces if piece.index not in reading.notes]
+        plan = self._plan(reading, waiting)
+        if self._request.is_dry_run:
+            return self._made("", (), self._coverage(reading, (), is_planned=True), plan)
+        if not plan.read:
+            return self._passages(TOO_LITTLE, self._coverage(reading, waiting), plan)
+        if plan.read < plan.pieces:
+            waiting = self._ranked(reading, waiting)
+        reading.read(waiting)
+        return replace(self._answered(reading, plan), usage=model.usage)
+
+    def _reading(self, model: Llm) -> Reading:
+        limits, context = self._request.limits, model.capabilities.context_tokens
+        title = self._document.title or self._document.source
+        asking = Asking(self._request.question, title, self._language, min(REPLY_TOKENS, context // 6))
+        room = context - asking.reply_tokens - asking.frame_tokens
+        if room < LEAST_ROOM:
+            raise InvalidInputError(
+                f"the question leaves no room for a piece of the document: {model.name} takes {context:,} tokens in all"
+            )
+        size = min(room, limits.piece_tokens or PIECE_TOKENS)
+        parallel = limits.parallel or (SERVER_CALLS if model.capabilities.is_blocking else 1)
+        budget = Budget(limits, self._parts.settings.assistant.timeout_s)
+        return Reading(
+            asking=asking,
+            document=self._document,
+            text=self._text,
+            pieces=cut(self._text, size, self._document.headings, self._document.pages),
+            steps=Steps(self._parts, _place(self._scope), self._document, model, budget),
+            parallel=parallel,
+            room=room,
+            progress=self._request.progress,
+        )
+
+    def _plan(self, reading: Reading, waiting: Sequence[Piece]) -> ResearchPlan:
+        """What the limits allow, when every piece gives as many notes as it may."""
+        cost, read = Cost(), 0
+        for piece in waiting:
+            more = cost + reading.worst(piece)
+            if not (more + reading.ahead(read + 1)).fits(self._request.limits):
+                break
+            cost, read = more, read + 1
+        total = cost + reading.ahead(read)
+        kept = len(reading.pieces) - len(waiting)
+        return ResearchPlan(len(reading.pieces), kept, kept + read, total.calls, total.tokens)
+
+    def _ranked(self, reading: Reading, waiting: Sequence[Piece]) -> list[Piece]:
+        """The pieces that recall finds first, and then the others, spread over the document."""
+        best: dict[int, int] = {}
+        pieces = iter(reading.pieces)
+        piece = next(pieces)
+        for start, rank in sorted((chunk.start, rank) for rank, chunk in enumerate(self._found(reading, RANKED))):
+            while start >= piece.end and piece.index + 1 < len(reading.pieces):
+                piece = next(pieces)
+            best[piece.index] = min(rank, best.get(piece.index, rank))
+        return sorted(waiting, key=lambda each: (best.get(each.index, RANKED), each.index * _GOLDEN % 1))
+
+    def _found(self, reading: Reading | None, limit: int) -> list[Chunk]:
+        """The passages of the document that answer the question best."""
+        question = Question(
+            text=self._request.question[: self._parts.settings.max_query_chars],
+            limit=limit,
+            levels=(self._document.level,),
+            kinds=frozenset({DOCUMENT}),
+            filter=Condition(("source",), "eq", self._document.source),
+            passages=True,
+        )
+        try:
+            hits = recalled(self._parts, self._scope, question).hits
+        except BackendError as error:
+            if reading is None:
+                raise
+            reading.degraded.append(f"ranking: {type(error).__name__}; the pieces are spread over the document")
+            return []
+        chunks = [hit.item for hit in hits if isinstance(hit.item, Chunk)]
+        return [chunk for chunk in chunks if chunk.document_id == self._document.id]
+
+    def _answered(self, reading: Reading, plan: ResearchPlan) -> ResearchReport:
+        waiting = [p for p in reading.pieces if p.index not in reading.notes and p.index not in reading.failed]
+        coverage = self._coverage(reading, waiting)
+        if not coverage.read:
+            return self._passages(self._why(reading), coverage, plan, reading.degraded)
+        notes = reading.combined()
+        cited = [_citation(number, note, self._document, reading.quotes) for number, note in enumerate(notes, 1)]
+        if not notes:
+            return self._made(_NOTHING[self._language], (), coverage, plan, self._degraded(reading))
+        share = "" if coverage.is_whole else f"{percent(coverage)} %"
+        told = reading.answer(notes, share)
+        if isinstance(told, Missed):
+            lines = [_UNANSWERED[self._language].format(told.reason)]
+            lines += [f"[{each.number}] {each.says}" for each in cited]
+            degraded = (*self._degraded(reading), f"answer: {told.reason}")
+            made = self._made("\n".join(lines), cited, coverage, plan, degraded)
+            return replace(made, is_extractive=True)
+        text, numbers = told
+        named = [cited[number - 1] for number in sorted(numbers)]
+        degraded = self._degraded(reading) + (() if named else ("citations: the answer names none",))
+        return self._made(text, named, coverage, plan, degraded)
+
+    def _why(self, reading: Reading) -> str:
+        return next(iter(reading.failed.values()), TOO_LITTLE)
+
+    def _degraded(self, reading: Reading) -> tuple[str, ...]:
+        dropped = (f"notes: {reading.dropped} were dropped, whose quotes are not in the text",) * bool(reading.dropped)
+        return (*reading.degraded, *dropped)
+
+    def _passages(
+        self, why: str, coverage: Coverage, plan: ResearchPlan, degraded: Sequence[str] = ()
+    ) -> ResearchReport:
+        """The best passages in their order: what can be said without a model."""
+        if self._request.is_dry_run:
+            return self._made("", (), coverage, plan, (f"model: {why}",))
+        chunks = sorted(self._found(None, PASSAGES), key=lambda chunk: chunk.start)
+        texts = [(chunk, text) for chunk in chunks if (text := sanitise(chunk.text))]
+        cited = [
+            _citation(number, Note(text, (0,)), self._document, [_quote(chunk)])
+            for number, (chunk, text) in enumerate(texts, 1)
+        ]
+        head = (_PASSAGES if cited else _NO_PASSAGES)[self._language].format(why)
+        text = "\n\n".join([head, *(f"[{each.number}] {each.says}" for each in cited)])
+        made = self._made(text, cited, coverage, plan, (*degraded, f"model: {why}"))
+        return replace(made, is_extractive=True)
+
+    def _coverage(self, reading: Reading, waiting: Sequence[Piece], *, is_planned: bool = False) -> Coverage:
+        reasons = dict.fromkeys((piece.index for piece in waiting), LIMITED) | reading.failed
+        read = reading.kept if is_planned else reading.notes.keys()
+        return coverage_of(reading.pieces, read, len(reading.kept), reasons, self._document.pages)
+
+    def _made(
+        self,
+        text: str,
+        citations: Sequence[ResearchCitation],
+        coverage: Coverage,
+        plan: ResearchPlan,
+        degraded: Sequence[str] = (),
+    ) -> ResearchReport:
+        request = self._request
+        rest = "" if request.is_dry_run or not coverage.pieces else not_read(coverage, self._language)
+        return ResearchReport(
+            at=self._parts.clock.now(),
+            question=request.question,
+            document_id=self._document.id,
+            source=self._document.source,
+            title=self._document.title,
+            text="\n\n".join(part for part in (text, rest) if part),
+            citations=tuple(citations),
+            coverage=coverage,
+            plan=plan,
+            degraded=tuple(dict.fromkeys(degraded)),
+            is_dry_run=request.is_dry_run,
+        )
+
+
+def _place(scope: Scope) -> Partition:
+    """Whose the replies are: the user's who asks, else the agent's, else the session's; the org's where nobody is
+    named.
+    """
+    is_named = scope.user is not None or scope.agent is not None or scope.session is not None
+    return scope.partition(scope.default_level if is_named else Level.ORG)
+
+
+def _citation(number: int, note: Note, document: Document, quotes: Sequence[ResearchQuote]) -> ResearchCitation:
+    named = tuple(quotes[quote] for quote in note.quotes)
+    return ResearchCitation(number, note.says, document.id, document.source, document.title, named)
+
+
+def _quote(chunk: Chunk) -> ResearchQuote:
+    return ResearchQuote(chunk.text, chunk.start, chunk.end, chunk.page, chunk.last_page)

@@ -1,1 +1,0 @@
-"""Research: a question is answered from one huge document, piece by piece."""

@@ -1,0 +1,348 @@
+"""What of a document was read and what was not, as numbers, as places, and in words.
+
+The notes of a research: read from pieces, made fewer in a tree until they fit into one prompt, and answered from.
+
+Answers for the order of calls and for what is left of the limits at each; the words are in `text.research`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+from mnemic.engine.research_steps import Cost, Missed, Steps, Wish, cost_of, digest, prompt_key, side_by_side
+from mnemic.errors import BackendError
+from mnemic.model.chat import Completion
+from mnemic.model.document import Coverage, Document, ResearchQuote, Stretch
+from mnemic.text.blocks import Language
+from mnemic.text.pages import last_page_of, page_of
+from mnemic.text.pieces import Piece
+from mnemic.text.quotes import find_quotes
+from mnemic.text.research import (
+    Asking,
+    Note,
+    answer_prompt,
+    map_prompt,
+    read_answer,
+    read_merged,
+    read_notes,
+    reduce_prompt,
+)
+
+MOST_STRETCHES = 100
+TOLD_STRETCHES = 5
+_WORDS: dict[Language, tuple[str, str, str, str]] = {
+    "en": (
+        "Read: {read} of {pieces} pieces, {percent} % of the document. Not read: {places}.",
+        "pages {} to {}",
+        "characters {:,} to {:,}",
+        "and {} more stretches",
+    ),
+    "zh": (
+        "已读{pieces}个部分中的{read}个，占文档的{percent}%。未读：{places}。",
+        "第{}至{}页",
+        "第{:,}至{:,}个字符",
+        "以及另外{}处",
+    ),
+}
+_AND: dict[Language, str] = {"en": ", ", "zh": "、"}
+
+
+def coverage_of(
+    pieces: Sequence[Piece], read: Collection[int], kept: int, reasons: Mapping[int, str], pages: Sequence[int]
+) -> Coverage:
+    """The numbers and places. `reasons`: why the others were not read, by the index of the piece."""
+    stretches: list[Stretch] = []
+    for piece in pieces:
+        if piece.index in read:
+            continue
+        reason = reasons.get(piece.index, "")
+        last = page_of(pages, piece.end - 1)
+        if stretches and (stretches[-1].end, stretches[-1].reason) == (piece.own, reason):
+            stretches[-1] = replace(stretches[-1], end=piece.end, last_page=last)
+        else:
+            stretches.append(Stretch(piece.own, piece.end, reason, page_of(pages, piece.own), last))
+    failed = sum(1 for index in reasons if index not in read and reasons[index] != LIMITED)
+    return Coverage(
+        pieces=len(pieces),
+        read=len(read),
+        kept=kept,
+        failed=failed,
+        unread=len(pieces) - len(read) - failed,
+        characters=pieces[-1].end if pieces else 0,
+        characters_read=sum(piece.end - piece.own for piece in pieces if piece.index in read),
+        missing=tuple(stretches[:MOST_STRETCHES]),
+    )
+
+
+LIMITED = "the limits did not allow it"
+"""Why a piece was not asked about."""
+
+
+def percent(coverage: Coverage) -> str:
+    """The share of the characters that was read, never rounded up to all of them."""
+    return f"{min(99.9, 100 * coverage.characters_read / max(coverage.characters, 1)):.1f}"
+
+
+def not_read(coverage: Coverage, language: Language) -> str:
+    """A sentence that says how much was read and where the rest is; "" when all was."""
+    if coverage.is_whole:
+        return ""
+    told, pages, characters, more = _WORDS[language]
+    places = [
+        characters.format(each.start, each.end)
+        if each.first_page is None
+        else pages.format(each.first_page, each.last_page)
+        for each in coverage.missing[:TOLD_STRETCHES]
+    ]
+    if len(coverage.missing) > TOLD_STRETCHES:
+        places.append(more.format(len(coverage.missing) - TOLD_STRETCHES))
+    return told.format(
+        read=coverage.read, pieces=coverage.pieces, percent=percent(coverage), places=_AND[language].join(places)
+    )
+
+
+Told = Callable[[int, int, str], None]
+HOPELESS = 5
+"""After so many pieces that failed, and none that was read, no other is tried."""
+
+_NOTES_TOKENS = 2
+"""The notes of a reply weigh at most so many times the tokens of the reply: they are counted high, and have frames."""
+
+_MAX_QUOTES = 12
+"""Of one merged note."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """One document, one question: what is known of it so far. `room`: tokens of notes that one prompt takes.
+
+    `quotes` are numbered from 0 in the order they were found; notes name them so.
+    """
+
+    asking: Asking
+    document: Document
+    text: str
+    pieces: Sequence[Piece]
+    steps: Steps
+    parallel: int
+    room: int
+    progress: Told
+    quotes: list[ResearchQuote] = field(default_factory=list[ResearchQuote])
+    notes: dict[int, list[Note]] = field(default_factory=dict[int, list[Note]])
+    failed: dict[int, str] = field(default_factory=dict[int, str])
+    kept: set[int] = field(default_factory=set[int])
+    degraded: list[str] = field(default_factory=list[str])
+    dropped: int = 0
+    _under_way: int = 0
+    _weight: int = 0
+    _next: tuple[int, Wish[list[_Found]]] | None = None
+
+    def key(self, piece: Piece) -> str:
+        """Under which the reply about a piece is kept: all that it depends on."""
+        page = page_of(self.document.pages, piece.own)
+        shown = self.text[piece.start : piece.end]
+        return digest(self.steps.llm, self.asking.recipe, str(page), shown)
+
+    def take_kept(self) -> None:
+        """Take what was answered about pieces before."""
+        keys = {self.key(piece): piece for piece in self.pieces}
+        for key, completion in self.steps.kept([*keys]).items():
+            noted = self._noted(keys[key], completion)
+            if noted is not None:
+                self.kept.add(keys[key].index)
+                self._add(keys[key], noted)
+
+    def worst(self, piece: Piece) -> Cost:
+        """What asking about a piece costs at most, before its prompt is made."""
+        size = math.ceil((piece.end - piece.start) / 2.5)
+        return Cost(1, max(size, self.asking.reply_tokens) + self.asking.frame_tokens + self.asking.reply_tokens)
+
+    def ahead(self, more: int = 0) -> Cost:
+        """What combining and the answer may still cost, with the notes of `more` further pieces."""
+        weight = self._weight + more * _NOTES_TOKENS * self.asking.reply_tokens
+        fixed, usable = self.asking.frame_tokens + self.asking.reply_tokens, max(1, 2 * self.room // 3)
+        cost = Cost()
+        while weight > self.room:
+            calls = math.ceil(weight / usable)
+            cost += Cost(calls, weight + calls * fixed)
+            weight //= 2
+        return cost + self._last
+
+    @property
+    def _last(self) -> Cost:
+        """What the answer costs at most."""
+        return Cost(1, self.room + self.asking.frame_tokens + self.asking.reply_tokens)
+
+    def read(self, order: Sequence[Piece]) -> None:
+        """Ask about these pieces in their order, as far as the limits allow. Raises the errors of `Steps.ask`."""
+        waiting = list(reversed(order))
+        total = len(order)
+
+        def following() -> Callable[[], tuple[Piece, list[_Found] | Missed]] | None:
+            if not waiting:
+                return None
+            wish = self._wish(waiting[-1])
+            ahead = self.ahead(self._under_way + 1)
+            if not self.steps.budget.take(cost_of(wish.prompt), ahead):
+                return None
+            piece = waiting.pop()
+            self._under_way += 1
+            wanted = replace(wish, ahead=ahead)
+            return lambda: (piece, self.steps.ask(wanted))
+
+        self.progress(0, total, "reading")
+        with closing(side_by_side(following, self.parallel)) as replies:
+            for done, (piece, noted) in enumerate(replies, start=1):
+                self._under_way -= 1
+                self._take(piece, noted)
+                self.progress(done, total, "reading")
+
+    def _take(self, piece: Piece, noted: Sequence[_Found] | Missed) -> None:
+        if not isinstance(noted, Missed):
+            self._add(piece, noted)
+            return
+        self.failed[piece.index] = noted.reason
+        if not self.notes and len(self.failed) >= HOPELESS:
+            raise BackendError(f"the model fails at piece after piece: {noted.reason}")
+
+    def combined(self) -> list[Note]:
+        """All notes in the order of the document, made fewer until one prompt takes them."""
+        notes = [note for index in sorted(self.notes) for note in self.notes[index]]
+        level = 0
+        while _weigh(notes) > self.room:
+            level += 1
+            groups = list(_groups(notes, self.room))
+            merged: dict[int, list[Note]] = {}
+            self._weight = _weigh(notes)
+            with closing(self._merged(groups)) as kept:
+                for number, fewer in kept:
+                    merged[number] = fewer
+                    self.progress(len(merged), len(groups), "combining" if level == 1 else f"combining, level {level}")
+            notes = [note for number in sorted(merged) for note in merged[number]]
+        self._weight = _weigh(notes)
+        return notes
+
+    def answer(self, notes: Sequence[Note], share: str) -> tuple[str, list[int]] | Missed:
+        """The model's answer from notes that fit, and the numbers of those it cites, from 1."""
+        prompt = answer_prompt(self.asking, notes, share)
+        numbers = range(1, len(notes) + 1)
+        wish = Wish(prompt_key(self.steps.llm, prompt), prompt, lambda told: read_answer(told, numbers))
+        self.progress(0, 1, "answering")
+        before = self.steps.asked_before(wish)
+        if before is None:
+            if not self.steps.budget.take(cost_of(prompt)):
+                return Missed(LIMITED)
+            before = self.steps.ask(wish)
+        self.progress(1, 1, "answering")
+        return before
+
+    def _wish(self, piece: Piece) -> Wish[list[_Found]]:
+        if self._next is not None and self._next[0] == piece.index:
+            return self._next[1]
+        shown = self.text[piece.start : piece.end]
+        page = page_of(self.document.pages, piece.own)
+        prompt = map_prompt(self.asking, shown, page, (piece.index + 1, len(self.pieces)))
+        wish = Wish(self.key(piece), prompt, lambda told: self._noted(piece, told))
+        self._next = (piece.index, wish)
+        return wish
+
+    def _noted(self, piece: Piece, completion: Completion) -> list[_Found] | None:
+        """What a reply about a piece notes, with the places of its quotes; those that are not there are dropped."""
+        said = read_notes(completion)
+        if said is None:
+            return None
+        return [_Found(says, find_quotes(quote, self.text, piece.start, piece.end)) for quote, says in said]
+
+    def _add(self, piece: Piece, noted: Sequence[_Found]) -> None:
+        notes: list[Note] = []
+        for each in noted:
+            if not each.places:
+                self.dropped += 1
+                continue
+            first = len(self.quotes)
+            for start, end in each.places:
+                pages = page_of(self.document.pages, start), last_page_of(self.document.pages, start, end)
+                self.quotes.append(ResearchQuote(self.text[start:end], start, end, *pages))
+            added = self.quotes[first:]
+            words = " … ".join(quote.text for quote in added)
+            numbers = tuple(range(first, len(self.quotes)))
+            notes.append(self._light(Note(each.says, numbers, words, added[0].page, added[-1].last_page)))
+        self.notes[piece.index] = notes
+        self._weight += _weigh(notes)
+
+    def _merged(self, groups: Sequence[Sequence[Note]]) -> Generator[tuple[int, list[Note]]]:
+        """Each group made half as heavy, by the model where the limits allow it, else by what comes first."""
+        waiting = list(reversed([*enumerate(groups)]))
+
+        def following() -> Callable[[], tuple[int, list[Note]]] | None:
+            if not waiting:
+                return None
+            number, group = waiting.pop()
+            return lambda: (number, self._fewer(group))
+
+        return side_by_side(following, self.parallel)
+
+    def _light(self, note: Note) -> Note:
+        """The note without its quote, and shortened, as far as it would leave no room for two others."""
+        most = self.room // 3
+        if note.weight > most:
+            note = replace(note, text="")
+        return note if note.weight <= most else replace(note, says=note.says[: most // 4])
+
+    def _fewer(self, group: Sequence[Note]) -> list[Note]:
+        if len(group) == 1:
+            return [*group]
+        most = max(_weigh(group) // 2, 1)
+        prompt = reduce_prompt(self.asking, group)
+        key = prompt_key(self.steps.llm, prompt)
+        wish = Wish(key, prompt, lambda told: read_merged(told, group), self._last)
+        merged: list[Note] | Missed | None = self.steps.asked_before(wish)
+        if merged is None:
+            is_allowed = self.steps.budget.take(cost_of(prompt), wish.ahead)
+            merged = self.steps.ask(wish) if is_allowed else Missed(LIMITED)
+        if isinstance(merged, Missed):
+            self.degraded.append(f"combining: {merged.reason}; half of {len(group)} notes were left out")
+            return _first(group, most)
+        kept = _first([self._light(replace(note, quotes=note.quotes[:_MAX_QUOTES])) for note in merged], most)
+        if len(kept) < len(merged):
+            self.degraded.append(f"combining: {len(merged) - len(kept)} notes did not fit")
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a model noted, and where its quote stands; no place, where it does not."""
+
+    says: str
+    places: Sequence[tuple[int, int]]
+
+
+def _weigh(notes: Sequence[Note]) -> int:
+    return sum(note.weight for note in notes)
+
+
+def _first(notes: Sequence[Note], most: int) -> list[Note]:
+    """The first notes that weigh so much together; one at least."""
+    kept: list[Note] = []
+    for note in notes:
+        if kept and _weigh(kept) + note.weight > most:
+            break
+        kept.append(note)
+    return kept
+
+
+def _groups(notes: Sequence[Note], room: int) -> Iterator[list[Note]]:
+    """Notes that follow each other, as many as one prompt takes, two at least."""
+    group: list[Note] = []
+    weight = 0
+    for note in notes:
+        if len(group) > 1 and weight + note.weight > room:
+            yield group
+            group, weight = [], 0
+        group.append(note)
+        weight += note.weight
+    if group:
+        yield group

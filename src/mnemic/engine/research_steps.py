@@ -1,0 +1,263 @@
+"""What research may still cost: calls, tokens and time, reserved before they are spent, so that no limit is passed.
+
+Asks the model what research wants to know, once: what it answered is kept, and given again when asked the same.
+
+Answers for second tries, for what a failure of the model means, and for calls side by side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.secrets import redact
+from mnemic.errors import (
+    BackendError,
+    BadReplyError,
+    ConflictError,
+    InvalidInputError,
+    RateLimitedError,
+    TimedOutError,
+    UnavailableError,
+)
+from mnemic.model.chat import Completion, Prompt
+from mnemic.model.document import Document, ResearchLimits, Step
+from mnemic.model.scope import Partition
+from mnemic.ports.models import Llm
+from mnemic.text.narrative import tokens
+from mnemic.text.research import again
+
+ANSWER_SHARE = 4
+"""One part in so many of the time is set aside for combining and the answer."""
+
+_MESSAGE_TOKENS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Calls and tokens."""
+
+    calls: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.calls + other.calls, self.tokens + other.tokens)
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.calls - other.calls, self.tokens - other.tokens)
+
+    def fits(self, limits: ResearchLimits) -> bool:
+        """True when the limits are not passed."""
+        return self.calls <= limits.max_calls and self.tokens <= limits.max_tokens
+
+
+class Budget:
+    """The limits of one run, from now on. Safe to use from several threads."""
+
+    def __init__(self, limits: ResearchLimits, call_timeout_s: float) -> None:
+        self._limits = limits
+        self._call_timeout_s = call_timeout_s
+        self._end = time.monotonic() + limits.deadline_s
+        self._spent = Cost()
+        self._guard = threading.Lock()
+
+    @property
+    def spent(self) -> Cost:
+        """What is spent or reserved."""
+        with self._guard:
+            return self._spent
+
+    def take(self, cost: Cost, ahead: Cost | None = None) -> bool:
+        """Reserve a cost, when `ahead` is left for what must follow, and, where something must, time for it."""
+        with self._guard:
+            if self.left_s(is_last=ahead is None) <= 0:
+                return False
+            total = self._spent + cost
+            if not (total + (ahead or Cost())).fits(self._limits):
+                return False
+            self._spent = total
+            return True
+
+    def settle(self, reserved: Cost, completion: Completion | None) -> None:
+        """After a call: what it cost takes the place of what was reserved, where the model told it."""
+        told = None if completion is None else completion.usage
+        if told is None or not told.prompt_tokens:
+            return
+        with self._guard:
+            self._spent += Cost(0, told.prompt_tokens + told.completion_tokens - reserved.tokens)
+
+    def left_s(self, *, is_last: bool) -> float:
+        """Seconds that are left; unless it is the last thing to do, without those set aside for the answer."""
+        kept = 0.0 if is_last else min(self._limits.deadline_s / ANSWER_SHARE, self._call_timeout_s)
+        return self._end - time.monotonic() - kept
+
+    def timeout_s(self, *, is_last: bool) -> float:
+        """How long one call may take."""
+        return max(min(self._call_timeout_s, self.left_s(is_last=is_last)), 1e-3)
+
+
+def cost_of(prompt: Prompt) -> Cost:
+    """What one call takes at most."""
+    asked = sum(tokens(message.content) + _MESSAGE_TOKENS for message in prompt.messages)
+    return Cost(1, asked + prompt.max_tokens)
+
+
+LONGEST_WAIT_S = 30.0
+"""For a server that asks to slow down."""
+
+CHANGED = "the document was changed or removed while it was researched; ask again"
+UNREADABLE = "the model's reply could not be read"
+TOO_LONG = "it is longer than the model's context"
+_LOOKED_UP = 500
+_log = logging.getLogger("mnemic.research")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """There is no answer, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wish(Generic[_T]):
+    """What is asked: the prompt, under which key its reply is kept, and how that is read (None: it is no answer).
+    `ahead` must be left of the limits when it is asked a second time; None: nothing follows.
+    """
+
+    key: str
+    prompt: Prompt
+    read: Callable[[Completion], _T | None]
+    ahead: Cost | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The replies about one document, of who asks. Safe to use from several threads."""
+
+    parts: Parts
+    place: Partition
+    document: Document
+    llm: Llm
+    budget: Budget
+
+    def kept(self, keys: Sequence[str]) -> dict[str, Completion]:
+        """Those of these replies that are kept."""
+        found: dict[str, Step] = {}
+        with self.parts.store.read() as work:
+            for first in range(0, len(keys), _LOOKED_UP):
+                found |= work.research.get(self.place, self.document, keys[first : first + _LOOKED_UP])
+        return {key: Completion(step.reply) for key, step in found.items()}
+
+    def ask(self, wish: Wish[_T]) -> _T | Missed:
+        """What the model answers; the limits must hold one call already. Asked again once, where they allow it, when
+        the reply is no answer or does not come.
+
+        Raises `UnavailableError` and `RateLimitedError` when the model is away twice, and `ConflictError` when the
+        document has changed; what was answered before is kept.
+        """
+        missed = Missed(UNREADABLE)
+        for prompt in (wish.prompt, again(wish.prompt)):
+            cost = cost_of(prompt)
+            is_second = prompt is not wish.prompt
+            if is_second and not self.budget.take(cost, wish.ahead):
+                return Missed(f"{missed.reason}; the limits allow no second try")
+            try:
+                completion = self._reply(prompt, cost, is_last=wish.ahead is None)
+            except (TimedOutError, BadReplyError) as error:
+                missed = Missed(_told(error))
+            except InvalidInputError:
+                return Missed(TOO_LONG)
+            except (UnavailableError, RateLimitedError) as error:
+                if is_second:
+                    raise
+                missed = Missed(_told(error))
+                self._wait(error, is_last=wish.ahead is None)
+            else:
+                answer = wish.read(completion)
+                if answer is not None:
+                    self._keep(wish.key, completion)
+                    return answer
+                missed = Missed(UNREADABLE)
+        return missed
+
+    def asked_before(self, wish: Wish[_T]) -> _T | None:
+        """What was answered to the same earlier; None when it was not asked."""
+        completion = self.kept([wish.key]).get(wish.key)
+        return None if completion is None else wish.read(completion)
+
+    def _reply(self, prompt: Prompt, cost: Cost, *, is_last: bool) -> Completion:
+        completion = None
+        try:
+            completion = self.llm.complete(replace(prompt, timeout_s=self.budget.timeout_s(is_last=is_last)))
+            return completion
+        finally:
+            self.budget.settle(cost, completion)
+
+    def _keep(self, key: str, completion: Completion) -> None:
+        usage = completion.usage
+        step = Step(
+            key=key,
+            reply=redact(self.parts, completion.text.encode(errors="replace").decode()).text,
+            at=self.parts.clock.now(),
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+        )
+        with self.parts.store.write() as work:
+            if not work.research.put(self.place, self.document, [step]):
+                raise ConflictError(CHANGED)
+
+    def _wait(self, error: BackendError, *, is_last: bool) -> None:
+        wanted = error.retry_after_s if isinstance(error, RateLimitedError) else None
+        if wanted:
+            threading.Event().wait(max(0.0, min(wanted, LONGEST_WAIT_S, self.budget.left_s(is_last=is_last))))
+
+
+def side_by_side(following: Callable[[], Callable[[], _T] | None], parallel: int) -> Generator[_T]:
+    """What the tasks that `following` gives come to, as they end, at most `parallel` of them under way. It is asked on
+    this thread; None means that there is none now, and with none under way that there is none at all. When one raises,
+    or whoever reads ends early, those under way are waited for, and no other begins.
+    """
+    if parallel == 1:
+        while (task := following()) is not None:
+            yield task()
+        return
+    with ThreadPoolExecutor(parallel, thread_name_prefix="mnemic-research") as pool:
+        running: set[Future[_T]] = set()
+        while True:
+            while len(running) < parallel and (task := following()) is not None:
+                running.add(pool.submit(copy_context().run, task))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in done:
+                yield each.result()
+
+
+def digest(llm: Llm, *texts: str) -> str:
+    """The key of what is asked of a model."""
+    told = hashlib.sha256()
+    for text in (llm.name, *texts):
+        data = text.encode(errors="surrogatepass")
+        told.update(b"%d:" % len(data))
+        told.update(data)
+    return told.hexdigest()
+
+
+def prompt_key(llm: Llm, prompt: Prompt) -> str:
+    """The key of a whole prompt."""
+    return digest(llm, str(prompt.max_tokens), *(message.content for message in prompt.messages))
+
+
+def _told(error: BackendError) -> str:
+    _log.info("a call of the model failed (%s)", type(error).__name__)
+    return f"{type(error).__name__}: {error}"[:200]

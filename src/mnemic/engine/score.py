@@ -1,0 +1,307 @@
+"""The one linear score: features of candidates, their weights, and what each added.
+
+Features, each normalised over the rows that the question may see:
+    keyword     BM25, as standard deviations above the mean, times the share of the question that a row answers: a rare
+                word shared by chance stands out, but says little of a question of six words. Without the share where
+                the terms are pairs of characters (Chinese and others), most of which no answer repeats
+    dense       cosine to the question, as standard deviations above the mean, the best over the embedding spaces; 0 for
+                a row without a vector
+    importance  as stored, around 0.5
+    dated       how well the time it was said fits the dates that the question names, 0 to 1; only where it names some
+    linked      of a passage: 1 where one of the first passages names its document (see `engine.recall.links`)
+    related     how firmly the graph reaches a row from what the question is about (see `engine.recall.graph`); only
+                where the graph was asked
+    flagged     1 for a memory that has flags: what it was made of is not believed any more (see `memories.dependants`);
+                only where the question is about now
+    elsewhere   where memory and documents are both asked: how much nearer the best of the other is to the question, as
+                cosine below the best one, at most `FARTHEST_ELSEWHERE`; 0 for the nearer one
+    rerank      of what a reranker judged: standard deviations above the lowest it gave (see `engine.recall.refine`)
+
+and of a message, because what a short one means stands around it (of a passage the same, with the passages just before
+and after it and with its document in the place of the session):
+
+    keyword_before, keyword_after, dense_after   those of the message just before and just after it
+    session_keyword, session_dense   the best of its session, as standard deviations above those of the other sessions
+    answer          keyword_before where the message before asks a question
+    author_named    1 where the question names its author
+    assistant       1 where an assistant or a tool says it
+    assistant_asked   the same, only where the question asks for what the assistant said
+
+Those of the first line and `answer` are weighted by exp(-length / 80 terms): a long message speaks for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.model.candidates import Candidates, Floats
+from mnemic.model.recall import Contribution
+from mnemic.model.settings import Weights
+from mnemic.ranking.bm25 import Bm25, CollectionStatistics
+from mnemic.ranking.fusion import Population, fitting, linear, zscores
+from mnemic.text.asking import Asking
+
+NEUTRAL_IMPORTANCE = 0.5
+SPEAKS_FOR_ITSELF_TERMS = 80.0
+FULL_SHARE = 3.0
+"""A row that reaches a third of the highest BM25 that the question's terms could give counts in full: one occurrence of
+every term in a row of average length reaches 0.45."""
+
+NOTHING_MORE = Asking()
+
+ELSEWHERE = "elsewhere"
+FARTHEST_ELSEWHERE = 0.25
+"""A difference of cosines that leaves no doubt which of two collections a question is about."""
+
+FLAGGED_SIMILARITY = -0.1
+"""So much of a cosine a flag costs where the cosine alone is the score."""
+
+RERANK = "rerank"
+
+NEIGHBOURS = 1
+"""How many messages before and after a candidate are needed to score it."""
+
+_Number = TypeVar("_Number", np.float32, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Backdrop:
+    """What candidates of one search stand out from: `items` that the question may see, and the `nearest` cosine of all
+    candidates, of the space with this number, the first one that has anything to compare (NaN and None: none has).
+    `start`: the place of the first of them.
+    """
+
+    start: int
+    items: int
+    nearest: float
+    space: int | None
+
+    @classmethod
+    def of(cls, candidates: Candidates) -> Backdrop:
+        """The backdrop of all these candidates."""
+        cosines = candidates.similarities
+        nearest = float(np.fmax.reduce(cosines)) if cosines.shape[0] else np.nan
+        space = next((place for place, near in enumerate(candidates.nearness) if near.vectors), None)
+        return cls(0, candidates.items, nearest, space)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Candidates with scores; `order` lists their places, best first; ties go to the more important, then to the newer,
+    then to the one written first. `backdrops`: of each search that the candidates come from, in the order of places;
+    none where the cosine alone is the score.
+    """
+
+    candidates: Candidates
+    scores: Floats
+    order: NDArray[np.intp]
+    features: dict[str, Floats]
+    weights: dict[str, float]
+    backdrops: tuple[Backdrop, ...] = ()
+
+    def contributions(self, place: int) -> tuple[Contribution, ...]:
+        """What each feature that added anything added to the score at `place`; the points add up to it."""
+        values = ((name, values.item(place)) for name, values in self.features.items())
+        return tuple(
+            Contribution(name, value, self.weights[name], value * self.weights[name]) for name, value in values if value
+        )
+
+    def score(self, place: int) -> float:
+        """The sum of the points of the contributions."""
+        return sum(contribution.points for contribution in self.contributions(place))
+
+
+def by_relevance(candidates: Candidates, weights: Weights, asking: Asking = NOTHING_MORE) -> Scored:
+    """Scores from all features; `asking` is what the question says beside its words."""
+    keyword, dense = _keyword(candidates, asking), _dense(candidates)
+    features = {
+        "keyword": keyword,
+        "dense": dense,
+        "importance": candidates.importances - np.float32(NEUTRAL_IMPORTANCE),
+        **_talk(candidates, keyword, dense),
+    }
+    if asking.is_dated:
+        features["dated"] = fitting(candidates.observed, asking.dates, asking.spans)
+    if asking.is_of_assistant and "assistant" in features:
+        features["assistant_asked"] = features["assistant"]
+    scored = _scored(candidates, features, {name: weights.of(name) for name in features})
+    return replace(scored, backdrops=(Backdrop.of(candidates),))
+
+
+def side_by_side(first: Scored, second: Scored, weights: Weights) -> Scored:
+    """The candidates of two searches in one order.
+
+    Each keeps the score that it has within its own, which says how much it stands out there; the search that has
+    nothing as near to the question as the other is put back as a whole (`elsewhere`), so that its order stays.
+    """
+    first, second = _put_back(first, second, weights), _put_back(second, first, weights)
+    one, other = first.candidates, second.candidates
+    rows = one.ids.shape[0]
+    candidates = replace(
+        one,
+        ids=np.concatenate([one.ids, other.ids]),
+        counts=np.concatenate([one.counts, other.counts]),
+        lengths=np.concatenate([one.lengths, other.lengths]),
+        cosines=np.concatenate([one.similarities, other.similarities]),
+        importances=np.concatenate([one.importances, other.importances]),
+        observed=np.concatenate([one.observed, other.observed]),
+        vectors=one.vectors + other.vectors,
+        versions=one.versions + other.versions,
+        surroundings=None,
+        further=(),
+        flagged=None,
+    )
+    features = {
+        name: np.concatenate([_feature(first, name), _feature(second, name)])
+        for name in {**first.features, **second.features}
+    }
+    scores = np.concatenate([first.scores, second.scores])
+    places = np.concatenate([first.order, second.order + rows])
+    ranks = np.lexsort((-candidates.observed[places], -candidates.importances[places], -scores[places]))
+    behind = (*first.backdrops, *(replace(each, start=each.start + rows) for each in second.backdrops))
+    return Scored(candidates, scores, places[ranks], features, {**first.weights, **second.weights}, behind)
+
+
+def _put_back(scored: Scored, beside: Scored, weights: Weights) -> Scored:
+    """With the feature `elsewhere` where the other search has something nearer; one by similarity stays as it is."""
+    if "similarity" in scored.features or not beside.order.shape[0]:
+        return scored
+    nearest = zip(_nearest(scored.candidates), _nearest(beside.candidates), strict=False)
+    gap = next((theirs - own for own, theirs in nearest if own is not None and theirs is not None), 0.0)
+    if gap <= 0:
+        return scored
+    values = np.full(scored.scores.shape, -min(gap, FARTHEST_ELSEWHERE), dtype=np.float32)
+    return with_feature(scored, ELSEWHERE, values, weights.of(ELSEWHERE))
+
+
+def _nearest(candidates: Candidates) -> list[float | None]:
+    """In each space the best cosine, None without any. A message that asks is left out: it is like every question, and
+    answers none.
+    """
+    asks = None if candidates.surroundings is None else candidates.surroundings.is_question
+    found: list[float | None] = []
+    for near in candidates.nearness:
+        told = near.cosines if asks is None else np.where(asks, np.float32(np.nan), near.cosines)
+        found.append(None if np.isnan(told).all() else float(np.nanmax(told)))
+    return found
+
+
+def _feature(scored: Scored, name: str) -> Floats:
+    return scored.features.get(name, np.zeros(scored.scores.shape, dtype=np.float32))
+
+
+def with_feature(scored: Scored, name: str, values: Floats, weight: float) -> Scored:
+    """The same candidates with one more feature, scored and ordered anew."""
+    features, weights = {**scored.features, name: values}, {**scored.weights, name: weight}
+    return replace(_scored(scored.candidates, features, weights), backdrops=scored.backdrops)
+
+
+def with_flags(scored: Scored, weights: Weights) -> Scored:
+    """The same candidates, those that have flags put back; nothing is changed where none has."""
+    flagged = scored.candidates.flagged
+    if flagged is None:
+        return scored
+    weight = FLAGGED_SIMILARITY if "similarity" in scored.features else weights.of("flagged")
+    found = with_feature(scored, "flagged", flagged.astype(np.float32), weight)
+    return replace(found, order=found.order[np.isin(found.order, scored.order)])
+
+
+def _talk(candidates: Candidates, keyword: Floats, dense: Floats) -> dict[str, Floats]:
+    """The features that a message has from where it stands in its talk; none when no candidate is a message."""
+    where = candidates.surroundings
+    inside = np.zeros(0, dtype=np.intp) if where is None else np.flatnonzero(where.sessions >= 0)
+    if where is None or not inside.shape[0]:
+        return {}
+    weight = np.exp(-candidates.lengths[inside] / np.float32(SPEAKS_FOR_ITSELF_TERMS))
+    before, after = where.before[inside], where.after[inside]
+    keyword_before = _at(keyword, before) * weight
+    found = {
+        "keyword_before": keyword_before,
+        "keyword_after": _at(keyword, after) * weight,
+        "dense_after": _at(dense, after) * weight,
+        "session_keyword": _best_of_session(keyword[inside], where.sessions[inside]),
+        "session_dense": _best_of_session(dense[inside], where.sessions[inside]),
+        "answer": np.maximum(keyword_before, 0) * _at(where.is_question.astype(np.float32), before),
+        "author_named": where.is_named[inside].astype(np.float32),
+        "assistant": where.is_assistant[inside].astype(np.float32),
+    }
+    return {name: _spread(values, inside, candidates.lengths.shape[0]) for name, values in found.items()}
+
+
+def _spread(values: Floats, places: NDArray[np.intp], rows: int) -> Floats:
+    """The values at their places among so many rows, 0 at the others."""
+    if places.shape[0] == rows:
+        return values
+    spread = np.zeros(rows, dtype=np.float32)
+    spread[places] = values
+    return spread
+
+
+def _at(values: NDArray[_Number], places: NDArray[np.int64]) -> NDArray[_Number]:
+    """The value at each place; 0 (for places: none, -1) where there is none."""
+    missing = -1 if values.dtype == np.int64 else 0
+    if values.size == 0:
+        return values
+    return np.where(places >= 0, values[np.maximum(places, 0)], missing).astype(values.dtype)
+
+
+def _best_of_session(values: Floats, sessions: NDArray[np.int64]) -> Floats:
+    """Of each message the best value of its session, normalised over all messages."""
+    best = np.full(int(sessions.max(initial=0)) + 1, -np.inf, dtype=np.float32)
+    np.maximum.at(best, sessions, values)
+    return zscores(best[sessions], Population.of(best[sessions]))
+
+
+def by_similarity(candidates: Candidates, min_similarity: float) -> Scored:
+    """Scores from the cosine alone, in the first space with anything to compare: rows without a vector there, or below
+    the (inclusive) threshold, are left out.
+    """
+    similarities = candidates.similarities
+    scored = _scored(candidates, {"similarity": np.nan_to_num(similarities, nan=-np.inf)}, {"similarity": 1.0})
+    threshold = np.float32(min_similarity) - np.float32(1e-6)  # float32 rounding must not push an exact match below
+    return Scored(
+        scored.candidates,
+        scored.scores,
+        scored.order[similarities[scored.order] >= threshold],
+        scored.features,
+        scored.weights,
+    )
+
+
+def _scored(candidates: Candidates, features: dict[str, Floats], weights: dict[str, float]) -> Scored:
+    scores, _ = linear(features, weights)
+    order = np.argsort(-scores, kind="stable")
+    if (scores[order[1:]] == scores[order[:-1]]).any():  # rare, and three times the work
+        order = np.lexsort((-candidates.observed, -candidates.importances, -scores))
+    return Scored(candidates, scores, order, features, weights)
+
+
+def _keyword(candidates: Candidates, asking: Asking) -> Floats:
+    statistics = CollectionStatistics.of(candidates.items, candidates.total_length, candidates.document_frequencies)
+    bm25 = Bm25()
+    scores = bm25.scores(candidates.counts, candidates.lengths, statistics)
+    if candidates.items == 0:
+        return scores
+    sums = candidates.keyword_sums or (
+        float(scores.sum(dtype=np.float64)),
+        float(np.square(scores, dtype=np.float64).sum()),
+    )
+    mean, square = (each / candidates.items for each in sums)
+    standard = zscores(scores, Population(candidates.items, mean, max(square - mean * mean, 0.0) ** 0.5))
+    if asking.is_unspaced:
+        return standard
+    most = max(float(bm25.idf(statistics).sum()) * (bm25.k1 + 1.0), 1e-9)
+    return standard * np.minimum(scores / np.float32(most) * np.float32(FULL_SHARE), np.float32(1.0))
+
+
+def _dense(candidates: Candidates) -> Floats:
+    """The best of the standard scores over the spaces in which a row has a vector; 0 where it has none."""
+    best = np.full(candidates.ids.shape, -np.inf, dtype=np.float32)
+    for near in candidates.nearness:
+        standard = zscores(near.cosines, Population(near.vectors, near.mean, near.deviation))
+        best = np.fmax(best, np.where(np.isnan(near.cosines), -np.inf, standard))
+    return np.where(np.isneginf(best), np.float32(0), best).astype(np.float32)

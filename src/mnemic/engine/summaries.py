@@ -1,0 +1,356 @@
+"""What of a conversation waits for a summary, and the request to make it. Positions of rows, never a second list.
+
+Makes summaries of what has fallen out of a session's window.
+
+Each summary, its history, the move of the cursor and the request to consolidate it are one transaction, by compare
+and set: two workers make one summary, and one that dies before it commits has changed nothing. The model is asked
+outside of any transaction.
+
+Makes a summary again of what is left of its messages, after the one there was told of nothing but erased ones.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mnemic.engine.digest import (
+    Derived,
+    Source,
+    add_derived,
+    by_model,
+    by_rules,
+    covered,
+    derived_memory,
+    raw,
+)
+from mnemic.engine.engine import Parts
+from mnemic.engine.events import publish
+from mnemic.engine.indexing import document_vectors, indexed_text
+from mnemic.engine.kinds import SUMMARISE
+from mnemic.errors import InvalidInputError, MnemicError
+from mnemic.model.filter import Condition
+from mnemic.model.item import ENDED, SUMMARISED, Kind, Memory, Message, Provenance, Role
+from mnemic.model.recall import MemoryQuery
+from mnemic.model.records import ConsolidationRequest, SummarisationRequest
+from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.model.settings import LifeSettings
+from mnemic.ports.models import Llm
+from mnemic.ports.store import UnitOfWork
+from mnemic.text import prompts
+from mnemic.text.blocks import Language
+
+EVERYTHING = sys.maxsize
+"""As the position that is wanted: all that was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The messages of a conversation behind the position `after`, up to and with `until`."""
+
+    after: int
+    until: int
+
+    @property
+    def count(self) -> int:
+        """How many positions these are; erased messages keep theirs."""
+        return max(self.until - self.after, 0)
+
+
+def pending(work: UnitOfWork, life: LifeSettings, partition: Partition, session: str, *, wanted: int = 0) -> Pending:
+    """What is to be summarised now.
+
+    That is what has fallen out of the window, if it is at least a batch; whatever was said until the session was ended;
+    and in any case what was said up to the position `wanted`.
+    """
+    talk = work.conversations.get(partition, session)
+    said = 0 if talk is None else talk.messages
+    after = work.conversations.cursor(partition, session, SUMMARISED)
+    ended = min(max(work.conversations.cursor(partition, session, ENDED), wanted), said)
+    fallen = said - life.window_messages
+    until = fallen if fallen - after >= life.summary_batch else after
+    return Pending(after, max(until, ended, after))
+
+
+def ask_if_pending(parts: Parts, work: UnitOfWork, partition: Partition, session: str, said: int) -> None:
+    """Ask for a summary when a batch is pending in a conversation of `said` messages. The first messages of a
+    conversation cost no look.
+    """
+    life = parts.settings.life
+    if life.summarises and said >= life.window_messages + life.summary_batch:
+        ask_for_summary(parts, work, partition, session)
+
+
+def ask_for_summary(
+    parts: Parts, work: UnitOfWork, partition: Partition, session: str, *, wanted: int = 0
+) -> tuple[int, bool]:
+    """Publish that what is pending waits for a summary, unless nothing is, or summaries are switched off. Returns how
+    many messages are pending, and whether the request is new.
+    """
+    waiting = pending(work, parts.settings.life, partition, session, wanted=wanted)
+    if not waiting.count or not parts.settings.life.summarises:
+        return waiting.count, False
+    request = SummarisationRequest(partition=partition, session=session, first=waiting.after + 1, last=waiting.until)
+    return waiting.count, publish(work, request, parts.clock.now())
+
+
+SUMMARY_MESSAGES = 20
+"""A backlog is cut into summaries of so many messages, so that an import of 1,000 makes about fifty."""
+
+MOST_MESSAGES = 200
+"""What a summary says that it covers may come from an import."""
+
+SUMMARY_CHARS = 8000
+SUMMARIES_AT_ONCE = 5
+"""One job makes so many, which is well within its lease with a slow model; the next job makes the next ones."""
+
+REASON_CHARS = 300
+
+_summarise_log = logging.getLogger("mnemic.summarise")
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised:
+    """Messages at the positions `first` to `last` (inclusive), and the id of their summary: None in a dry run, and
+    where they say nothing, or just what another memory says. `fallback` is the failure for which the raw text was
+    taken.
+    """
+
+    first: int
+    last: int
+    memory_id: str | None = None
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SummariseReport:
+    """What was, or would be, summarised of a session; `left` messages are pending still."""
+
+    session: str
+    entries: tuple[Summarised, ...]
+    left: int
+    is_dry_run: bool
+
+
+def summarise(
+    parts: Parts, scope: Scope, *, actor: str, is_flush: bool = False, is_dry_run: bool = False
+) -> SummariseReport:
+    """Summarise what is pending in the scope's session; with `is_flush` all that is in no summary yet.
+
+    Raises the errors of the language model; what was summarised before one stays.
+    """
+    if scope.session is None:
+        raise InvalidInputError("summaries are made of a session; say which, as session=…")
+    work = Summarising(parts, scope.message_partition, scope.session, actor)
+    wanted = EVERYTHING if is_flush else 0
+    due = work.due(wanted)
+    if is_dry_run:
+        entries = tuple(Summarised(place.after + 1, place.until) for place in work.plan(due))
+    else:
+        entries = tuple(work.run(due, most=None))
+    left = 0 if is_dry_run else work.due(wanted).count
+    return SummariseReport(scope.session, entries, left, is_dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The messages of one summary that say anything, and all the positions that it covers."""
+
+    messages: tuple[Message, ...]
+    place: Pending
+
+
+class Summarising:
+    """One run over one conversation. `may_fall_back`: when the model fails, the raw text becomes the summary, and the
+    run ends there.
+    """
+
+    def __init__(
+        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
+    ) -> None:
+        self._parts, self._partition, self._session = parts, partition, session
+        self._actor = actor
+        self._may_fall_back = may_fall_back
+        self._visible = Visibility((partition,), None)
+
+    def due(self, wanted: int = 0) -> Pending:
+        """What is to be summarised now; what was said up to the position `wanted` in any case."""
+        with self._parts.store.read() as work:
+            return pending(work, self._parts.settings.life, self._partition, self._session, wanted=wanted)
+
+    def plan(self, due: Pending) -> list[Pending]:
+        """The batches that `due` would be cut into."""
+        places: list[Pending] = []
+        while due.count:
+            places.append(self._next(due).place)
+            due = Pending(places[-1].until, due.until)
+        return places
+
+    def run(self, due: Pending, most: int | None) -> list[Summarised]:
+        """Summarise what is due, at most `most` batches; ends where somebody else moved the cursor."""
+        done: list[Summarised] = []
+        while due.count and (most is None or len(done) < most):
+            batch = self._next(due)
+            entry = self._commit(batch, self.digest(batch.messages))
+            if entry is None:
+                due = Pending(self.due().after, due.until)
+                continue
+            done.append(entry)
+            if entry.fallback:
+                break
+            due = Pending(batch.place.until, due.until)
+        return done
+
+    def _next(self, due: Pending) -> _Batch:
+        """What goes into the next summary: equal shares of what is due, less where messages are long. Positions of
+        erased messages go with those before them.
+        """
+        most = max(SUMMARY_MESSAGES, self._parts.settings.life.summary_batch)
+        share = -(-due.count // -(-due.count // most))
+        with self._parts.store.read() as work:
+            found = work.conversations.messages(self._partition, self._session, due.after, share + 1)
+        here = [message for message in found if message.position <= due.until]
+        taken, chars = list[Message](), 0
+        for message in here[:share]:
+            chars += len(prompts.counted(message))
+            if taken and chars > self._room():
+                break
+            taken.append(message)
+        until = due.until if len(taken) == len(here) else taken[-1].position
+        said = tuple(message for message in taken if prompts.counted(message).strip())
+        return _Batch(said, Pending(due.after, until))
+
+    def _room(self) -> int:
+        """Characters of messages for one prompt: a token may be a single character."""
+        llm = self._parts.llm
+        return SUMMARY_CHARS if llm is None else max(500, min(SUMMARY_CHARS, llm.capabilities.context_tokens // 2))
+
+    def messages(self, first: int, last: int) -> list[Message]:
+        """The messages at these positions, both inclusive, that are not erased; at most as many as one digest reads."""
+        most = min(last - first + 1, MOST_MESSAGES)
+        with self._parts.store.read() as work:
+            found = work.conversations.messages(self._partition, self._session, first - 1, most)
+        return [message for message in found if message.position <= last]
+
+    def digest(self, messages: Sequence[Message]) -> Derived | None:
+        """The summary of some messages; None when they say nothing. Raises the errors of the model."""
+        if not messages:
+            return None
+        sources = [Source(m.id, prompts.counted(m), prompts.speaker(m), m.role is Role.USER) for m in messages]
+        language = prompts.language_of([source.text for source in sources])
+        if self._parts.llm is None:
+            limit = prompts.SUMMARY_CHARACTERS if language == "zh" else prompts.SUMMARY_WORDS
+            text, provenance = by_rules(self._parts, SUMMARISE, sources, limit)
+            return self._derived(text, messages, provenance=provenance) if text else None
+        try:
+            text = self._asked(self._parts.llm, messages, language)
+        except MnemicError as error:
+            if not self._may_fall_back:
+                raise
+            reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
+            _summarise_log.warning("session %s: the raw text becomes the summary (%s)", self._session, reason)
+            self._parts.observer.count("mnemic.summarise.fallback")
+            derived = self._derived(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
+            importance = self._parts.settings.life.raw_importance
+            return replace(derived, importance=importance, metadata={**derived.metadata, "fallback": reason})
+        return self._derived(
+            text, messages, provenance=by_model(self._parts, self._parts.llm, SUMMARISE, text, sources)
+        )
+
+    def _asked(self, llm: Llm, messages: Sequence[Message], language: Language) -> str:
+        return prompts.read_summary(llm.complete(prompts.summary_prompt(messages, language)))
+
+    def _derived(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
+        positions = [messages[0].position, messages[-1].position]
+        return Derived(
+            text=text,
+            kind=Kind.SUMMARY,
+            importance=self._parts.settings.life.summary_importance,
+            provenance=provenance,
+            metadata={"type": "summary", "session": self._session, "positions": positions},
+        )
+
+    def _commit(self, batch: _Batch, made: Derived | None) -> Summarised | None:
+        """Write the summary and move the cursor; None when somebody else moved it, or erased one of the messages
+        meanwhile.
+        """
+        now = self._parts.clock.now()
+        memory = None if made is None else derived_memory(made, batch.messages, now)
+        vectors = None if memory is None else document_vectors(self._parts, [indexed_text(memory)])
+        with self._parts.store.write() as work:
+            ids = [message.id for message in batch.messages]
+            place = (self._partition, self._session)
+            work.dependants.of(self._partition, ())  # takes the lock, so that nothing is erased after the look
+            if len(work.messages.get(self._visible, ids)) < len(ids):
+                return None
+            if not work.conversations.move(*place, SUMMARISED, batch.place.after, batch.place.until):
+                return None
+            reason = (
+                f"summary of the messages {batch.place.after + 1} to {batch.place.until} of session {self._session}"
+            )
+            is_new = memory is not None and add_derived(
+                self._parts, work, memory, vectors, actor=self._actor, reason=reason
+            )
+            if memory is not None and is_new:
+                request = ConsolidationRequest(partition=self._partition, session=self._session, summary=memory.id)
+                publish(work, request, now)
+        if self._parts.window is not None:
+            self._parts.window.moved(self._partition, [self._session], now)
+        return self._told(batch.place, memory if is_new else None)
+
+    def _told(self, place: Pending, memory: Memory | None) -> Summarised:
+        first, last = place.after + 1, place.until
+        _summarise_log.info("session %s: messages %d to %d are summarised", self._session, first, last)
+        self._parts.observer.count("mnemic.summarise.messages", place.count)
+        if memory is None:
+            return Summarised(first, last)
+        self._parts.observer.count("mnemic.summarise.summaries")
+        return Summarised(first, last, memory.id, str(memory.metadata.get("fallback", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class SummarisingAgain:
+    """The messages at the positions `first` to `last` of a session. Done twice, it makes one summary."""
+
+    parts: Parts
+    partition: Partition
+    session: str
+    first: int
+    last: int
+    actor: str
+    may_fall_back: bool = False
+
+    def run(self) -> bool:
+        """Make the summary, where anything is left; False when a message was erased meanwhile. Raises the errors of
+        the model unless it may fall back.
+        """
+        place = (self.parts, self.partition, self.session, self.actor)
+        work = Summarising(*place, may_fall_back=self.may_fall_back)
+        messages = [m for m in work.messages(self.first, self.last) if prompts.counted(m).strip()]
+        made = work.digest(messages)
+        if made is None:
+            return True
+        memory = derived_memory(made, messages, self.parts.clock.now())
+        memory = replace(memory, metadata={**memory.metadata, "positions": [self.first, self.last]})
+        vectors = document_vectors(self.parts, [indexed_text(memory)])
+        with self.parts.store.write() as unit:
+            unit.dependants.of(self.partition, ())  # takes the lock, so that nothing is erased after the look
+            ids = [message.id for message in messages]
+            if len(unit.messages.get(Visibility((self.partition,), None), ids)) < len(ids):
+                return False
+            if not self._is_there(unit):
+                reason = f"summary of what is left of the messages {self.first} to {self.last} of {self.session}"
+                add_derived(self.parts, unit, memory, vectors, actor=self.actor, reason=reason)
+        return True
+
+    def _is_there(self, unit: UnitOfWork) -> bool:
+        query = MemoryQuery(
+            now=self.parts.clock.now(),
+            states=(),
+            kinds=(Kind.SUMMARY,),
+            filter=Condition(("metadata", "session"), "eq", self.session),
+        )
+        known = unit.memories.list(Visibility((self.partition,), None), query)
+        return any(covered(each) == (self.first, self.last) for each in known)

@@ -1,0 +1,278 @@
+"""Removes what re-reading and erasing documents leaves behind: tombstones of passages, once indexes have seen them.
+
+An index that has not, in whatever process, is told by the store's horizon to read its partition from the beginning
+(`engine/indexing.py`). That is dear for a large one, so that tombstones gather until they are worth it.
+
+Lets importance fade: notes what it has faded to, so that a store can order by it. What was stored stays.
+
+Fading starts again at every access; before the first one it counts from the time a memory was made here, not from when
+it was said, so that an import of old conversations does not fade at once.
+
+Makes room: archives what has faded and is old, or has expired, and deletes what has been archived for long.
+
+Looks at the metadata of every memory, not at what some question would find. Pinned memories and reflections stay, and
+so does what a person has lately brought back; the profile is no memory and is never touched.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from mnemic.engine.archive import EXPIRED, archive, erase_memories, is_lasting
+from mnemic.engine.engine import Parts
+from mnemic.engine.sweep import PAGES_A_JOB, Reach, sweep
+from mnemic.model.item import Memory, State
+from mnemic.model.records import Action
+from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.model.settings import LifeSettings
+from mnemic.ports.store import UnitOfWork
+from mnemic.ranking.fusion import decayed
+
+LEAST_TOMBSTONES = 100
+LEAST_SHARE = 0.1
+"""Fewer of the rows of a partition stay until the next night."""
+
+AT_ONCE = 1000
+"""So many go in one transaction, so that writers wait a moment only."""
+
+MOST_OF_A_JOB = 100_000
+"""The others wait for the next night, so that a job ends within its lease."""
+
+_compact_log = logging.getLogger("mnemic.compact")
+
+
+def compact_partition(parts: Parts, partition: Partition) -> int:
+    """Remove the tombstones of a partition's passages, if there are enough of them; returns how many went.
+
+    Those of messages, memories and documents stay: they keep an import from bringing back what was deleted.
+    """
+    with parts.store.read() as work:
+        gone = work.partitions.tombstones(partition)
+        rows = work.partitions.count([partition]) if gone >= LEAST_TOMBSTONES else {}
+    live = sum(rows.get(name, 0) for name in ("messages", "memories", "chunks"))
+    if gone < max(LEAST_TOMBSTONES, LEAST_SHARE * live):
+        return 0
+    removed = 0
+    while removed < min(gone, MOST_OF_A_JOB):
+        with parts.store.write() as work:
+            count = work.partitions.compact(partition, AT_ONCE)
+        removed += count
+        if not count:
+            break
+    _compact_log.info("%s %s: %d tombstones of passages are gone", partition.level, partition.owner, removed)
+    parts.observer.count("mnemic.compact.passages", removed)
+    return removed
+
+
+DECIMALS = 4
+"""Finer differences of importance are none."""
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Fading:
+    """A memory whose importance is another now: as it was stored, and its present one before and after."""
+
+    id: str
+    importance: float
+    was: float
+    becomes: float
+
+
+@dataclass(frozen=True, slots=True)
+class DecayReport:
+    """What faded, or would fade, at a moment; `examined` counts the memories that were looked at."""
+
+    at: datetime
+    examined: int
+    entries: tuple[Fading, ...]
+    is_dry_run: bool
+
+
+def decay(parts: Parts, scope: Scope, levels: Sequence[Level], *, is_dry_run: bool = False) -> DecayReport:
+    """Note what the importance of the visible memories of some levels (none: of all) has faded to.
+
+    A second run at the same moment changes nothing. What was recalled until now is written down first.
+    """
+    now, examined, entries = parts.clock.now(), 0, list[Fading]()
+    parts.accesses.flush(parts.store)
+    visible = scope.visibility.at(*levels)
+    deed = None if is_dry_run else _fade
+    for partition in visible.partitions:
+        for page in sweep(parts, Reach(partition, visible), partial(_plan, parts.settings.life, now), deed):
+            examined += page.examined
+            entries += page.found
+    return DecayReport(now, examined, tuple(entries), is_dry_run)
+
+
+def decay_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
+    """The work of one job: `PAGES_A_JOB` pages of a partition behind the id `after`. Returns the id to go on behind,
+    None at the end.
+    """
+    parts.accesses.flush(parts.store)
+    plan = partial(_plan, parts.settings.life, parts.clock.now())
+    for number, page in enumerate(sweep(parts, Reach(partition, None, after), plan, _fade), start=1):
+        parts.observer.count("mnemic.decay.faded", len(page.found))
+        if number == PAGES_A_JOB:
+            return page.after
+    return None
+
+
+def present_importance(memories: Sequence[Memory], now: datetime, life: LifeSettings) -> list[float]:
+    """What the importance of each has faded to at `now`, whether it was noted or not; pinned memories and reflections
+    keep theirs.
+    """
+    if not memories:
+        return []
+    faded = decayed(
+        [memory.importance for memory in memories],
+        [_idle_days(memory, now) for memory in memories],
+        [life.half_lives.get(memory.kind, life.half_life_days) for memory in memories],
+        life.faded_floor,
+    )
+    rounded = [round(float(value), DECIMALS) for value in faded]
+    return [
+        memory.importance if is_lasting(memory) else min(value, memory.importance)
+        for memory, value in zip(memories, rounded, strict=True)
+    ]
+
+
+def _idle_days(memory: Memory, now: datetime) -> float:
+    return (now - (memory.last_accessed_at or memory.created_at)) / _DAY
+
+
+def _plan(life: LifeSettings, now: datetime, _: UnitOfWork, memories: Sequence[Memory]) -> list[Fading]:
+    """Those whose present importance is not the one that is noted."""
+    live = [m for m in memories if m.state is State.ACTIVE and (m.expires_at is None or m.expires_at > now)]
+    return [
+        Fading(memory.id, memory.importance, memory.present_importance, becomes)
+        for memory, becomes in zip(live, present_importance(live, now, life), strict=True)
+        if becomes != memory.present_importance
+    ]
+
+
+def _fade(work: UnitOfWork, partition: Partition, found: Sequence[Fading]) -> Sequence[Fading]:
+    values = {fading.id: None if fading.becomes == fading.importance else fading.becomes for fading in found}
+    work.upkeep.fade(partition, values)
+    return found
+
+
+UPKEEP = "upkeep"
+"""The actor in the history of what is evicted by the schedule."""
+
+_evict_log = logging.getLogger("mnemic.evict")
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A memory that is archived or deleted, and why."""
+
+    id: str
+    action: Action
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvictReport:
+    """What was, or would be, evicted at a moment; `examined` counts the memories that were looked at."""
+
+    at: datetime
+    examined: int
+    archived: tuple[Eviction, ...]
+    deleted: tuple[Eviction, ...]
+    is_dry_run: bool
+
+
+def evict(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, is_dry_run: bool = False) -> EvictReport:
+    """Evict from the visible memories of some levels (none: of all). `undo` brings back what was archived; what was
+    deleted is gone as by `delete`.
+    """
+    parts.accesses.flush(parts.store)
+    evicting, examined, found = _Evicting(parts, actor), 0, list[Eviction]()
+    visible = scope.visibility.at(*levels)
+    for partition in visible.partitions:
+        deed = None if is_dry_run else evicting.deed
+        for page in sweep(parts, Reach(partition, visible), evicting.plan, deed):
+            examined += page.examined
+            found += [eviction for _, eviction in page.found]
+    archived = tuple(eviction for eviction in found if eviction.action is Action.ARCHIVED)
+    deleted = tuple(eviction for eviction in found if eviction.action is Action.DELETED)
+    return EvictReport(evicting.now, examined, archived, deleted, is_dry_run)
+
+
+def evict_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
+    """The work of one job: `PAGES_A_JOB` pages of a partition behind the id `after`. Returns the id to go on behind,
+    None at the end.
+    """
+    parts.accesses.flush(parts.store)
+    evicting, count = _Evicting(parts, UPKEEP), 0
+    for number, page in enumerate(sweep(parts, Reach(partition, None, after), evicting.plan, evicting.deed), start=1):
+        count += len(page.found)
+        if number == PAGES_A_JOB:
+            return page.after
+    if not count:
+        _evict_log.debug("there was nothing to evict")
+    return None
+
+
+class _Evicting:
+    """One run: what is to go at its moment, and on whose behalf."""
+
+    def __init__(self, parts: Parts, actor: str) -> None:
+        self.now = parts.clock.now()
+        self._parts, self._actor, self._life = parts, actor, parts.settings.life
+        self._old = self.now - timedelta(days=self._life.evict_after_days)
+
+    def plan(self, work: UnitOfWork, memories: Sequence[Memory]) -> list[tuple[Memory, Eviction]]:
+        """Those of a page that are to go."""
+        found: list[tuple[Memory, Eviction]] = []
+        for memory, present in zip(memories, present_importance(memories, self.now, self._life), strict=True):
+            eviction = None if is_lasting(memory) else self._judged(work, memory, present)
+            if eviction is not None:
+                found.append((memory, eviction))
+        return found
+
+    def deed(
+        self, work: UnitOfWork, partition: Partition, found: Sequence[tuple[Memory, Eviction]]
+    ) -> list[tuple[Memory, Eviction]]:
+        """Archive and delete; a memory that somebody else is changing is left for the next run."""
+        done: list[tuple[Memory, Eviction]] = []
+        for memory, eviction in found:
+            if eviction.action is Action.DELETED:
+                erase_memories(work, partition, [memory.id], actor=self._actor, reason=eviction.reason, now=self.now)
+            elif not archive(self._parts, work, memory, actor=self._actor, reason=eviction.reason):
+                continue
+            done.append((memory, eviction))
+            self._parts.observer.count(f"mnemic.evict.{eviction.action.value}")
+        return done
+
+    def _judged(self, work: UnitOfWork, memory: Memory, present: float) -> Eviction | None:
+        life = self._life
+        if memory.state is State.ARCHIVED:
+            since = memory.retired_at or memory.updated_at
+            is_over = since < self.now - timedelta(days=life.archive_days)
+            reason = f"it was archived for more than {life.archive_days:g} days"
+            return Eviction(memory.id, Action.DELETED, reason) if is_over else None
+        if memory.expires_at is not None and memory.expires_at <= self.now:
+            return Eviction(memory.id, Action.ARCHIVED, EXPIRED)
+        is_stale = (
+            memory.state is State.ACTIVE
+            and memory.importance < life.kept_importance
+            and present < life.evict_below
+            and memory.created_at < self._old
+        )
+        if not is_stale or self._was_brought_back(work, memory):
+            return None
+        reason = f"its importance has faded to {present:.2f}, and it is older than {life.evict_after_days:g} days"
+        return Eviction(memory.id, Action.ARCHIVED, reason)
+
+    def _was_brought_back(self, work: UnitOfWork, memory: Memory) -> bool:
+        """True when a change of it was taken back not so long ago: it would be archived again the next night."""
+        own = Visibility((memory.partition,), memory.private_agent)
+        history = work.history.of(own, memory.id)
+        return any(entry.action is Action.RESTORED and entry.at >= self._old for entry in history)
