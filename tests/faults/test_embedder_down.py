@@ -180,7 +180,7 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.jobs.jobs import work
+from mnemic.engine.jobs import work
 
 options = {"base_url": sys.argv[2], "timeout_s": 100.0}
 config = Config(store=sys.argv[1], embedder="ollama:all-minilm", embedder_options=options)

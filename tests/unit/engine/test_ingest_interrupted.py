@@ -152,7 +152,7 @@ def test_two_that_ingest_one_folder_at_once_keep_every_document_once_and_whole(t
 
 SLOW = """
 import time
-from mnemic.ports.reader import ReaderCapabilities
+from mnemic.ports.files import ReaderCapabilities
 
 class SlowReader:
     name = "slow"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 from xml.parsers import expat
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.model.document import MEBIBYTE, ReadLimits
 from mnemic.ports.files import UnreadableError
 

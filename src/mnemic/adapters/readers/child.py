@@ -84,7 +84,7 @@ def answered(reader: Reader, data: bytes, name: str, limits: ReadLimits) -> byte
     except MnemicError as error:
         return _failure(error)
     except RecursionError:
-        from mnemic.adapters.readers import draft as refusals
+        from mnemic.adapters.readers import refusals
 
         return _failure(refusals.broken(name, "a document", "nested too deeply"))
     facts = asdict(document) | {"metadata": dict(document.metadata)}

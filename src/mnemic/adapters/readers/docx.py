@@ -10,7 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.archive import Archive, local
 from mnemic.adapters.readers.draft import DocumentDraft
 from mnemic.model.document import ReadDocument, ReadLimits

@@ -1,7 +1,4 @@
-"""The refusals of readers, in words for whoever chose the file: what is the matter, and what would help.
-
-A document while it is being read: paragraphs, headings and pages come in, one text with exact offsets comes out.
-"""
+"""A document while it is being read: paragraphs, headings and pages come in, one text with exact offsets comes out."""
 
 from __future__ import annotations
 
@@ -9,104 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from mnemic.model.document import MEBIBYTE, Heading, ReadDocument, ReadLimits
-from mnemic.ports.files import Unreadable, UnreadableError
-
-SHOWN = 80
-"""Characters of a file's name in a message."""
-
-
-def empty(name: str) -> UnreadableError:
-    """The file was read and holds no words."""
-    return _error(Unreadable.EMPTY, f"{_shown(name)} holds no text")
-
-
-def scanned(name: str, pages: int) -> UnreadableError:
-    """The pages are pictures."""
-    return _error(
-        Unreadable.SCANNED,
-        f"{_shown(name)} holds no text on its pages ({pages}); they seem to be pictures of text: run it through text "
-        "recognition (OCR) and try the result",
-    )
-
-
-def encrypted(name: str) -> UnreadableError:
-    """The file cannot be opened without a password or a key."""
-    return _error(Unreadable.ENCRYPTED, f"{_shown(name)} is encrypted: save it without a password and try again")
-
-
-def broken(name: str, kind: str, detail: object) -> UnreadableError:
-    """The file is not what its type promises, or damaged."""
-    return _error(Unreadable.BROKEN, f"{_shown(name)} cannot be read as {kind}; it may be damaged ({detail})")
-
-
-def unknown(name: str, what: str) -> UnreadableError:
-    """No reader takes this."""
-    return _error(Unreadable.UNKNOWN, f"{_shown(name)} is {what}, and there is no reader for that")
-
-
-def too_large(name: str, limits: ReadLimits) -> UnreadableError:
-    """The bytes of the file are beyond the limit."""
-    return _error(
-        Unreadable.TOO_LARGE,
-        f"{_shown(name)} is larger than the limit of {limits.max_bytes / MEBIBYTE:g} MiB: split it, or raise the limit",
-    )
-
-
-def too_long(name: str, limits: ReadLimits) -> UnreadableError:
-    """The text of the file is beyond the limit."""
-    return _error(
-        Unreadable.TOO_LARGE,
-        f"{_shown(name)} holds more text than the limit of {limits.max_characters:,} characters: split it, or raise "
-        "the limit",
-    )
-
-
-def too_many_pages(name: str, limits: ReadLimits) -> UnreadableError:
-    """There are more pages than the limit."""
-    return _error(
-        Unreadable.TOO_MANY_PAGES,
-        f"{_shown(name)} has more pages than the limit of {limits.max_pages:,}: split it, or raise the limit",
-    )
-
-
-def bomb(name: str, what: str) -> UnreadableError:
-    """Unpacking the file would cost far more than its size suggests."""
-    return _error(Unreadable.BOMB, f"{_shown(name)} is not opened: {what}, which honest documents do not")
-
-
-def timed_out(name: str, limits: ReadLimits) -> UnreadableError:
-    """Reading took too long and was ended."""
-    return _error(
-        Unreadable.TIMEOUT,
-        f"{_shown(name)} was not read within {limits.timeout_s:g} s, so reading it was ended; raise the limit if it "
-        "is worth the time",
-    )
-
-
-def out_of_memory(name: str, limits: ReadLimits) -> UnreadableError:
-    """Reading took too much memory and was ended."""
-    return _error(
-        Unreadable.MEMORY,
-        f"{_shown(name)} needs more memory than the limit of {limits.memory_bytes / MEBIBYTE:g} MiB: split it, or "
-        "raise the limit",
-    )
-
-
-def crashed(name: str, code: int | None) -> UnreadableError:
-    """The process that read the file ended by itself."""
-    return _error(
-        Unreadable.CRASH, f"{_shown(name)} made the program that reads it fail (exit code {code}); it may be damaged"
-    )
-
-
-def _shown(name: str) -> str:
-    return repr(name if len(name) <= SHOWN else f"{name[: SHOWN - 1]}…")
-
-
-def _error(reason: Unreadable, message: str) -> UnreadableError:
-    return UnreadableError(message, reason=reason)
-
+from mnemic.adapters.readers import refusals
+from mnemic.model.document import Heading, ReadDocument, ReadLimits
 
 _UNWANTED = re.compile(r"[\x00\ud800-\udfff]")
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -162,7 +63,7 @@ class DocumentDraft:
     def page(self) -> None:
         """Begin a page; what comes next stands on it, behind a blank line."""
         if len(self._pages) >= self._limits.max_pages:
-            raise too_many_pages(self._name, self._limits)
+            raise refusals.too_many_pages(self._name, self._limits)
         if self._length and self._parts[-1] != "\n\n":
             self._append("\n\n")
         self._pages.append(self._length)
@@ -173,7 +74,7 @@ class DocumentDraft:
         """The whole. Raises `UnreadableError` when it holds no text."""
         text = "".join(self._parts)
         if not text.strip():
-            raise empty(self._name)
+            raise refusals.empty(self._name)
         known = {key: clean(str(value)).strip() for key, value in (metadata or {}).items() if value}
         return ReadDocument(
             title=self._title(title or ""),
@@ -206,5 +107,5 @@ class DocumentDraft:
     def _append(self, text: str) -> None:
         self._length += len(text)
         if self._length > self._limits.max_characters:
-            raise too_long(self._name, self._limits)
+            raise refusals.too_long(self._name, self._limits)
         self._parts.append(text)

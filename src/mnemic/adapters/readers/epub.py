@@ -6,7 +6,7 @@ import posixpath
 import urllib.parse
 import xml.etree.ElementTree as ET
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.archive import Archive, local
 from mnemic.adapters.readers.draft import DocumentDraft
 from mnemic.adapters.readers.html import MarkupText, declared_encoding

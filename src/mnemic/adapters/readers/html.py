@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.draft import DocumentDraft
 from mnemic.adapters.readers.text import decode, is_binary
 from mnemic.model.document import ReadDocument, ReadLimits

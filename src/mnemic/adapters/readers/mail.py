@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from email.message import EmailMessage
 from typing import cast
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.draft import DocumentDraft
 from mnemic.adapters.readers.html import MarkupText, declared_encoding
 from mnemic.adapters.readers.text import decode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.draft import DocumentDraft, clean
 from mnemic.adapters.readers.text import decode, is_binary
 from mnemic.model.document import Heading, ReadDocument, ReadLimits

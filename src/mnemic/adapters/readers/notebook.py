@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.draft import DocumentDraft, clean
 from mnemic.adapters.readers.markdown import markdown_headings
 from mnemic.adapters.readers.text import decode

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mnemic.adapters.extras import import_extra
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.draft import DocumentDraft, clean
 from mnemic.model.document import ReadDocument, ReadLimits
 from mnemic.ports.files import Reader, ReaderCapabilities

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import cast
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.archive import ENCRYPTED_STREAM, OLE_SIGNATURE
 from mnemic.adapters.readers.text import CODE_EXTENSIONS, is_binary
 from mnemic.errors import ConfigError

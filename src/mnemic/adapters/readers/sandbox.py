@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import IO, Any, cast
 
-from mnemic.adapters.readers import child
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import child, refusals
 from mnemic.adapters.readers.registry import all_readers, joined
 from mnemic.errors import BadReplyError, ConfigError, MnemicError
 from mnemic.model.document import ReadDocument, ReadLimits

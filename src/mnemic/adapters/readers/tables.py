@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.draft import DocumentDraft, clean
 from mnemic.adapters.readers.text import decode, is_binary
 from mnemic.model.document import ReadDocument, ReadLimits

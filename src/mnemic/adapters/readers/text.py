@@ -11,7 +11,7 @@ import importlib.util
 import re
 from typing import Any
 
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.draft import DocumentDraft
 from mnemic.model.document import ReadDocument, ReadLimits
 from mnemic.ports.files import Reader, ReaderCapabilities

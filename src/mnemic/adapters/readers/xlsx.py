@@ -10,7 +10,7 @@ import io
 from typing import Any
 
 from mnemic.adapters.extras import import_extra
-from mnemic.adapters.readers import draft as refusals
+from mnemic.adapters.readers import refusals
 from mnemic.adapters.readers.archive import OLE_SIGNATURE, Archive
 from mnemic.adapters.readers.draft import DocumentDraft
 from mnemic.model.document import ReadDocument, ReadLimits

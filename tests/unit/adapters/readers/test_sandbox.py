@@ -17,8 +17,8 @@ from tests.conformance import document_files as files
 
 NAUGHTY = """
 import os
-from mnemic.model.document_text import ReadDocument
-from mnemic.ports.reader import ReaderCapabilities
+from mnemic.model.document import ReadDocument
+from mnemic.ports.files import ReaderCapabilities
 
 class Naughty:
     name = "naughty"
