@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, cast
 
+from mnemic.model.bookkeeping import slot_in
 from mnemic.model.item import Cause, Flag, Kind, Memory, Provenance, State, Trust
 from mnemic.model.scope import Partition
 from mnemic.text.normalise import dedup_key
@@ -38,6 +39,7 @@ CHANGEABLE = (
     "provenance",
     "metadata",
     "flags",
+    "bookkeeping",
 )
 """Everything an edit may change; access counts, fading and the time of the last update are no content."""
 
@@ -120,8 +122,6 @@ def with_fields(memory: Memory, fields: Mapping[str, object]) -> Memory:
 
 
 def filled_of(memory: Memory) -> Filled | None:
-    """The slot of a memory and its value, as its metadata say."""
-    slot, value = memory.metadata.get("slot"), memory.metadata.get("value")
-    if isinstance(slot, str) and isinstance(value, str) and slot and value:
-        return Filled(slot, value)
-    return None
+    """The slot of a memory and its value, as its bookkeeping says."""
+    found = slot_in(memory.bookkeeping)
+    return None if found is None else Filled(*found)

@@ -85,6 +85,7 @@ def message_columns(message: Message, terms: Terms, pid: int, changed: int) -> M
         "trust": message.trust.value,
         "state": message.state.value,
         "metadata": dumps(dict(message.metadata)),
+        "bookkeeping": dumps(dict(message.bookkeeping)),
         "analyser": terms.analyser,
         "terms": terms.terms,
     }
@@ -109,6 +110,7 @@ def to_message(row: Row) -> Message:
         trust=Trust(row[15]),
         state=State(row[16]),
         metadata=loads(row[17]),
+        bookkeeping=loads(row[18]),
     )
 
 
@@ -144,6 +146,7 @@ def memory_columns(memory: Memory, terms: Terms, pid: int, changed: int) -> Mapp
         "trust": memory.trust.value,
         "provenance": dumps([asdict(entry) for entry in memory.provenance]),
         "metadata": dumps(dict(memory.metadata)),
+        "bookkeeping": dumps(dict(memory.bookkeeping)),
         "faded": memory.faded,
         "flags": dumps([_flag_columns(flag) for flag in memory.flags]),
         "analyser": terms.analyser,
@@ -184,6 +187,7 @@ def to_memory(row: Row, categories: Sequence[str]) -> Memory:
         metadata=loads(row[29]),
         faded=row[30],
         flags=tuple(_to_flag(entry) for entry in loads(row[31])),
+        bookkeeping=loads(row[32]),
     )
 
 
@@ -219,6 +223,7 @@ def document_columns(document: Document, pid: int) -> Mapping[str, object]:
         "pages": dumps(document.pages),
         "headings": dumps([(heading.offset, heading.level, heading.title) for heading in document.headings]),
         "metadata": dumps(dict(document.metadata)),
+        "bookkeeping": dumps(dict(document.bookkeeping)),
     }
 
 
@@ -241,6 +246,7 @@ def to_document(row: Row) -> Document:
         characters=row[15],
         chunks=row[16],
         metadata=loads(row[17]),
+        bookkeeping=loads(row[18]),
     )
 
 

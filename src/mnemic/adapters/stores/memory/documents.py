@@ -100,6 +100,7 @@ class MemoryDocuments:
                 characters=0,
                 chunks=0,
                 metadata={},
+                bookkeeping={},
                 updated_at=at,
             )
         return len(found)
@@ -125,6 +126,7 @@ class MemoryDocuments:
             characters=len(tables.texts.get(key, "")),
             chunks=len(held),
             metadata=deepcopy(dict(document.metadata)),
+            bookkeeping=deepcopy(dict(document.bookkeeping)),
         )
         for row in held:
             chunk = replace(row.item, title=document.title, source=document.source)

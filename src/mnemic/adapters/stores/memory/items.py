@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from mnemic.adapters.stores.memory.filters import matches
 from mnemic.adapters.stores.memory.graph import MemoryGraph
@@ -19,6 +20,13 @@ from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.scope import Partition, Visibility
 
 _NO_TERMS = Terms("", "")
+_Kept = TypeVar("_Kept", Message, Memory)
+
+
+def owned(item: _Kept) -> _Kept:
+    """The item with mappings of its own, so that what the caller does with his changes nothing here."""
+    mappings = {name: deepcopy(dict(getattr(item, name))) for name in ("metadata", "bookkeeping")}
+    return replace(item, **mappings)
 
 
 class MemoryMessages:
@@ -37,7 +45,7 @@ class MemoryMessages:
             key = (message.partition, message.session)
             self._check_new(message)
             tables, changed = self._transaction.writable, self._transaction.changed(message.partition)
-            kept = replace(message, metadata=deepcopy(dict(message.metadata)))
+            kept = owned(message)
             tables.messages[(message.partition, message.id)] = Row(kept, terms, changed, self._transaction.number())
             old = tables.conversations[key]
             tables.conversations[key] = replace(
@@ -74,7 +82,7 @@ class MemoryMessages:
         keys = [key for key in ((partition, i) for i in set(ids)) if key in rows]
         keys = [key for key in keys if rows[key].item.state != State.ERASED]
         for key in keys:
-            gone = replace(rows[key].item, state=State.ERASED, text="", name=None, metadata={})
+            gone = replace(rows[key].item, state=State.ERASED, text="", name=None, metadata={}, bookkeeping={})
             changed = self._transaction.changed(partition)
             self._transaction.writable.messages[key] = Row(gone, _NO_TERMS, changed, rows[key].number)
             self._transaction.forget_vectors(*key)
@@ -152,7 +160,7 @@ class MemoryMemories:
             if holder is not None and holder.id != memory.id:
                 raise ConflictError("another memory in the same place already says that")
         changed = self._transaction.changed(memory.partition)
-        kept = replace(memory, metadata=deepcopy(dict(memory.metadata)))
+        kept = owned(memory)
         self._transaction.writable.memories[key] = Row(kept, terms, changed, old.number)
         MemoryGraph(self._transaction).follow(kept, is_same_text=memory.text == old.item.text)
         if memory.text != old.item.text:
@@ -184,6 +192,7 @@ class MemoryMemories:
                 categories=(),
                 provenance=(),
                 metadata={},
+                bookkeeping={},
                 flags=(),
                 dedup_key="",
                 updated_at=at,
@@ -203,7 +212,7 @@ class MemoryMemories:
         if key in tables.memories:
             raise ConflictError(f"memory {memory.id} cannot be stored: the id is taken")
         changed = self._transaction.changed(memory.partition)
-        kept = replace(memory, metadata=deepcopy(dict(memory.metadata)))
+        kept = owned(memory)
         tables.memories[key] = Row(kept, terms, changed, self._transaction.number())
         return True
 

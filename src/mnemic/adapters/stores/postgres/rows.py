@@ -24,9 +24,10 @@ def message_columns(message: Message, terms: Terms, pid: int, changed: int) -> M
 
 
 def memory_columns(memory: Memory, terms: Terms, pid: int, changed: int) -> Mapping[str, object]:
-    """The columns of a memory, its org and its metadata in the form that is searched among them."""
+    """The columns of a memory, its org among them, and metadata and bookkeeping in the form that conditions look at."""
     columns = rows.memory_columns(memory, terms, pid, changed)
-    return {**columns, "org": memory.partition.org, "filterable": to_json(memory.metadata)}
+    looked_at = {"filterable": to_json(memory.metadata), "filterable_bookkeeping": to_json(memory.bookkeeping)}
+    return {**columns, **looked_at, "org": memory.partition.org}
 
 
 def to_memory(row: Row) -> Memory:

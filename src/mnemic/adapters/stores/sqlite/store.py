@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from mnemic.adapters.stores.former import part_bookkeeping
 from mnemic.adapters.stores.sqlite.access import SqliteAudit, SqliteKeys
 from mnemic.adapters.stores.sqlite.conversations import SqliteConversations
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
@@ -61,6 +62,10 @@ class SqliteUnitOfWork:
         self.research = SqliteResearchSteps(session)
         self.erasure = SqliteErasure(session)
         self.dependants = SqliteDependants(session)
+
+
+_PARTS_METADATA = 16
+"""The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
 
 
 class SqliteStore:
@@ -263,6 +268,8 @@ class SqliteStore:
             if version > current:
                 for statement in _split(script):
                     connection.execute(statement)
+                if version == _PARTS_METADATA:
+                    part_bookkeeping(connection.execute, statements("former"), lambda _: {})
                 connection.execute(sql["mark"].format(version=version))
         connection.execute(sql["sign"].format(application_id=APPLICATION_ID))
         connection.execute(sql["commit"])

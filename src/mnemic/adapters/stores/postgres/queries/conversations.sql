@@ -4,7 +4,7 @@ FROM conversations AS c JOIN partitions AS p USING (pid)
 WHERE c.pid = ANY(%(pids)s::bigint[]) AND c.session = %(session)s;
 -- name: messages
 SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, m.role, m.name, m.text, m.observed_at,
-    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata
+    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata, m.bookkeeping
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid = ANY(%(pids)s::bigint[]) AND m.session = %(session)s AND m.position > %(after)s AND m.state != 'erased'
 ORDER BY m.position LIMIT greatest(%(limit)s, 0);
@@ -21,7 +21,7 @@ ON CONFLICT (pid, session, name) DO UPDATE SET position = excluded.position WHER
 SELECT observed_at, position, id FROM messages WHERE pid = %(pid)s AND id = %(id)s;
 -- name: said
 SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, m.role, m.name, m.text, m.observed_at,
-    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata
+    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata, m.bookkeeping
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid = %(pid)s AND m.state != 'erased' AND (%(session)s::text IS NULL OR m.session = %(session)s)
     AND m.observed_at >= %(since)s::bigint AND m.observed_at < %(until)s::bigint

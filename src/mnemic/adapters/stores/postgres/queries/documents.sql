@@ -1,8 +1,8 @@
 -- name: put
 INSERT INTO documents (pid, org, id, private_agent, source, title, title_key, media_type, status, reason, sha256,
-    created_at, updated_at, pages, headings, metadata)
+    created_at, updated_at, pages, headings, metadata, bookkeeping)
 SELECT %(pid)s, %(org)s, %(id)s, %(private_agent)s, %(source)s, %(title)s, %(title_key)s, %(media_type)s, %(status)s, %(reason)s,
-    %(sha256)s, %(created_at)s, %(updated_at)s, %(pages)s, %(headings)s, %(metadata)s
+    %(sha256)s, %(created_at)s, %(updated_at)s, %(pages)s, %(headings)s, %(metadata)s, %(bookkeeping)s
 WHERE NOT EXISTS (
     SELECT 1 FROM documents
     WHERE pid = %(pid)s AND private_agent = %(private_agent)s AND source_sha256 = text_sha256(%(source)s)
@@ -11,7 +11,7 @@ WHERE NOT EXISTS (
 ON CONFLICT (pid, id) DO UPDATE SET source = excluded.source, title = excluded.title,
     title_key = excluded.title_key, media_type = excluded.media_type, status = excluded.status, reason = excluded.reason, sha256 = excluded.sha256,
     created_at = excluded.created_at, updated_at = excluded.updated_at, pages = excluded.pages,
-    headings = excluded.headings, metadata = excluded.metadata
+    headings = excluded.headings, metadata = excluded.metadata, bookkeeping = excluded.bookkeeping
 WHERE documents.status != 'erased' AND documents.private_agent = excluded.private_agent
 RETURNING 1;
 -- name: put_text
@@ -21,7 +21,7 @@ ON CONFLICT (pid, document_id) DO UPDATE SET text = excluded.text;
 UPDATE documents SET characters = %(characters)s, chunks = %(chunks)s WHERE pid = %(pid)s AND id = %(id)s;
 -- name: select
 SELECT p.org, p.level, p.owner, d.id, d.private_agent, d.source, d.title, d.media_type, d.status, d.reason, d.sha256,
-    d.created_at, d.updated_at, d.pages, d.headings, d.characters, d.chunks, d.metadata
+    d.created_at, d.updated_at, d.pages, d.headings, d.characters, d.chunks, d.metadata, d.bookkeeping
 FROM documents AS d JOIN partitions AS p USING (pid)
 -- name: select_text
 SELECT p.org, p.level, p.owner, coalesce(t.text, '')
@@ -49,7 +49,7 @@ ORDER BY d.source, d.id
 LIMIT %(limit)s
 -- name: erase
 UPDATE documents SET status = 'erased', source = '', title = '', title_key = '', reason = '', sha256 = '', pages = '[]',
-    headings = '[]', characters = 0, chunks = 0, metadata = '{}', updated_at = %(at)s
+    headings = '[]', characters = 0, chunks = 0, metadata = '{}', bookkeeping = '{}', updated_at = %(at)s
 WHERE pid = %(pid)s AND status != 'erased' AND id = ANY(%(ids)s::text[])
 RETURNING id;
 -- name: erase_texts

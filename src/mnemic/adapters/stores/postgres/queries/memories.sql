@@ -2,12 +2,13 @@
 INSERT INTO memories (pid, org, id, changed, private_agent, dedup_key, text, kind, importance, confidence, categories,
     context, snippet, source, agent, observed_at, created_at, updated_at, valid_from, valid_to, retired_at, expires_at,
     last_accessed_at, access_count, is_pinned, state, other_id, trust, provenance, metadata, filterable,
-    faded, flags, analyser, terms)
+    bookkeeping, filterable_bookkeeping, faded, flags, analyser, terms)
 VALUES (%(pid)s, %(org)s, %(id)s, %(changed)s, %(private_agent)s, %(dedup_key)s, %(text)s, %(kind)s, %(importance)s,
     %(confidence)s, %(categories)s::text[], %(context)s, %(snippet)s, %(source)s, %(agent)s, %(observed_at)s,
     %(created_at)s, %(updated_at)s, %(valid_from)s, %(valid_to)s, %(retired_at)s, %(expires_at)s,
     %(last_accessed_at)s, %(access_count)s, %(is_pinned)s, %(state)s, %(other_id)s, %(trust)s, %(provenance)s,
-    %(metadata)s, %(filterable)s::jsonb, %(faded)s, %(flags)s, %(analyser)s, %(terms)s)
+    %(metadata)s, %(filterable)s::jsonb, %(bookkeeping)s, %(filterable_bookkeeping)s::jsonb, %(faded)s, %(flags)s,
+    %(analyser)s, %(terms)s)
 ON CONFLICT DO NOTHING RETURNING 1;
 -- name: taken_ids
 SELECT id FROM memories WHERE pid = ANY(%(pids)s::bigint[]) AND id = ANY(%(ids)s::text[]);
@@ -15,7 +16,7 @@ SELECT id FROM memories WHERE pid = ANY(%(pids)s::bigint[]) AND id = ANY(%(ids)s
 SELECT p.org, p.level, p.owner, m.id, m.text, m.kind, m.dedup_key, m.created_at, m.updated_at, m.observed_at,
     m.importance, m.confidence, m.categories, m.context, m.snippet, m.source, m.agent, m.private_agent, m.valid_from,
     m.valid_to, m.retired_at, m.expires_at, m.last_accessed_at, m.access_count, m.is_pinned, m.state, m.other_id,
-    m.trust, m.provenance, m.metadata, m.faded, m.flags
+    m.trust, m.provenance, m.metadata, m.faded, m.flags, m.bookkeeping
 FROM memories AS m JOIN partitions AS p USING (pid)
 -- name: select_ids
 SELECT m.id FROM memories AS m JOIN partitions AS p USING (pid)
@@ -71,8 +72,8 @@ UPDATE memories SET changed = %(changed)s, private_agent = %(private_agent)s, de
     valid_from = %(valid_from)s, valid_to = %(valid_to)s, retired_at = %(retired_at)s, expires_at = %(expires_at)s,
     last_accessed_at = %(last_accessed_at)s, access_count = %(access_count)s, is_pinned = %(is_pinned)s,
     state = %(state)s, other_id = %(other_id)s, trust = %(trust)s, provenance = %(provenance)s,
-    metadata = %(metadata)s, filterable = %(filterable)s::jsonb, faded = %(faded)s, flags = %(flags)s, analyser = %(analyser)s,
-    terms = %(terms)s
+    metadata = %(metadata)s, filterable = %(filterable)s::jsonb, bookkeeping = %(bookkeeping)s,
+    filterable_bookkeeping = %(filterable_bookkeeping)s::jsonb, faded = %(faded)s, flags = %(flags)s, analyser = %(analyser)s, terms = %(terms)s
 WHERE pid = %(pid)s AND id = %(id)s;
 -- name: touch
 UPDATE memories SET access_count = access_count + %(count)s, faded = NULL,
@@ -81,7 +82,7 @@ WHERE pid = %(pid)s AND id = %(id)s AND state != 'erased'
 RETURNING 1;
 -- name: erase
 UPDATE memories SET state = 'erased', text = '', context = '', snippet = '', source = '', categories = '{}',
-    provenance = '[]', metadata = '{}', filterable = '{}', flags = '[]', dedup_key = '', terms = '', updated_at = %(at)s,
-    changed = %(changed)s
+    provenance = '[]', metadata = '{}', filterable = '{}', bookkeeping = '{}', filterable_bookkeeping = '{}', flags = '[]',
+    dedup_key = '', terms = '', updated_at = %(at)s, changed = %(changed)s
 WHERE pid = %(pid)s AND state != 'erased' AND id = ANY(%(ids)s::text[])
 RETURNING id;

@@ -10,14 +10,14 @@ WHERE pid = %(pid)s AND session = %(session)s
 RETURNING 1;
 -- name: insert
 INSERT INTO messages (pid, org, id, changed, session, turn_id, turn, position, role, name, text, observed_at,
-    created_at, agent, external_id, trust, state, metadata, analyser, terms)
+    created_at, agent, external_id, trust, state, metadata, bookkeeping, analyser, terms)
 VALUES (%(pid)s, %(org)s, %(id)s, %(changed)s, %(session)s, %(turn_id)s, %(turn)s, %(position)s, %(role)s, %(name)s,
     %(text)s, %(observed_at)s, %(created_at)s, %(agent)s, %(external_id)s, %(trust)s, %(state)s, %(metadata)s,
-    %(analyser)s, %(terms)s)
+    %(bookkeeping)s, %(analyser)s, %(terms)s)
 ON CONFLICT DO NOTHING RETURNING 1;
 -- name: select
 SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, m.role, m.name, m.text, m.observed_at,
-    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata
+    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata, m.bookkeeping
 FROM messages AS m JOIN partitions AS p USING (pid)
 -- name: where_ids
 WHERE m.pid = ANY(%(pids)s::bigint[]) AND m.id = ANY(%(ids)s::text[]) AND m.state != 'erased';
@@ -34,6 +34,6 @@ ORDER BY m.position DESC, m.id DESC LIMIT greatest(%(limit)s, 0);
 WHERE m.pid = ANY(%(pids)s::bigint[]) AND (%(after)s::text IS NULL OR m.id > %(after)s) AND m.state != 'erased'
 ORDER BY m.id LIMIT greatest(%(limit)s, 0);
 -- name: erase
-UPDATE messages SET state = 'erased', text = '', name = NULL, metadata = '{}', terms = '', changed = %(changed)s
+UPDATE messages SET state = 'erased', text = '', name = NULL, metadata = '{}', bookkeeping = '{}', terms = '', changed = %(changed)s
 WHERE pid = %(pid)s AND state != 'erased' AND id = ANY(%(ids)s::text[])
 RETURNING id;

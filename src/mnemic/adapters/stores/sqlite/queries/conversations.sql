@@ -4,7 +4,7 @@ FROM conversations AS c JOIN partitions AS p USING (pid)
 WHERE c.pid = :pid AND c.session = :session;
 -- name: messages
 SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, m.role, m.name, m.text, m.observed_at,
-    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata
+    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata, m.bookkeeping
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid = :pid AND m.session = :session AND m.position > :after AND m.state != 'erased'
 ORDER BY m.position LIMIT :limit;
@@ -19,7 +19,7 @@ ON CONFLICT (pid, session, name) DO UPDATE SET position = excluded.position WHER
 SELECT observed_at, position, id FROM messages WHERE pid = :pid AND id = :id;
 -- name: said
 SELECT p.org, p.level, p.owner, m.id, m.session, m.turn_id, m.turn, m.position, m.role, m.name, m.text, m.observed_at,
-    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata
+    m.created_at, m.agent, m.external_id, m.trust, m.state, m.metadata, m.bookkeeping
 FROM messages AS m JOIN partitions AS p USING (pid)
 WHERE m.pid = :pid AND m.state != 'erased' AND (:session IS NULL OR m.session = :session)
     AND m.observed_at >= :since AND m.observed_at < :until

@@ -1,8 +1,8 @@
 -- name: put
 INSERT INTO documents (pid, id, private_agent, source, title, title_key, media_type, status, reason, sha256,
-    created_at, updated_at, pages, headings, metadata)
+    created_at, updated_at, pages, headings, metadata, bookkeeping)
 SELECT :pid, :id, :private_agent, :source, :title, :title_key, :media_type, :status, :reason, :sha256, :created_at,
-    :updated_at, :pages, :headings, :metadata
+    :updated_at, :pages, :headings, :metadata, :bookkeeping
 WHERE NOT EXISTS (
     SELECT 1 FROM documents
     WHERE pid = :pid AND private_agent = :private_agent AND source = :source AND status != 'erased' AND id != :id
@@ -10,7 +10,7 @@ WHERE NOT EXISTS (
 ON CONFLICT (pid, id) DO UPDATE SET source = excluded.source, title = excluded.title,
     title_key = excluded.title_key, media_type = excluded.media_type, status = excluded.status, reason = excluded.reason, sha256 = excluded.sha256,
     created_at = excluded.created_at, updated_at = excluded.updated_at, pages = excluded.pages,
-    headings = excluded.headings, metadata = excluded.metadata
+    headings = excluded.headings, metadata = excluded.metadata, bookkeeping = excluded.bookkeeping
 WHERE status != 'erased' AND private_agent = excluded.private_agent;
 -- name: put_text
 INSERT INTO document_texts (pid, document_id, text) VALUES (:pid, :id, :text)
@@ -19,7 +19,7 @@ ON CONFLICT (pid, document_id) DO UPDATE SET text = excluded.text;
 UPDATE documents SET characters = :characters, chunks = :chunks WHERE pid = :pid AND id = :id;
 -- name: select
 SELECT p.org, p.level, p.owner, d.id, d.private_agent, d.source, d.title, d.media_type, d.status, d.reason, d.sha256,
-    d.created_at, d.updated_at, d.pages, d.headings, d.characters, d.chunks, d.metadata
+    d.created_at, d.updated_at, d.pages, d.headings, d.characters, d.chunks, d.metadata, d.bookkeeping
 FROM documents AS d JOIN partitions AS p USING (pid)
 -- name: select_text
 SELECT p.org, p.level, p.owner, coalesce(t.text, '')
@@ -47,7 +47,7 @@ ORDER BY d.source, d.id
 LIMIT :limit
 -- name: erase
 UPDATE documents SET status = 'erased', source = '', title = '', title_key = '', reason = '', sha256 = '', pages = '[]',
-    headings = '[]', characters = 0, chunks = 0, metadata = '{}', updated_at = :at
+    headings = '[]', characters = 0, chunks = 0, metadata = '{}', bookkeeping = '{}', updated_at = :at
 WHERE pid = :pid AND status != 'erased' AND id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
 -- name: erase_texts

@@ -1,18 +1,18 @@
 -- name: insert
 INSERT INTO memories (pid, id, changed, private_agent, dedup_key, text, kind, importance, confidence, categories,
     context, snippet, source, agent, observed_at, created_at, updated_at, valid_from, valid_to, retired_at, expires_at,
-    last_accessed_at, access_count, is_pinned, state, other_id, trust, provenance, metadata, faded, flags,
-    analyser, terms)
+    last_accessed_at, access_count, is_pinned, state, other_id, trust, provenance, metadata, bookkeeping,
+    faded, flags, analyser, terms)
 VALUES (:pid, :id, :changed, :private_agent, :dedup_key, :text, :kind, :importance, :confidence, :categories,
     :context, :snippet, :source, :agent, :observed_at, :created_at, :updated_at, :valid_from, :valid_to, :retired_at,
     :expires_at, :last_accessed_at, :access_count, :is_pinned, :state, :other_id, :trust, :provenance, :metadata,
-    :faded, :flags, :analyser, :terms)
+    :bookkeeping, :faded, :flags, :analyser, :terms)
 ON CONFLICT (pid, private_agent, dedup_key) WHERE state IN ('active', 'quarantined') DO NOTHING;
 -- name: select
 SELECT p.org, p.level, p.owner, m.id, m.text, m.kind, m.dedup_key, m.created_at, m.updated_at, m.observed_at,
     m.importance, m.confidence, m.categories, m.context, m.snippet, m.source, m.agent, m.private_agent, m.valid_from,
     m.valid_to, m.retired_at, m.expires_at, m.last_accessed_at, m.access_count, m.is_pinned, m.state, m.other_id,
-    m.trust, m.provenance, m.metadata, m.faded, m.flags
+    m.trust, m.provenance, m.metadata, m.faded, m.flags, m.bookkeeping
 FROM memories AS m JOIN partitions AS p USING (pid)
 -- name: select_ids
 SELECT m.id FROM memories AS m JOIN partitions AS p USING (pid)
@@ -62,7 +62,7 @@ UPDATE memories SET changed = :changed, private_agent = :private_agent, dedup_ke
     updated_at = :updated_at, valid_from = :valid_from, valid_to = :valid_to, retired_at = :retired_at,
     expires_at = :expires_at, last_accessed_at = :last_accessed_at, access_count = :access_count,
     is_pinned = :is_pinned, state = :state, other_id = :other_id, trust = :trust, provenance = :provenance,
-    metadata = :metadata, faded = :faded, flags = :flags, analyser = :analyser, terms = :terms
+    metadata = :metadata, bookkeeping = :bookkeeping, faded = :faded, flags = :flags, analyser = :analyser, terms = :terms
 WHERE pid = :pid AND id = :id AND updated_at = :was_updated_at AND state != 'erased';
 -- name: text
 SELECT text FROM memories WHERE pid = :pid AND id = :id;
@@ -73,6 +73,7 @@ FROM json_each(:counts) AS accesses
 WHERE memories.pid = :pid AND memories.id = accesses.key AND memories.state != 'erased';
 -- name: erase
 UPDATE memories SET state = 'erased', text = '', context = '', snippet = '', source = '', categories = '[]',
-    provenance = '[]', metadata = '{}', flags = '[]', dedup_key = '', terms = '', updated_at = :at, changed = :changed
+    provenance = '[]', metadata = '{}', bookkeeping = '{}', flags = '[]', dedup_key = '', terms = '',
+    updated_at = :at, changed = :changed
 WHERE pid = :pid AND state != 'erased' AND id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
