@@ -69,6 +69,9 @@ def part_entry(
             said = replace(memory, text=str(side.get("text", memory.text)))
             side["metadata"], side["bookkeeping"] = part_memory(said, cast("dict[str, object]", metadata))
             is_changed = is_changed or bool(side["bookkeeping"])
+    if is_changed and sides[0].get("metadata") == sides[1].get("metadata"):
+        for side in sides:
+            del side["metadata"]  # nothing of the caller's was changed
     return sides if is_changed else None
 
 
