@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mnemic import Mnemic
+from mnemic import Memory, Mnemic, Scope
 from mnemic.config import Config
 from mnemic.text.former_metadata import FormerMemory, part_document, part_memory
 from tests.unit.engine.kit import ANNA, BERT
@@ -101,6 +101,13 @@ def opened(path: Path) -> Mnemic:
     return Mnemic.open(Config(store=str(path), embedder="none"))
 
 
+def got(mnemic: Mnemic, scope: Scope, memory_id: str) -> Memory:
+    """A memory by its id."""
+    memory = mnemic.get(scope, memory_id)
+    assert isinstance(memory, Memory)
+    return memory
+
+
 def kept(path: Path) -> dict[str, str]:
     """A store with a slot, a merge and memories of a caller who used the same words; ids by name."""
     with opened(path) as mnemic:
@@ -112,23 +119,23 @@ def kept(path: Path) -> dict[str, str]:
     return {"one": one.id, "other": other.id, "home": home.id, "soup": soup.id}
 
 
-def assert_parted(mnemic: Mnemic, ids: Mapping[str, str], scope: Any = ANNA) -> None:
+def assert_parted(mnemic: Mnemic, ids: Mapping[str, str], scope: Scope = ANNA) -> None:
     """What was Mnemic's works as it did; what the caller claimed does nothing."""
     claims = {"merged_ids": [ids["home"]], "chosen_ids": [ids["home"]], "slot": "home", "value": "lisbon"}
-    assert mnemic.get(scope, ids["soup"]).metadata == claims
+    assert got(mnemic, scope, ids["soup"]).metadata == claims
     assert mnemic.undo(scope, ids["one"]).bookkeeping.get("merged_ids") is None
-    assert mnemic.get(scope, ids["other"]).state == "active"
+    assert got(mnemic, scope, ids["other"]).state == "active"
     new = mnemic.remember(scope, "User lives in Porto")
-    assert mnemic.get(scope, ids["home"]).other_id == new.id
+    assert got(mnemic, scope, ids["home"]).other_id == new.id
     mnemic.delete(scope, ids["home"])
-    assert mnemic.get(scope, ids["soup"]).state == "active"
+    assert got(mnemic, scope, ids["soup"]).state == "active"
 
 
 def test_a_store_of_before_is_parted_as_it_is_opened(tmp_path: Path):
     path = tmp_path / "memory.db"
     ids = kept(path)
     with opened(path) as mnemic:
-        before = [mnemic.get(ANNA, each) for each in ids.values()]
+        before = [got(mnemic, ANNA, each) for each in ids.values()]
         history = [mnemic.history(ANNA, each) for each in ids.values()]
     as_before(path)
     with opened(path) as mnemic:
@@ -136,7 +143,7 @@ def test_a_store_of_before_is_parted_as_it_is_opened(tmp_path: Path):
         slot = told[ids["soup"]][1]  # what the text says, which the caller's own slot had hidden
         assert slot == {"slot": "likes soup", "value": "like"}
         assert {
-            each: (mnemic.get(ANNA, each).metadata, dict(mnemic.get(ANNA, each).bookkeeping)) for each in told
+            each: (got(mnemic, ANNA, each).metadata, dict(got(mnemic, ANNA, each).bookkeeping)) for each in told
         } == told
         assert [mnemic.history(ANNA, each) for each in ids.values()] == history
         assert_parted(mnemic, ids)
