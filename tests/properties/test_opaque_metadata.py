@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given, settings
@@ -33,9 +33,10 @@ OWN_KEYS = (*KEYS, "version", "fallback", "is_partial", "tools", "mem0", "is_don
 IDS = "the ids of all that is there"
 """Stands in drawn metadata for what only a run knows."""
 
-VALUES = st.one_of(
+ONES: tuple[object, ...] = (1, True, None, [1, 5], [5, 1], {"id": "1", "file": "notes.md"}, {"metadata": {}})
+VALUES: st.SearchStrategy[object] = st.one_of(
     st.sampled_from(("home", "lisbon", "summary", "gem", "s1", "chooses: tea", "general-1", "notes.md", "", IDS)),
-    st.sampled_from((1, True, None, [1, 5], [5, 1], {"id": "1", "file": "notes.md"}, {"metadata": {}})),
+    st.sampled_from(ONES),
     st.lists(st.sampled_from(("home", 1, None)), max_size=2),
 )
 METADATA = st.dictionaries(st.sampled_from((*OWN_KEYS, "team")), VALUES, max_size=6)
@@ -146,7 +147,7 @@ def told(memories: list[Memory]) -> list[object]:
 
     def named(value: object) -> object:
         if isinstance(value, list | tuple):
-            return [named(each) for each in value]
+            return [named(each) for each in cast("list[object]", value)]
         return names.get(value, "some id") if isinstance(value, str) and value.count("-") == 4 else value
 
     fields = ("text", "kind", "state", "categories", "importance", "context", "is_pinned")
@@ -249,7 +250,7 @@ def test_a_file_that_notes_what_mnemic_never_writes_is_refused(bookkeeping: obje
 def test_a_provenance_that_is_none_is_refused(provenance: Any):
     mnemic, _ = opened(MemoryStore())
     with pytest.raises(InvalidInputError, match="provenance"):
-        mnemic.remember(ANNA, "User likes soup", provenance=provenance)
+        cast("Any", mnemic).remember(ANNA, "User likes soup", provenance=provenance)
     with pytest.raises(InvalidInputError, match="provenance"):
         mnemic.remember_many(ANNA, [MemoryDraft(text="User likes soup", provenance=provenance)])
 

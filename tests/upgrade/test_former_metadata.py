@@ -34,8 +34,9 @@ OWN: tuple[tuple[dict[str, Any], Mapping[str, object]], ...] = (
 
 
 def former(**fields: Any) -> FormerMemory:
-    usual = {"kind": "fact", "level": "user", "text": "It rained in Porto", "trust": "user"}
-    return FormerMemory(**{**usual, "is_derived": False, "was_merged": False, **fields})
+    usual: dict[str, Any] = {"kind": "fact", "level": "user", "text": "It rained in Porto", "trust": "user"}
+    usual |= {"is_derived": False, "was_merged": False, **fields}
+    return FormerMemory(**usual)
 
 
 @pytest.mark.parametrize("fields, own", OWN)
