@@ -7,7 +7,7 @@ export MNEMIC_DATA ?= ../shared/data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run serve test style types layers proof check fix requirements surface reference bench drill docs constraints clean
+.PHONY: help setup run serve test quick style types layers proof house check fix requirements surface reference bench drill docs constraints clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -54,7 +54,13 @@ layers: .venv/.dev ## who may import whom
 proof: .venv/.dev ## claims about requirements have tests
 	$(BIN)/python scripts/requirements.py --check
 
-check: style types layers proof test ## what CI runs: style, types, layers, proof and test
+house: .venv/.dev ## how large and how split the package is, beside the limits
+	@$(BIN)/python scripts/house.py --check
+
+check: style types layers proof house test ## what CI runs: style, types, layers, proof, house and test
+
+quick: .venv/.dev ## style, layers, and the types and tests of what changed, within two minutes
+	@$(BIN)/python scripts/quick.py
 
 fix: .venv/.dev ## repair what tools can repair: lint and format
 	-$(BIN)/ruff check --fix .

@@ -120,7 +120,7 @@ class Life:
     def _look(self, when: str, messages: int) -> None:
         active, archived = list(self._memories(State.ACTIVE)), list(self._memories(State.ARCHIVED))
         kinds = Counter(memory.kind for memory in active)
-        fallen = sum(bool(memory.metadata.get("fallback")) for memory in active)
+        fallen = sum(bool(memory.bookkeeping.get("fallback")) for memory in active)
         faded = [memory.present_importance for memory in active if memory.kind is Kind.SUMMARY]
         profile = self._mnemic.profile.get(SCOPE)
         said = sum('"type":"message"' in line for line in self._mnemic.export(SCOPE))

@@ -229,7 +229,7 @@ def _misses(
         write(scope, other, at + timedelta(days=7))
         kept = _states(parts, scope)
         seen[kind] += 1
-        is_merged = len(kept) < len((one, other)) or any("merged_ids" in memory.metadata for memory in kept)
+        is_merged = len(kept) < len((one, other)) or any("merged_ids" in memory.bookkeeping for memory in kept)
         merged[kind] += is_merged
         is_retired = not is_merged and any(memory.state is not State.ACTIVE for memory in kept)
         retired[kind] += is_retired

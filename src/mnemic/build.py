@@ -250,13 +250,13 @@ def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIn
     if embedder is None:
         raise ConfigError("memory.index.backend is qdrant, which holds vectors, and no embedder makes any: name one")
     try:
-        from mnemic.adapters.indexes.qdrant import QdrantCollection as Collection
+        from mnemic.adapters.indexes.qdrant import QdrantCollection
         from mnemic.adapters.indexes.qdrant import open_qdrant
     except ImportError as error:
         raise ConfigError(
             f"an index in Qdrant needs a client that is not here ({error}): run `pip install 'mnemic[qdrant]'`"
         ) from error
-    asked = Collection(config.qdrant_url, config.qdrant_collection, config.qdrant_api_key, config.qdrant_options)
+    asked = QdrantCollection(config.qdrant_url, config.qdrant_collection, config.qdrant_api_key, config.qdrant_options)
     return open_qdrant(store, embedder.space, asked, _index_folder(config))
 
 

@@ -13,12 +13,11 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = {
         "mnemic.engine.window",
         "mnemic.adapters.windows.store",
         "mnemic.adapters.windows.redis",
-        "mnemic.adapters.windows.store",
     ),
-    "summary buffer": ("mnemic.engine.summaries", "mnemic.engine.summaries"),
-    "consolidation": ("mnemic.engine.consolidate", "mnemic.engine.consolidate"),
+    "summary buffer": ("mnemic.engine.summaries",),
+    "consolidation": ("mnemic.engine.consolidate",),
     "profile": ("mnemic.engine.profile",),
-    "decay and eviction": ("mnemic.engine.upkeep", "mnemic.engine.upkeep"),
+    "decay and eviction": ("mnemic.engine.upkeep",),
     "reflection": ("mnemic.engine.reflect",),
 }
 
@@ -50,7 +49,7 @@ def test_no_capability_reaches_another(imports: grimp.ImportGraph):
 def test_only_the_table_of_handlers_knows_who_answers_an_event(imports: grimp.ImportGraph):
     everyone = {module for modules in CAPABILITIES.values() for module in modules}
     publishers = imports.find_modules_that_directly_import("mnemic.engine.events") & everyone
-    assert publishers == {"mnemic.engine.summaries", "mnemic.engine.summaries"}
+    assert publishers == {"mnemic.engine.summaries"}
     assert "mnemic.engine.handlers" not in {
         name for module in everyone for name in imports.find_upstream_modules(module)
     }
@@ -59,10 +58,6 @@ def test_only_the_table_of_handlers_knows_who_answers_an_event(imports: grimp.Im
 def test_an_import_across_capabilities_is_found_however_long_its_way(imports: grimp.ImportGraph):
     imports.add_import(importer="mnemic.engine.digest", imported="mnemic.engine.summaries")
     try:
-        assert (
-            "mnemic.engine.reflect",
-            "mnemic.engine.digest",
-            "mnemic.engine.summaries",
-        ) in chains(imports)
+        assert ("mnemic.engine.reflect", "mnemic.engine.digest", "mnemic.engine.summaries") in chains(imports)
     finally:
         imports.remove_import(importer="mnemic.engine.digest", imported="mnemic.engine.summaries")

@@ -68,7 +68,7 @@ def admin(store: PostgresStore, postgres_url: str) -> Iterator[psycopg.Connectio
 
 def fill(store: PostgresStore, scope: Scope) -> None:
     partition, said = scope.partition(Level.USER), f"said in {scope.org}"
-    memory = a_memory(said, partition, metadata={"merged_ids": [said]})
+    memory = a_memory(said, partition, bookkeeping={"merged_ids": [said]})
     add_memories(store, memory)
     add_messages(store, a_message(1, said, scope))
     add_vectors(store, a_vector(memory.id), partition=partition)

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from qdrant_client import QdrantClient
 
-from mnemic.adapters.indexes.qdrant import QdrantCollection as Collection
-from mnemic.adapters.indexes.qdrant import open_qdrant
+from mnemic.adapters.indexes.qdrant import QdrantCollection, open_qdrant
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.indexes.tiered import SpacesIndex
 from mnemic.adapters.observers.counters import CounterObserver
@@ -47,7 +46,7 @@ def open_with(url: str, tmp_path: Path) -> Iterator[Open]:
 
     def once(further: Sequence[WordEmbedder] = (), file: str = "memory.db") -> Mnemic:
         store, embedder = SqliteStore(tmp_path / file), WordEmbedder()
-        served = open_qdrant(store, embedder.space, Collection(url, name, REAL_KEY), tmp_path / f"{file}.index")
+        served = open_qdrant(store, embedder.space, QdrantCollection(url, name, REAL_KEY), tmp_path / f"{file}.index")
         index = SpacesIndex(served, [ScanIndex() for _ in further]) if further else served
         parts = Parts(store, index, embedder, SystemClock(), CounterObserver(), served_index=served)
         open_ones.append(Mnemic(reading(replace(parts, further_embedders=tuple(further))), actor="tester"))

@@ -63,7 +63,7 @@ CHATS = (
                     "steps.#": 1,
                     "steps.0.outcome.call.name": "calculator",
                     "steps.0.outcome.is_error": False,
-                    "turn.messages.1.metadata": {"tools": ["calculator"]},
+                    "turn.messages.1.bookkeeping": {"tools": ["calculator"]},
                 },
             ),
             Step(

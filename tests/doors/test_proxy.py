@@ -161,7 +161,7 @@ def test_a_stream_that_breaks_keeps_both_sides(upstream: ChatServer, proxied: Pr
     said = proxied.said(ANA, answer.headers["mnemic-session"])
     assert said == [("user", "Tell me a story"), ("assistant", "Once upon a time")]
     message = proxied.mnemic.window(replace(ANA, session=answer.headers["mnemic-session"]))[-1]
-    assert message.metadata == {"is_partial": True}
+    assert message.bookkeeping == {"is_partial": True}
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:

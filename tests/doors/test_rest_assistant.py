@@ -87,7 +87,7 @@ class TestStreams:
         events.close()
         kept = answer_kept(served)
         assert kept.text.startswith("Once upon a time")
-        assert kept.metadata == {"is_partial": True}
+        assert kept.bookkeeping == {"is_partial": True}
 
     def test_the_same_for_asyncio(self, served: Served, listening: Listening):
         async def leave() -> None:
@@ -99,7 +99,7 @@ class TestStreams:
                 await events.aclose()
 
         asyncio.run(leave())
-        assert answer_kept(served).metadata == {"is_partial": True}
+        assert answer_kept(served).bookkeeping == {"is_partial": True}
 
     def test_a_client_that_drops_the_line_ends_it_too_with_an_idempotency_key(
         self, served: Served, listening: Listening
@@ -112,13 +112,13 @@ class TestStreams:
             assert answer.headers["content-type"].startswith("application/x-ndjson")
             told = (json.loads(line) for line in answer.iter_lines())
             assert [next(told)["event"], next(told)["text"]] == ["recalled", "Once upon a time"]
-        assert answer_kept(served).metadata == {"is_partial": True}
+        assert answer_kept(served).bookkeeping == {"is_partial": True}
 
     def test_a_model_that_breaks_off_is_told_and_what_was_said_is_kept(self, served: Served, remote: RemoteMnemic):
         with pytest.raises(BackendError):
             list(remote.chat_stream(ANA, "Be broken"))
         kept = answer_kept(served)
-        assert (kept.text, kept.metadata) == ("Once upon", {"is_partial": True})
+        assert (kept.text, kept.bookkeeping) == ("Once upon", {"is_partial": True})
 
     def test_events_come_as_server_sent_events_where_asked_for(self, served: Served, listening: Listening):
         headers = {"Authorization": f"Bearer {served.token('default')}", "Accept": EVENTS}

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from mnemic.adapters.indexes.fts5 import Fts5Index
-from mnemic.adapters.indexes.qdrant import Place, QdrantIndex, open_qdrant
-from mnemic.adapters.indexes.qdrant import QdrantCollection as Collection
+from mnemic.adapters.indexes.qdrant import Place, QdrantCollection, QdrantIndex, open_qdrant
 from mnemic.adapters.indexes.qdrant_points import QdrantLink, QdrantOptions, State, key_of, state_point
 from mnemic.adapters.indexes.qdrant_search import QdrantVectors
 from mnemic.adapters.observers.counters import CounterObserver
@@ -67,7 +66,7 @@ def server() -> Iterator[QdrantServer]:
 
 def opened(store: Store, url: str, folder: Path) -> Mnemic:
     embedder = WordEmbedder()
-    index = open_qdrant(store, embedder.space, Collection(url, "true_recall", options=QUICK), folder)
+    index = open_qdrant(store, embedder.space, QdrantCollection(url, "true_recall", options=QUICK), folder)
     parts = Parts(store, index, embedder, SystemClock(), CounterObserver(), served_index=index)
     return Mnemic(parts, actor="tester")
 

@@ -154,6 +154,12 @@ def test_a_store_of_the_first_version_learns_what_its_memories_were_made_of(path
     )
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE memories SET provenance = ?, metadata = ?", made)
+        merged = ("h1", "m1", "merged", "{}", '{"metadata": {"merged_ids": ["m1", "m2"]}}')
+        connection.execute(
+            "INSERT INTO history (pid, id, item_id, action, actor, reason, at, before, after)"
+            " VALUES (1, ?, ?, ?, 'cli', '', 0, ?, ?)",
+            merged,
+        )
         connection.commit()
     store = SqliteStore(path)
     with store.read() as work:
@@ -162,3 +168,4 @@ def test_a_store_of_the_first_version_learns_what_its_memories_were_made_of(path
     store.close()
     assert found == {"x": ["m1"], "m2": ["m1"], "m1": [], "none": []}
     assert memory.flags == ()
+    assert (memory.metadata, memory.bookkeeping) == ({"chosen_ids": "none"}, {"merged_ids": ["m1", "m2"]})

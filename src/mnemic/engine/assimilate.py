@@ -23,7 +23,7 @@ from mnemic.engine.edit import UNSUPPORTED, Editor, gives_way, restate
 from mnemic.engine.engine import Parts, new_id
 from mnemic.engine.fields import held_key
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors, search
-from mnemic.engine.remember import Neighbours, Settler, slot_metadata
+from mnemic.engine.remember import Neighbours, Settler, slot_notes
 from mnemic.engine.secrets import gated
 from mnemic.errors import BackendError, ConfigError, InvalidInputError
 from mnemic.model.candidates import Candidates, IndexQuery
@@ -353,5 +353,5 @@ def memory_of(place: Place, fact: Fact, now: datetime) -> Memory:
         valid_to=fact.valid_to,
         trust=fact.trust,
         provenance=fact.provenance,
-        metadata={**fact.metadata, **slot_metadata(fact.text, fact.slot, fact.value)},
+        bookkeeping={**fact.bookkeeping, **slot_notes(fact.text, fact.slot, fact.value)},
     )

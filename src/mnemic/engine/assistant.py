@@ -26,6 +26,7 @@ from mnemic.engine.metering import Metered
 from mnemic.engine.tools.toolbox import Toolbox, read_arguments
 from mnemic.engine.window import window
 from mnemic.errors import BackendError, BadReplyError, ConfigError, InvalidInputError, UnsupportedError
+from mnemic.model.bookkeeping import note_answer
 from mnemic.model.chat import (
     Answer,
     AssistantSettings,
@@ -45,7 +46,7 @@ from mnemic.model.chat import (
     ToolOutcome,
     ToolStep,
 )
-from mnemic.model.item import MessageDraft, Role, Turn
+from mnemic.model.item import MessageDraft, NotedDraft, Role, Turn
 from mnemic.model.recall import ChatMessage, Context, Recall
 from mnemic.model.scope import Scope
 from mnemic.ports.models import Llm
@@ -223,7 +224,7 @@ def chat(parts: Parts, scope: Scope, request: ChatRequest) -> Generator[ChatEven
     """What happens in one turn, as it happens. A scope without a session begins a conversation: `Reply.session`.
 
     Raises the errors of the model, with the user's side captured by then, and what was written of the answer marked by
-    `is_partial` in its metadata; the same is kept when the generator is closed early.
+    `is_partial` in its bookkeeping; the same is kept when the generator is closed early.
     """
     model = Metered(model_of(parts))
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
@@ -362,11 +363,9 @@ class _ChatTurn:
         """Capture the answer, or what there is of it; both sides where the first could not be captured."""
         if not self.request.captures or not text.strip():
             return
-        told: dict[str, object] = {} if is_whole else {"is_partial": True}
-        if self.steps:
-            told["tools"] = [step.outcome.call.name for step in self.steps]
+        notes = note_answer(is_whole=is_whole, tools=[step.outcome.call.name for step in self.steps])
         whole = text.encode(errors="replace").decode()[: self.parts.settings.max_text_chars]
-        answer = MessageDraft(role=Role.ASSISTANT, text=whole, metadata=told)
+        answer = NotedDraft(role=Role.ASSISTANT, text=whole, bookkeeping=notes)
         try:
             if self.captured is None or not self.captured.messages:
                 self.captured = capture(self.parts, self.scope, [[self._user, answer]])[0]

@@ -21,12 +21,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum, auto
-from typing import cast
 
 from mnemic.engine.access import forget_answers
 from mnemic.engine.archive import erase_memories
 from mnemic.engine.assimilate import MIN_SUPPORT, carried, supported
-from mnemic.engine.consolidate import CHOSEN, LEAST_CHOICES, Consolidating, Group
+from mnemic.engine.consolidate import LEAST_CHOICES, Consolidating, Group
 from mnemic.engine.dependants import Hand, Place, flag_all, own, with_flag
 from mnemic.engine.digest import Derived, covered, derived_memory
 from mnemic.engine.engine import Parts, new_id
@@ -35,7 +34,8 @@ from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, 
 from mnemic.engine.kinds import REMAKE
 from mnemic.engine.reflect import Reflecting, place_of
 from mnemic.engine.summaries import Summarising
-from mnemic.model.item import CHOSEN_IDS, MERGED_IDS, Cause, Fact, Flag, Kind, Memory, Remembered, State
+from mnemic.model.bookkeeping import choice_in, chosen_in, renewed, session_in, without_sources
+from mnemic.model.item import Cause, Fact, Flag, Kind, Memory, Remembered, State
 from mnemic.model.records import Action, HistoryEntry, Job
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import SourceText, UnitOfWork
@@ -99,7 +99,7 @@ def cascade(hand: Hand, deleted: Sequence[HistoryEntry]) -> Cascaded:
 
 def stands_alone(hand: Hand, memory: Memory) -> bool:
     """True when somebody said a memory without naming a source, whatever it was joined with before or since."""
-    if memory.metadata.get(CHOSEN_IDS):
+    if chosen_in(memory.bookkeeping):
         return False
     entries = hand.work.history.of(own(memory), memory.id)
     if any(_is_told_again(entry) for entry in entries):
@@ -144,8 +144,8 @@ def _erased(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
 
 def _again(hand: Hand, memory: Memory) -> list[Job]:
     """A summary that is gone covered other messages too: of these another one is made."""
-    session, positions = memory.metadata.get("session"), covered(memory)
-    if memory.kind is not Kind.SUMMARY or not isinstance(session, str) or positions[0] > positions[1]:
+    session, positions = session_in(memory.bookkeeping), covered(memory)
+    if memory.kind is not Kind.SUMMARY or session is None or positions[0] > positions[1]:
         return []
     return [replace(remake_job(hand, memory), payload={"session": session, "positions": [*positions]})]
 
@@ -167,13 +167,8 @@ def _flag(hand: Hand, loss: _Loss) -> None:
 
 def without(memory: Memory, ids: Collection[str]) -> Memory:
     """The memory as made of all the same but for these."""
-    metadata: dict[str, object] = dict(memory.metadata)
-    for key in (MERGED_IDS, CHOSEN_IDS):
-        named = metadata.get(key)
-        if isinstance(named, list):
-            metadata[key] = [each for each in cast("list[object]", named) if each not in ids]
     provenance = tuple(entry for entry in memory.provenance if entry.source_id not in ids)
-    return replace(memory, provenance=provenance, metadata=metadata)
+    return replace(memory, provenance=provenance, bookkeeping=without_sources(memory.bookkeeping, ids))
 
 
 def _by_partition(entries: Sequence[HistoryEntry]) -> Mapping[Partition, Mapping[str, HistoryEntry]]:
@@ -213,14 +208,14 @@ class Outcome:
 
 def made_anew(parts: Parts, seen: Seen, *, actor: str, may_fall_back: bool) -> Outcome:
     """The memory without what it lost. Raises the errors of the model unless it `may_fall_back`."""
-    session = seen.memory.metadata.get("session")
-    if isinstance(session, str):
+    session = session_in(seen.memory.bookkeeping)
+    if session is not None:
         place = (parts, seen.memory.partition, session, actor)
         if seen.memory.kind is Kind.SUMMARY and covered(seen.memory)[0] <= covered(seen.memory)[1]:
             return _summary(seen, Summarising(*place, may_fall_back=may_fall_back))
         if seen.memory.kind is Kind.REFLECTION:
             return _reflection(parts, seen, Reflecting(*place, may_fall_back=may_fall_back))
-    if CHOSEN in seen.memory.metadata:
+    if choice_in(seen.memory.bookkeeping) is not None:
         return _preference(parts, seen, Consolidating(parts, seen.memory.partition, actor))
     return _fact(parts, seen)
 
@@ -242,10 +237,6 @@ def _reflection(parts: Parts, seen: Seen, work: Reflecting) -> Outcome:
 
 def _with_digest(old: Memory, made: Derived, sources: Sequence[Remembered]) -> Memory:
     fresh = derived_memory(made, sources, old.created_at)
-    kept = {key: value for key, value in old.metadata.items() if key not in ("fallback", "positions")}
-    metadata = {**kept, **fresh.metadata}
-    if "positions" in old.metadata:
-        metadata["positions"] = old.metadata["positions"]  # what it covers stays, also where nothing is left of it
     return replace(
         old,
         text=fresh.text,
@@ -254,7 +245,7 @@ def _with_digest(old: Memory, made: Derived, sources: Sequence[Remembered]) -> M
         observed_at=fresh.observed_at,
         agent=fresh.agent,
         trust=fresh.trust,
-        metadata=metadata,
+        bookkeeping=renewed(old.bookkeeping, fresh.bookkeeping),
         context="",
         snippet="",
     )
@@ -264,7 +255,7 @@ def _preference(parts: Parts, seen: Seen, work: Consolidating) -> Outcome:
     """A preference of the choices that are left; too few of them show none, and a person has to say."""
     with parts.store.read() as unit:
         singles = sorted(_live(unit, seen, None), key=lambda each: (each.observed_at, each.id))
-    singles = [each for each in singles if each.id in _chosen(seen.memory)]
+    singles = [each for each in singles if each.id in chosen_in(seen.memory.bookkeeping)]
     choice = next((found for each in singles if (found := choice_of(each.text))), None)
     if choice is None:
         return Outcome(seen.memory, is_sound=False)
@@ -273,7 +264,8 @@ def _preference(parts: Parts, seen: Seen, work: Consolidating) -> Outcome:
         return Outcome(seen.memory, is_sound=False)
     names = ("text", "dedup_key", "context", "provenance", "observed_at", "valid_from", "agent", "trust", "categories")
     fresh = replace(seen.memory, **{name: getattr(made, name) for name in names}, snippet="")
-    return Outcome(replace(fresh, metadata={**fresh.metadata, **made.metadata}), is_sound=len(singles) >= LEAST_CHOICES)
+    notes = {**fresh.bookkeeping, **made.bookkeeping}
+    return Outcome(replace(fresh, bookkeeping=notes), is_sound=len(singles) >= LEAST_CHOICES)
 
 
 def _fact(parts: Parts, seen: Seen) -> Outcome:
@@ -320,11 +312,6 @@ def _memories(work: UnitOfWork, seen: Seen) -> list[Memory]:
     partitions = tuple(dict.fromkeys(source.partition for source in seen.sources))
     visible = Visibility(partitions, own(seen.memory).agent)
     return work.memories.get(visible, [source.id for source in seen.sources]) if partitions else []
-
-
-def _chosen(memory: Memory) -> frozenset[object]:
-    found = memory.metadata.get(CHOSEN_IDS)
-    return frozenset(cast("list[str]", found)) if isinstance(found, list) else frozenset()
 
 
 _TICK = timedelta(microseconds=1)

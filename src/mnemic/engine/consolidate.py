@@ -13,10 +13,9 @@ the transaction that ends the request.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from typing import cast
 
 from mnemic.engine.assimilate import MIN_SUPPORT, carried
 from mnemic.engine.edit import Editor, merged
@@ -26,7 +25,8 @@ from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import gated
 from mnemic.engine.sweep import Reach, sweep
 from mnemic.errors import ConflictError, MnemicError, NotFoundError
-from mnemic.model.item import CHOSEN_IDS, TRUST_ORDER, UNREFLECTED, Kind, Memory, State
+from mnemic.model.bookkeeping import choice_in, chosen_in, note_choice
+from mnemic.model.item import TRUST_ORDER, UNREFLECTED, Kind, Memory, State
 from mnemic.model.records import Action, ConsolidationRequest, ReflectionRequest
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -52,9 +52,6 @@ TOLD_CHOICES = 12
 
 GROUPS_AT_ONCE = 20
 """One job makes so many preferences; the next job makes the next ones."""
-
-CHOSEN = "chosen"
-"""In the metadata of a preference: the key of its choice; the ids of the choices are under `CHOSEN_IDS`."""
 
 _KINDS = (Kind.GEM, Kind.FACT, Kind.EVENT, Kind.PREFERENCE)
 _CONFIDENCE = 0.8
@@ -131,8 +128,7 @@ def told(memories: Sequence[Memory]) -> list[tuple[date, str]]:
 
 def chosen_ids(preference: Memory | None) -> tuple[str, ...]:
     """The memories that a preference was made of; none of what is no such preference."""
-    found = preference.metadata.get(CHOSEN_IDS) if preference is not None else None
-    return tuple(str(each) for each in cast("Sequence[object]", found)) if isinstance(found, list) else ()
+    return () if preference is None else chosen_in(preference.bookkeeping)
 
 
 class Consolidating:
@@ -173,9 +169,9 @@ class Consolidating:
                     return None
                 old = editor.get(new.id if group.known is None else group.known.id)
                 joined = replace(new, id=old.id, created_at=old.created_at)
-                names = merged(old, group.singles).metadata
+                names = merged(old, group.singles).bookkeeping
                 reason = f"{len(group.singles)} choices of one thing since {group.singles[0].observed_at:%Y-%m-%d}"
-                joined = replace(joined, metadata={**names, **new.metadata})
+                joined = replace(joined, metadata=old.metadata, bookkeeping={**names, **new.bookkeeping})
                 stored = editor.put(old, joined, Action.MERGED, reason)
                 put_vectors(self._parts, work, [(stored.partition, stored.id)], vectors, stored.updated_at)
                 for single in group.singles:
@@ -221,7 +217,6 @@ class Consolidating:
         agents = {source.agent for source in sources}
         first = min(_start(source) for source in sources)
         tags = tuple(dict.fromkeys(["preference", *(tag for source in sources for tag in source.categories)]))
-        how: Mapping[str, object] = {"fallback": fallback} if fallback else {}
         memory = Memory(
             id=new_id(now),
             partition=self._partition,
@@ -240,12 +235,7 @@ class Consolidating:
             private_agent=group.singles[0].private_agent,
             trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
             provenance=tuple(dict.fromkeys(entry for source in sources for entry in source.provenance)),
-            metadata={
-                CHOSEN: group.choice.key,
-                CHOSEN_IDS: [*chosen_ids(known), *group.ids],
-                "version": GENERAL_VERSION,
-                **how,
-            },
+            bookkeeping=note_choice(group.choice.key, (*chosen_ids(known), *group.ids), GENERAL_VERSION, fallback),
         )
         return gated(self._parts, memory)[0]
 
@@ -263,8 +253,8 @@ class _Found:
     def look(self, memories: Sequence[Memory], until: datetime) -> None:
         """Note what of a page counts: active, lasting, not pinned, said `until` then."""
         for memory in memories:
-            key = memory.metadata.get(CHOSEN)
-            if isinstance(key, str):
+            key = choice_in(memory.bookkeeping)
+            if key is not None:
                 self.known[memory.private_agent, key] = memory
                 self.taken.update(chosen_ids(memory))
             elif _is_single(memory) and memory.observed_at <= until and (choice := choice_of(memory.text)):

@@ -23,7 +23,7 @@ from mnemic.engine.secrets import Kinds, tell_redacted, without_secrets
 from mnemic.engine.summaries import ask_for_summary, ask_if_pending
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.candidates import Terms
-from mnemic.model.item import ENDED, Message, MessageDraft, Role, Trust, Turn
+from mnemic.model.item import ENDED, Message, MessageDraft, Role, Trust, Turn, notes_on
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -196,6 +196,7 @@ def _message(example: Message, draft: MessageDraft, position: int, now: datetime
         external_id=draft.external_id,
         trust=draft.trust or _TRUST_OF_ROLE[draft.role],
         metadata=draft.metadata,
+        bookkeeping=notes_on(draft),
     )
 
 
@@ -268,6 +269,7 @@ class _Writer:
             external_id=draft.external_id,
             trust=draft.trust or _TRUST_OF_ROLE[draft.role],
             metadata=draft.metadata,
+            bookkeeping=notes_on(draft),
         )
         self.rows.append((draft, message, self._parts.terms(draft.name, draft.text)))
         if draft.external_id is not None:

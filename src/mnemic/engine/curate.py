@@ -24,12 +24,12 @@ from mnemic.engine.engine import Parts
 from mnemic.engine.jobs import zone_of
 from mnemic.engine.kinds import CURATE
 from mnemic.errors import BadReplyError, MnemicError
+from mnemic.model.bookkeeping import GEM_FIELDS, note_gem
 from mnemic.model.chat import Finish, Usage
 from mnemic.model.item import (
     CURATE_TRIES,
     CURATED,
     IMPORTANCE_WORDS,
-    IN_METADATA,
     TRUST_ORDER,
     Conversation,
     Decision,
@@ -149,8 +149,7 @@ def fact_of(found: Found, made: Made) -> Fact:
     shown = [message for turn in found.turns for message in turn.messages if counted(message).strip()]
     own = [message for message in shown if message.role is Role.USER]
     sources = own if made.model in (RULES, "") and own else shown
-    told = {name: getattr(gem, name) for name in IN_METADATA}
-    fallback = {"fallback": made.fallback} if made.fallback else {}
+    told = {name: getattr(gem, name) for name in GEM_FIELDS}
     return Fact(
         text=gem.gem,
         kind=Kind.GEM,
@@ -164,7 +163,7 @@ def fact_of(found: Found, made: Made) -> Fact:
             Provenance(source.id, 0, len(counted(source)), CURATE, made.version, 1.0) for source in sources
         ),
         trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
-        metadata={"type": "gem", **told, "source_turns": list(gem.source_turns), **fallback},
+        bookkeeping=note_gem(told, made.fallback),
     )
 
 

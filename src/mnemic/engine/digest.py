@@ -14,6 +14,7 @@ from datetime import datetime
 
 from mnemic.engine.engine import Parts, new_id
 from mnemic.engine.indexing import ItemVectors, indexed_text, put_vectors
+from mnemic.model.bookkeeping import positions_in
 from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, Remembered
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.ports.models import Llm
@@ -31,7 +32,7 @@ class Derived:
     kind: Kind
     importance: float
     provenance: tuple[Provenance, ...]
-    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetime) -> Memory:
@@ -55,7 +56,7 @@ def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetim
         private_agent=private,
         trust=min((source.trust for source in sources), key=TRUST_ORDER.index),
         provenance=derived.provenance,
-        metadata=derived.metadata,
+        bookkeeping=derived.bookkeeping,
     )
 
 
@@ -137,11 +138,7 @@ def raw(extractor: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
 
 def covered(summary: Memory) -> tuple[int, int]:
     """The positions of the first and last message that a summary was made of; (1, 0) when it does not say."""
-    match summary.metadata.get("positions"):
-        case [int(first), int(last)] if 0 < first <= last:
-            return first, last
-        case _:
-            return 1, 0
+    return positions_in(summary.bookkeeping)
 
 
 def _quoted(source: Source, excerpt: Excerpt) -> str:

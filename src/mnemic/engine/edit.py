@@ -18,7 +18,8 @@ from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, 
 from mnemic.engine.lasting_facts import profile_follows
 from mnemic.engine.secrets import SUSPECT, clean_reason, fields_without_secrets, gated, noted, tell_redacted
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.model.item import MERGED_IDS, TRUST_ORDER, Memory, State, Trust
+from mnemic.model.bookkeeping import merged_in, note_merged
+from mnemic.model.item import TRUST_ORDER, Memory, State, Trust
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -171,8 +172,8 @@ def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, a
 
 
 def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> Memory:
-    """The first (with `text`, when given) with what the others add to it; its metadata name them, so that `undo` finds
-    them.
+    """The first (with `text`, when given) with what the others add to it; its bookkeeping names them, so that `undo`
+    finds them.
     """
     memories = (first, *others)
     return replace(
@@ -183,7 +184,7 @@ def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> 
         categories=tuple(dict.fromkeys(tag for memory in memories for tag in memory.categories)),
         provenance=tuple(dict.fromkeys(entry for memory in memories for entry in memory.provenance)),
         context="\n".join(dict.fromkeys(memory.context for memory in memories if memory.context)),
-        metadata={**first.metadata, MERGED_IDS: [memory.id for memory in others]},
+        bookkeeping={**first.bookkeeping, **note_merged([memory.id for memory in others])},
         trust=min((memory.trust for memory in memories), key=TRUST_ORDER.index),
         flags=tuple(dict.fromkeys(flag for memory in memories for flag in memory.flags))[:MAX_FLAGS],
     )
@@ -206,7 +207,7 @@ def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
         ready.put(parts, work, old, _restored(editor, old, entry))
         editor.refresh(old)
         if entry.action is Action.MERGED:
-            for other_id in _merged_ids(entry):
+            for other_id in merged_in(cast("Mapping[str, object]", entry.after.get("bookkeeping") or {})):
                 other = editor.get(other_id)
                 if other.other_id == memory_id:
                     _restored(editor, other, editor.last_change(other))
@@ -238,11 +239,6 @@ def _restored(editor: Editor, old: Memory, entry: HistoryEntry) -> Memory:
     """Put the fields of `entry.before` back and write down which entry was undone."""
     new = replace(with_fields(old, entry.before), updated_at=old.updated_at)
     return editor.put(old, new, Action.RESTORED, f"undo of {entry.action.value}", undone=entry.id)
-
-
-def _merged_ids(entry: HistoryEntry) -> list[str]:
-    metadata = cast("Mapping[str, object]", entry.after.get("metadata") or {})
-    return [str(i) for i in cast("Sequence[object]", metadata.get(MERGED_IDS) or ())]
 
 
 @dataclass(frozen=True, slots=True)

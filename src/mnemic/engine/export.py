@@ -42,14 +42,26 @@ from mnemic.engine.secrets import (
     without_secrets,
 )
 from mnemic.errors import InvalidInputError, MnemicError
+from mnemic.model.bookkeeping import check_bookkeeping
 from mnemic.model.columns import field_types
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading, ReadDocument, ReadLimits
-from mnemic.model.item import CURSORS, Chunk, Flag, Memory, Message, ProfileEntry, Provenance, State, Trust
+from mnemic.model.item import (
+    CURSORS,
+    Chunk,
+    Flag,
+    Memory,
+    Message,
+    ProfileEntry,
+    Provenance,
+    State,
+    Trust,
+)
 from mnemic.model.recall import MemoryQuery, Order
-from mnemic.model.records import HistoryEntry
+from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.model.values import as_utc, check_unicode
 from mnemic.ports.store import UnitOfWork
+from mnemic.text.former_metadata import FormerMemory, part_document, part_entry, part_memory
 from mnemic.text.pages import last_page_of
 
 MAX_WHOLE = 2**31 - 1
@@ -148,6 +160,9 @@ class DocumentReader:
         if record["private_agent"] is not None and self._scope.agent is None:
             raise InvalidInputError("it is private to an agent, and the scope names none")
         status = DocumentStatus(record["status"])
+        metadata, bookkeeping = record["metadata"], record.get("bookkeeping")
+        if bookkeeping is None and isinstance(metadata, dict):  # an export of before has both in one
+            metadata, bookkeeping = part_document(cast("dict[str, object]", metadata))
         if status is DocumentStatus.ERASED:
             raise InvalidInputError("what was erased does not come back")
         return Document(
@@ -164,13 +179,20 @@ class DocumentReader:
             private_agent=None if record["private_agent"] is None else self._scope.agent,
             pages=tuple(_whole(page, "pages") for page in _list(record["pages"], "pages")),
             headings=tuple(_heading(each) for each in _list(record["headings"], "headings")),
-            metadata=check_metadata(record["metadata"], self._parts.settings),
+            metadata=check_metadata(metadata, self._parts.settings),
+            bookkeeping=check_bookkeeping(check_metadata(bookkeeping, self._parts.settings)),
         )
 
     def _clean(self, whole: WholeDocument) -> WholeDocument:
         clean, document = redact(self._parts, whole.text), whole.document
         told, kinds = fields_without_secrets(
-            self._parts, {"text": document.title, "reason": document.reason, "metadata": document.metadata}
+            self._parts,
+            {
+                "text": document.title,
+                "reason": document.reason,
+                "metadata": document.metadata,
+                "bookkeeping": document.bookkeeping,
+            },
         )
         headings = tuple(
             Heading(clean.moved(each.offset), each.level, redact(self._parts, each.title).text)
@@ -183,6 +205,7 @@ class DocumentReader:
             title=told["text"],
             reason=told["reason"],
             metadata=told["metadata"],
+            bookkeeping=told["bookkeeping"],
             headings=headings,
             pages=pages,
         )
@@ -380,6 +403,8 @@ class RecordReader:
 
     def __init__(self, parts: Parts, scope: Scope) -> None:
         self._parts, self._scope = parts, scope
+        self._former: dict[str, FormerMemory] = {}
+        self._merged: set[str] = set()
 
     def noun(self, record: Record) -> Noun:
         """The noun of a record. Raises `InvalidInputError`, saying why it is not usable."""
@@ -388,10 +413,8 @@ class RecordReader:
             raise InvalidInputError(f"not usable: unknown type {record['type']!r:.40}")
         try:
             check_unicode(json.dumps(record, ensure_ascii=False), "it")
-            known: Record = {"flags": [], **record}  # exports of before have none
-            values = {
-                name: _value(kind, name, known[name]) for name in kind.__dataclass_fields__ if name != "partition"
-            }
+            known = self._brought_up_to_date(record)
+            values = {name: _value(kind, name, known[name]) for name in field_types(kind) if name != "partition"}
             noun = kind(partition=self._partition(record, kind), **values)
             _check_types(noun)
             return self._checked(self._clean(noun))
@@ -399,6 +422,32 @@ class RecordReader:
             raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
             raise InvalidInputError(f"not usable: {error}") from error
+
+    def note_merges(self, records: Iterable[Record]) -> None:
+        """Take note of what the history among some records says before they are read."""
+        merges = [r for r in records if r.get("type") == "history" and r.get("action") == Action.MERGED.value]
+        told = [r for r in merges if "merged_ids" in repr(r.get("after")) or not r.get("after")]
+        self._merged = {str(each.get("item_id")) for each in told}
+
+    def _brought_up_to_date(self, record: Record) -> Record:
+        """A record as it is written now: exports of earlier versions have no flags, and bookkeeping in the metadata."""
+        metadata = record.get("metadata")
+        if record["type"] == "memory" and "bookkeeping" not in record and isinstance(metadata, dict):
+            former = FormerMemory(
+                kind=str(record["kind"]),
+                level=str(record["level"]),
+                text=str(record["text"]),
+                trust=str(record["trust"]),
+                is_derived=bool(record["provenance"]),
+                was_merged=record["id"] in self._merged,
+            )
+            self._former[str(record["id"])] = former
+            theirs, own = part_memory(former, cast("Record", metadata))
+            record = {**record, "metadata": theirs, "bookkeeping": own}
+        if record["type"] == "history" and record.get("item_id") in self._former:
+            sides = part_entry(self._former[record["item_id"]], record["before"], record["after"])
+            record = record if sides is None else {**record, "before": sides[0], "after": sides[1]}
+        return {"flags": [], "bookkeeping": {}, **record}
 
     def document(self, record: Record) -> WholeDocument:
         """The document of a record. Raises `InvalidInputError`, saying why it is not usable."""
@@ -453,7 +502,8 @@ class RecordReader:
         check_text(noun.text, "text", self._parts.settings)
         if noun.state is State.ERASED:
             raise InvalidInputError("what was erased does not come back")
-        noun = replace(noun, metadata=check_metadata(noun.metadata, self._parts.settings))
+        metadata, notes = (check_metadata(each, self._parts.settings) for each in (noun.metadata, noun.bookkeeping))
+        noun = replace(noun, metadata=metadata, bookkeeping=check_bookkeeping(notes))
         return self._checked_message(noun) if isinstance(noun, Message) else self._checked_memory(noun)
 
     def _checked_message(self, message: Message) -> Message:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from mnemic.model.bookkeeping import slot_in
 from mnemic.model.columns import field_types, plain_reader, to_plain
 from mnemic.model.item import Kind, Memory
 from mnemic.model.scope import Partition
@@ -67,8 +68,6 @@ def with_fields(memory: Memory, fields: Mapping[str, object]) -> Memory:
 
 
 def filled_of(memory: Memory) -> Filled | None:
-    """The slot of a memory and its value, as its metadata say."""
-    slot, value = memory.metadata.get("slot"), memory.metadata.get("value")
-    if isinstance(slot, str) and isinstance(value, str) and slot and value:
-        return Filled(slot, value)
-    return None
+    """The slot of a memory and its value, as its bookkeeping says."""
+    found = slot_in(memory.bookkeeping)
+    return None if found is None else Filled(*found)

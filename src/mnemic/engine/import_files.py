@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from difflib import SequenceMatcher
-from typing import cast
 
 from mnemic.engine.conversation import Heard, capture
 from mnemic.engine.edit import Editor
@@ -27,9 +26,10 @@ from mnemic.engine.engine import Parts
 from mnemic.engine.fields import held_key, imported_id
 from mnemic.engine.inputs import check_categories, check_line, check_metadata, check_text
 from mnemic.engine.remember import remember
-from mnemic.engine.secrets import suspicion_of, without_secrets
+from mnemic.engine.secrets import fields_without_secrets, suspicion_of, without_secrets
 from mnemic.errors import ConflictError, InvalidInputError
-from mnemic.model.filter import Condition
+from mnemic.model.bookkeeping import file_in, has_origin, is_from_file, note_import, origin_in
+from mnemic.model.filter import Filter
 from mnemic.model.item import Kind, Memory, MemoryDraft, MessageDraft, State, Trust
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action
@@ -143,9 +143,6 @@ def _known(parts: Parts, scope: Scope, messages: Sequence[MessageDraft]) -> set[
         return set(work.messages.by_external_id(scope.message_partition, scope.session or "", ids))
 
 
-IMPORT, FILE, ORIGIN = "import", "file", "id"
-"""Under which keys of its metadata a memory notes where it was imported from."""
-
 ALIKE = 0.6
 """Two texts under the same titles that share so much are one line before and after an edit."""
 
@@ -200,11 +197,10 @@ class _Revising:
         if self._origins:
             origins = sorted(self._origins)
             for start in range(0, len(origins), _AT_ONCE):
-                wanted = Condition(("metadata", IMPORT, ORIGIN), "in", tuple(origins[start : start + _AT_ONCE]))
+                wanted = has_origin(origins[start : start + _AT_ONCE])
                 yield from work.memories.list(self._scope.visibility, self._query(wanted))
         elif self._file:
-            wanted = Condition(("metadata", IMPORT, FILE), "eq", self._file)
-            yield from work.memories.list(self._scope.visibility, self._query(wanted))
+            yield from work.memories.list(self._scope.visibility, self._query(is_from_file(self._file)))
 
     def returned(self, work: UnitOfWork) -> Iterator[tuple[Memory, Memory]]:
         """What was superseded by an edit that was taken back, each with the text of that edit."""
@@ -252,8 +248,8 @@ class _Revising:
 
     def _now_of(self, old: Memory) -> str | None:
         """Which of the new memories stands where `old` was read; each stands in the place of one."""
-        if origin := _note(old, ORIGIN):
-            found = self._origins.get(str(origin), "")
+        if origin := origin_in(old.bookkeeping):
+            found = self._origins.get(origin, "")
             return found if self._revision.written.get(found) == old.partition else None
         rivals = self._under[old.partition, old.context]
         some = list(rivals.items())[:MAX_COMPARED]
@@ -271,18 +267,12 @@ class _Revising:
             editor.put(known, gone, Action.SUPERSEDED, f"{place} says otherwise now")
 
     def _is_same_place(self, one: Memory, other: Memory) -> bool:
-        name = ORIGIN if _note(one, ORIGIN) else FILE
-        return _note(one, name) is not None and _note(one, name) == _note(other, name)
+        read = origin_in if origin_in(one.bookkeeping) else file_in
+        return read(one.bookkeeping) is not None and read(one.bookkeeping) == read(other.bookkeeping)
 
-    def _query(self, wanted: Condition) -> MemoryQuery:
+    def _query(self, wanted: Filter) -> MemoryQuery:
         now = self._parts.clock.now()
         return MemoryQuery(now=now, states=_LIVE, filter=wanted, order=Order.OLDEST, limit=MAX_FORMER)
-
-
-def _note(memory: Memory, name: str) -> object:
-    """What a memory notes about where it came from."""
-    notes = memory.metadata.get(IMPORT)
-    return cast("Mapping[str, object]", notes).get(name) if isinstance(notes, Mapping) else None
 
 
 def _place(memory: Memory) -> str:
@@ -307,21 +297,21 @@ BATCH = 64
 TRIES = 3
 """Somebody else may import the same at the same time; then what is new is looked up again."""
 
-OWN_KEYS = ("slot", "value", "merged_ids", IMPORT)
-"""Keys of metadata that mean something here; what another program noted under them is kept with the import's."""
-
 _SEPARATOR = " > "
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An entry made ready: where it goes, what is kept, under which id; `redacted`: kinds of secrets taken out."""
+    """An entry made ready: where it goes, what is kept and noted, under which id; `redacted`: kinds of secrets taken
+    out.
+    """
 
     entry: Entry
     partition: Partition
     draft: MemoryDraft
     id: str
     key: str
+    notes: Mapping[str, object]
     redacted: tuple[str, ...]
 
 
@@ -402,8 +392,14 @@ class _Importing:
             tries -= 1
             try:
                 if new and not self._report.is_dry_run:
-                    ids = [one.id for one in new]
-                    remember(self._parts, self._scope, [one.draft for one in new], actor=self._actor, ids=ids)
+                    remember(
+                        self._parts,
+                        self._scope,
+                        [one.draft for one in new],
+                        actor=self._actor,
+                        ids=[one.id for one in new],
+                        notes=[one.notes for one in new],
+                    )
             except ConflictError:
                 self._seen = seen
                 if not tries:
@@ -431,12 +427,17 @@ class _Importing:
             valid_from=entry.observed_at if entry.is_dated and (is_ahead or entry.kind is Kind.EVENT) else None,
             expires_at=entry.expires_at,
             trust=Trust.IMPORTED,
-            metadata=check_metadata(_metadata(reading.file, entry), settings),
+            metadata=check_metadata(entry.metadata, settings),
         )
         draft, redacted = without_secrets(self._parts, draft)
+        told = note_import(entry.notes, line=entry.line, file=reading.file, origin=entry.origin)
+        fields = {"bookkeeping": check_metadata(told, settings)}
+        clean, kinds = fields_without_secrets(self._parts, fields)
         key = held_key(draft.text, draft.kind, draft.valid_from)
         partition = self._scope.partition(draft.level or self._scope.default_level)
-        return Imported(entry, partition, draft, imported_id(partition, key), key, redacted)
+        return Imported(
+            entry, partition, draft, imported_id(partition, key), key, clean["bookkeeping"], (*redacted, *kinds)
+        )
 
     def _is_new(self, work: UnitOfWork, one: Imported) -> bool:
         """False for what is known in its place, was deleted there, or came before in the same reading."""
@@ -452,16 +453,5 @@ class _Importing:
         report.added.update({"memory": len(new)} if new else {})
         report.known.update({"memory": len(batch) - len(new)} if len(new) < len(batch) else {})
         for one in new:
-            report.redacted.update(one.redacted)
+            report.redacted.update({*one.redacted})
             report.quarantined += self.is_held_back(one)
-
-
-def _metadata(file: str, entry: Entry) -> dict[str, object]:
-    """What another program noted, and where it came from."""
-    theirs = {key: value for key, value in entry.metadata.items() if key not in OWN_KEYS}
-    reserved = {key: value for key, value in entry.metadata.items() if key in OWN_KEYS}
-    own: dict[str, object] = {"line": entry.line} if entry.line else {}
-    own |= {FILE: file} if file else {}
-    own |= {ORIGIN: entry.origin} if entry.origin else {}
-    own |= {"metadata": reserved} if reserved else {}
-    return {**theirs, IMPORT: own}

@@ -190,6 +190,7 @@ class _Restoring:
         """Write some records down. History goes with the item that it is of."""
         batch, history = _Batch(), defaultdict[str, list[HistoryEntry]](list)
         talks: list[Cursors] = []
+        self._reader.note_merges(record for _, record in numbered)
         documents: list[tuple[int, WholeDocument]] = []
         for number, record in numbered:
             try:

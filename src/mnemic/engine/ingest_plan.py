@@ -25,6 +25,7 @@ from mnemic.engine.indexing import indexed_text
 from mnemic.engine.inputs import check_line
 from mnemic.engine.secrets import Redacted, redact
 from mnemic.errors import ConfigError, InvalidInputError, MnemicError
+from mnemic.model.bookkeeping import chunking_in, note_chunking
 from mnemic.model.candidates import Terms
 from mnemic.model.document import (
     Chunking,
@@ -153,7 +154,8 @@ def prepare(parts: Parts, request: IngestRequest, document: Document, read: Read
         pages=pages,
         headings=headings,
         reason="",
-        metadata={"chunking": request.recipe, **({"about": about} if about else {})},
+        metadata={"about": about} if about else {},
+        bookkeeping=note_chunking(request.recipe),
         updated_at=at,
     )
     drafts = _drafts(request, filled, clean.text)
@@ -369,7 +371,7 @@ def _sort(task: Task, known: Document | None, request: IngestRequest, made: Plan
 
 
 def _is_unchanged(task: Task, known: Document, request: IngestRequest) -> bool:
-    if known.status is not DocumentStatus.READY or known.metadata.get("chunking") != request.recipe:
+    if known.status is not DocumentStatus.READY or chunking_in(known.bookkeeping) != request.recipe:
         return False
     try:
         return hashlib.sha256(task.load()).hexdigest() == known.sha256

@@ -25,9 +25,12 @@ from mnemic.model.item import (
     MemoryDraft,
     Message,
     MessageDraft,
+    NotedDraft,
+    Provenance,
     Role,
     State,
     Trust,
+    noted,
 )
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level
@@ -36,6 +39,7 @@ from mnemic.model.values import as_utc, check_unicode
 from mnemic.text.normalise import dedup_key
 
 MAX_NAME_CHARS = 255
+MAX_WHOLE = 2**31 - 1
 MAX_CATEGORIES = 32
 MAX_METADATA_DEPTH = 32
 _MESSAGE_FIELDS = ("role", "content", "text", "name", "observed_at", "external_id", "id", "trust", "metadata")
@@ -160,7 +164,7 @@ def _message_draft(message: object, settings: Settings) -> MessageDraft:
         raise InvalidInputError(f"a message has no field {unknown[0]!r}; there are {', '.join(_MESSAGE_FIELDS)}")
     name, external = fields.get("name"), fields.get("external_id", fields.get("id"))
     observed, trust = fields.get("observed_at"), fields.get("trust")
-    return MessageDraft(
+    draft = MessageDraft(
         role=check_choice(Role, fields.get("role", "user"), "role"),
         text=check_text(_content(fields.get("text", fields.get("content"))), "text", settings),
         name=None if name is None else check_line(name, "name") or None,
@@ -169,6 +173,7 @@ def _message_draft(message: object, settings: Settings) -> MessageDraft:
         trust=None if trust is None else check_choice(Trust, trust, "trust"),
         metadata=check_metadata(fields.get("metadata") or {}, settings),
     )
+    return noted(draft, message.bookkeeping) if isinstance(message, NotedDraft) else draft
 
 
 def _content(value: object) -> object:
@@ -210,7 +215,24 @@ def _checked(name: str, value: object, settings: Settings) -> object:
         raise InvalidInputError(f"{name} must be true or false, not {value!r}")
     if name == "metadata":
         return check_metadata(value, settings)
-    return check_categories(value) if name == "categories" else value
+    check = {"categories": check_categories, "provenance": _check_provenance}.get(name)
+    return value if check is None else check(value)
+
+
+def _check_provenance(value: object) -> tuple[Provenance, ...]:
+    """Spans of sources, each with ends in order and a support from 0 to 1."""
+    listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
+    if listed is None or not all(isinstance(entry, Provenance) for entry in listed):
+        raise InvalidInputError("provenance must be a list of Provenance")
+    entries = cast("Sequence[Provenance]", listed)
+    for entry in entries:
+        for name in ("source_id", "extractor", "version"):
+            check_line(getattr(entry, name), f"{name} of provenance")
+        ends: tuple[object, object] = (entry.start, entry.end)
+        if not all(type(end) is int for end in ends) or not 0 <= entry.start <= entry.end <= MAX_WHOLE:
+            raise InvalidInputError("provenance must name characters from start to end, counted from 0")
+        check_fraction(entry.support, "support")
+    return tuple(entries)
 
 
 def check_categories(value: object) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from mnemic.engine.dependants import Hand, is_believed
 from mnemic.engine.engine import Parts, new_id
 from mnemic.engine.fields import filled_of
 from mnemic.engine.kinds import REMAKE
-from mnemic.model.filter import Condition
+from mnemic.model.bookkeeping import fills_slot
 from mnemic.model.item import DERIVED_SOURCES, EXTRACTION, Memory, Message, ProfileEntry, Role, State, Trust
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job
@@ -173,7 +173,7 @@ def _is_refuted(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> bool:
     query = MemoryQuery(
         now=now,
         states=(State.ACTIVE, State.SUPERSEDED),
-        filter=Condition(("metadata", "slot"), "eq", entry.key),
+        filter=fills_slot(entry.key),
         limit=MAX_RIVALS,
     )
     known = work.memories.list(Visibility((entry.partition,), None), query)

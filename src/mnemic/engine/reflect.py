@@ -17,7 +17,14 @@ from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import REFLECT
 from mnemic.engine.lasting_facts import Facts, lasting_facts, put_derived
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.filter import Condition
+from mnemic.model.bookkeeping import (
+    fallback_in,
+    is_made_up_to,
+    is_of_session,
+    note_fallback,
+    note_reflection,
+)
+from mnemic.model.filter import Filter
 from mnemic.model.item import Kind, Memory, Message, Provenance, Role
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Partition, Scope, Visibility
@@ -27,9 +34,6 @@ from mnemic.text import prompts
 REASON_CHARS = 300
 SOURCE = "reflection"
 """The source of profile entries that come of a reflection."""
-
-NEWEST = "newest_summary"
-"""In the metadata of a reflection: the id of the newest summary that it was made of."""
 
 _OTHERS = (Role.ASSISTANT.value, Role.TOOL.value)
 _reflect_log = logging.getLogger("mnemic.reflect")
@@ -77,7 +81,7 @@ class Reflecting:
         most = self._parts.settings.life.reflection_episodes
         least = -(-most // 2)
         with self._parts.store.read() as work:
-            episodes = sorted(self._with(work, Kind.SUMMARY, "session", self._session), key=place_of)[-most:]
+            episodes = sorted(self._with(work, Kind.SUMMARY, is_of_session(self._session)), key=place_of)[-most:]
             is_known = self._is_known(work, episodes)
         if len(episodes) < least:
             _reflect_log.debug(
@@ -109,7 +113,7 @@ class Reflecting:
             "session %s: a reflection on %d summaries, %d facts", self._session, len(episodes), len(facts)
         )
         self._parts.observer.count("mnemic.reflect.reflections", int(is_new))
-        fallback = str(made.metadata.get("fallback", ""))
+        fallback = fallback_in(made.bookkeeping)
         known = "" if is_new else "it says what another memory says"
         return replace(report, memory_id=memory.id if is_new else None, facts=facts, skipped=known, fallback=fallback)
 
@@ -135,7 +139,7 @@ class Reflecting:
             self._parts, REFLECT, [line for source in sources for line in _lines(source)], limit
         )
         derived = self._derived(text or texts[-1], episodes, provenance)
-        return replace(derived, metadata={**derived.metadata, **({"fallback": failure} if failure else {})}), {}
+        return replace(derived, bookkeeping={**derived.bookkeeping, **note_fallback(failure)}), {}
 
     def _derived(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> Derived:
         return Derived(
@@ -143,7 +147,7 @@ class Reflecting:
             kind=Kind.REFLECTION,
             importance=self._parts.settings.life.reflection_importance,
             provenance=tuple(provenance),
-            metadata={"type": "reflection", "session": self._session, NEWEST: episodes[-1].id},
+            bookkeeping=note_reflection(self._session, episodes[-1].id),
         )
 
     def _facts(self, work: UnitOfWork, episodes: Sequence[Memory], proposed: Mapping[str, str]) -> Facts:
@@ -158,13 +162,11 @@ class Reflecting:
     def _is_known(self, work: UnitOfWork, episodes: Sequence[Memory]) -> bool:
         """True when there is a reflection of the session whose newest summary is the newest of these."""
         newest = episodes[-1].id if episodes else ""
-        return bool(newest) and bool(self._with(work, Kind.REFLECTION, NEWEST, newest))
+        return bool(newest) and bool(self._with(work, Kind.REFLECTION, is_made_up_to(newest)))
 
-    def _with(self, work: UnitOfWork, kind: Kind, key: str, value: str) -> list[Memory]:
-        """The memories of a kind whose metadata has a value under a key."""
-        query = MemoryQuery(
-            now=self._parts.clock.now(), kinds=(kind,), filter=Condition(("metadata", key), "eq", value)
-        )
+    def _with(self, work: UnitOfWork, kind: Kind, condition: Filter) -> list[Memory]:
+        """The memories of a kind that meet a condition."""
+        query = MemoryQuery(now=self._parts.clock.now(), kinds=(kind,), filter=condition)
         return work.memories.list(self._visible, query)
 
 

@@ -21,7 +21,7 @@ from mnemic.engine.fields import filled_of, held_key
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import Kinds, gated, noted, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError
-from mnemic.model.filter import Condition
+from mnemic.model.bookkeeping import fills_slot, note_slot
 from mnemic.model.item import TRUST_ORDER, Decision, Judgement, Kind, Memory, MemoryDraft, State, Verdict
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, HistoryEntry
@@ -108,7 +108,7 @@ class Settler:
         query = MemoryQuery(
             now=self._editor.now,
             states=_LIVE,
-            filter=Condition(("metadata", "slot"), "eq", filled.slot),
+            filter=fills_slot(filled.slot),
             order=Order.NEWEST,
             limit=MAX_RIVALS,
         )
@@ -186,12 +186,12 @@ def may_settle(memory: Memory) -> bool:
     return _is_about_one_user(memory) and (filled_of(memory) is not None or bool(denials(memory.text)))
 
 
-def slot_metadata(text: str, slot: str = "", value: str = "") -> dict[str, str]:
+def slot_notes(text: str, slot: str = "", value: str = "") -> dict[str, object]:
     """How a memory notes the slot that it fills: as it was told, or as its text says; nothing where it fills none."""
     if slot:
-        return {"slot": canonical(slot), "value": value}
+        return note_slot(canonical(slot), value)
     filled = slot_of(text)
-    return {} if filled is None else {"slot": filled.slot, "value": filled.value}
+    return {} if filled is None else note_slot(filled.slot, filled.value)
 
 
 def _value(memory: Memory) -> str:
@@ -256,7 +256,13 @@ def _ended(old: Memory, by: Memory, now: datetime) -> Memory:
 
 
 def remember(
-    parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], *, actor: str, ids: Sequence[str] = ()
+    parts: Parts,
+    scope: Scope,
+    drafts: Sequence[MemoryDraft],
+    *,
+    actor: str,
+    ids: Sequence[str] = (),
+    notes: Sequence[Mapping[str, object]] = (),
 ) -> list[Memory]:
     """Store each draft in one durable transaction; the answer holds, in order, the new memory or the one that already
     says the same in the same place, which then notes that it was said again. A plain sentence about the user that
@@ -266,18 +272,27 @@ def remember(
     orders to the model, and the user did not say, is quarantined and contradicts nothing.
 
     `ids`: those of the new memories where they are not to be chance; raises `ConflictError` where one is taken.
+    `notes`: what Mnemic itself has to note on each, where there is anything.
     """
     with parts.observer.span("mnemic.remember", memories=len(drafts)):
-        return _remembered(parts, scope, drafts, actor, ids)
+        return _remembered(parts, scope, drafts, actor, ids, notes)
 
 
 def _remembered(
-    parts: Parts, scope: Scope, drafts: Sequence[MemoryDraft], actor: str, ids: Sequence[str]
+    parts: Parts,
+    scope: Scope,
+    drafts: Sequence[MemoryDraft],
+    actor: str,
+    ids: Sequence[str],
+    notes: Sequence[Mapping[str, object]],
 ) -> list[Memory]:
     now = parts.clock.now()
     clean = [without_secrets(parts, draft) for draft in drafts]
     memories = [_memory(parts, scope, draft, now + place * _TICK) for place, (draft, _) in enumerate(clean)]
     memories = [replace(memory, id=id_) for memory, id_ in zip(memories, ids, strict=True)] if ids else memories
+    if notes:
+        noted_on = zip(memories, notes, strict=True)
+        memories = [replace(memory, bookkeeping={**memory.bookkeeping, **own}) for memory, own in noted_on]
     judged = [gated(parts, memory) for memory in memories]
     memories = [memory for memory, _ in judged]
     redacted = {memory.id: kinds for memory, (_, kinds) in zip(memories, clean, strict=True)}
@@ -344,7 +359,7 @@ def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Me
         expires_at = now + timedelta(seconds=parts.settings.session_memory_ttl_s)
     if draft.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True keeps a memory to its agent; this scope names none")
-    slots = slot_metadata(draft.text) if level in (Level.USER, Level.SESSION) else {}
+    slots = slot_notes(draft.text) if level in (Level.USER, Level.SESSION) else {}
     return Memory(
         id=new_id(now),
         partition=scope.partition(level),
@@ -368,7 +383,8 @@ def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Me
         is_pinned=draft.is_pinned,
         trust=draft.trust,
         provenance=draft.provenance,
-        metadata={**slots, **draft.metadata},
+        metadata=draft.metadata,
+        bookkeeping=slots,
     )
 
 

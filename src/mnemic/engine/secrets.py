@@ -30,7 +30,7 @@ MAX_ROUNDS = 4
 """What stands around a secret may read like one once it is out; after so many looks the text is as it is."""
 
 TEXTS = ("text", "name", "context", "snippet", "source", "reason")
-MAPPINGS = ("metadata", "before", "after")
+MAPPINGS = ("metadata", "bookkeeping", "before", "after")
 Noun = TypeVar("Noun", bound=MessageDraft | MemoryDraft | Message | Memory | HistoryEntry)
 Kinds = tuple[str, ...]
 _PLACEHOLDER = re.compile(r"\[REDACTED: [a-z0-9-]{1,40}\]")

@@ -31,7 +31,7 @@ from mnemic.engine.events import publish
 from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import SUMMARISE
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.filter import Condition
+from mnemic.model.bookkeeping import fallback_in, is_of_session, note_fallback, note_positions, note_summary
 from mnemic.model.item import ENDED, SUMMARISED, Kind, Memory, Message, Provenance, Role
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import ConsolidationRequest, SummarisationRequest
@@ -254,7 +254,7 @@ class Summarising:
             self._parts.observer.count("mnemic.summarise.fallback")
             derived = self._derived(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
             importance = self._parts.settings.life.raw_importance
-            return replace(derived, importance=importance, metadata={**derived.metadata, "fallback": reason})
+            return replace(derived, importance=importance, bookkeeping={**derived.bookkeeping, **note_fallback(reason)})
         return self._derived(
             text, messages, provenance=by_model(self._parts, self._parts.llm, SUMMARISE, text, sources)
         )
@@ -263,13 +263,13 @@ class Summarising:
         return prompts.read_summary(llm.complete(prompts.summary_prompt(messages, language)))
 
     def _derived(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
-        positions = [messages[0].position, messages[-1].position]
+        positions = (messages[0].position, messages[-1].position)
         return Derived(
             text=text,
             kind=Kind.SUMMARY,
             importance=self._parts.settings.life.summary_importance,
             provenance=provenance,
-            metadata={"type": "summary", "session": self._session, "positions": positions},
+            bookkeeping=note_summary(self._session, positions),
         )
 
     def _commit(self, batch: _Batch, made: Derived | None) -> Summarised | None:
@@ -307,7 +307,7 @@ class Summarising:
         if memory is None:
             return Summarised(first, last)
         self._parts.observer.count("mnemic.summarise.summaries")
-        return Summarised(first, last, memory.id, str(memory.metadata.get("fallback", "")))
+        return Summarised(first, last, memory.id, fallback_in(memory.bookkeeping))
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +333,7 @@ class SummarisingAgain:
         if made is None:
             return True
         memory = derived_memory(made, messages, self.parts.clock.now())
-        memory = replace(memory, metadata={**memory.metadata, "positions": [self.first, self.last]})
+        memory = replace(memory, bookkeeping={**memory.bookkeeping, **note_positions((self.first, self.last))})
         vectors = document_vectors(self.parts, [indexed_text(memory)])
         with self.parts.store.write() as unit:
             unit.dependants.of(self.partition, ())  # takes the lock, so that nothing is erased after the look
@@ -350,7 +350,7 @@ class SummarisingAgain:
             now=self.parts.clock.now(),
             states=(),
             kinds=(Kind.SUMMARY,),
-            filter=Condition(("metadata", "session"), "eq", self.session),
+            filter=is_of_session(self.session),
         )
         known = unit.memories.list(Visibility((self.partition,), None), query)
         return any(covered(each) == (self.first, self.last) for each in known)

@@ -114,7 +114,7 @@ class Document:
     erased. `sha256` is that of the bytes that were read last, "" before. `reason` says why it failed, for a person;
     a document that failed when it was read again keeps the text and chunks it had, and `sha256` of these.
     `pages`: the character offset at which each page begins; `headings` of the text, ascending by offset. `characters`
-    and `chunks` count what is stored.
+    and `chunks` count what is stored. `metadata` is what the file says of itself, `bookkeeping` Mnemic's own.
     """
 
     id: str
@@ -133,6 +133,7 @@ class Document:
     characters: int = 0
     chunks: int = 0
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property
     def level(self) -> Level:

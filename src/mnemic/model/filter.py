@@ -43,7 +43,9 @@ _UNSAFE_KEY = re.compile(r"[\"'\\\x00-\x1f]")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`path` (a field, or metadata and its keys), an operator, and the value; times are microseconds since 1970."""
+    """`path` (a field, or metadata or bookkeeping and its keys), an operator, and the value; times are microseconds
+    since 1970.
+    """
 
     path: tuple[str, ...]
     operator: str
@@ -187,7 +189,7 @@ def _sequence(value: object, where: str) -> Sequence[object]:
 
 _Ordered = TypeVar("_Ordered", str, float)
 FieldOf = Callable[[Sequence[str]], object]
-"""The value at a path (a field, or metadata and its keys), None where there is none."""
+"""The value at a path (a field, or metadata or bookkeeping and its keys), None where there is none."""
 
 
 def meets(field_of: FieldOf, filter_: Filter) -> bool:

@@ -20,7 +20,7 @@ What became of a fact, and what a model says of two memories.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, cast
@@ -28,6 +28,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.model.bookkeeping import chosen_in, gem_fields_in, merged_in
 from mnemic.model.scope import MAX_ID_CHARS, Level, Partition
 
 
@@ -124,10 +125,6 @@ class Flag:
     entry_id: str
 
 
-MERGED_IDS, CHOSEN_IDS = "merged_ids", "chosen_ids"
-"""In the metadata of a memory: the ids of those that were merged into it, and of the choices that it sums up."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One utterance, verbatim and immutable: the unit that is indexed, cited and trusted.
@@ -152,6 +149,7 @@ class Message:
     trust: Trust = Trust.USER
     state: State = State.ACTIVE
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property
     def author(self) -> str:
@@ -173,6 +171,7 @@ class Memory:
     until before `retired_at`, and is gone at `expires_at`. `other_id` names what superseded or disputes it.
     `dedup_key` is unique per partition and private agent among active and quarantined memories. `faded` is what upkeep
     last found its importance to have faded to; None since it was accessed. One with `flags` waits for a review.
+    `metadata` is the caller's, `bookkeeping` Mnemic's own (`model.bookkeeping`).
     """
 
     id: str
@@ -205,14 +204,14 @@ class Memory:
     provenance: tuple[Provenance, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
     flags: tuple[Flag, ...] = ()
+    bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property
     def source_ids(self) -> frozenset[str]:
         """The ids of all that it was made of: what its provenance names, and memories that it took in."""
-        named = [self.metadata.get(key) for key in (MERGED_IDS, CHOSEN_IDS)]
-        taken_in = [i for ids in named if isinstance(ids, list) for i in cast("list[object]", ids)]
-        texts = [i for i in taken_in if isinstance(i, str)] + [entry.source_id for entry in self.provenance]
-        return frozenset(i for i in texts if 0 < len(i) <= MAX_ID_CHARS and "\0" not in i and i != self.id)
+        taken_in = (*merged_in(self.bookkeeping), *chosen_in(self.bookkeeping))
+        named = (*taken_in, *(entry.source_id for entry in self.provenance))
+        return frozenset(i for i in named if 0 < len(i) <= MAX_ID_CHARS and "\0" not in i and i != self.id)
 
     @property
     def present_importance(self) -> float:
@@ -300,6 +299,26 @@ class MessageDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotedDraft(MessageDraft):
+    """A message that Mnemic itself captures, such as the answer of its chat, with what it notes on it. No door makes
+    one of what a caller sends.
+    """
+
+    bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def notes_on(draft: MessageDraft) -> Mapping[str, object]:
+    """What Mnemic notes on a message that it captures."""
+    return draft.bookkeeping if isinstance(draft, NotedDraft) else {}
+
+
+def noted(draft: MessageDraft, bookkeeping: Mapping[str, object]) -> NotedDraft:
+    """The draft with what Mnemic notes on it."""
+    given = {each.name: getattr(draft, each.name) for each in fields(MessageDraft)}
+    return NotedDraft(**given, bookkeeping=bookkeeping)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDraft:
     """A memory to keep. `level` None means the scope's default level; `observed_at` None the time of the call."""
 
@@ -347,7 +366,7 @@ class Fact:
     valid_to: datetime | None = None
     provenance: tuple[Provenance, ...] = ()
     trust: Trust = Trust.USER
-    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
     profile: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -391,13 +410,9 @@ class Gem:
     source_turns: tuple[int, ...]
 
 
-IN_METADATA = ("timestamp", "date", "conversation_id", "turn_range", "source_turns")
-"""The fields of a gem for which a memory has no place of its own."""
-
-
 def gem_of(memory: Memory) -> Gem:
     """The gem that a memory of kind gem holds; a field that it does not say is "" or empty."""
-    told = {name: memory.metadata.get(name, "") for name in IN_METADATA}
+    told = gem_fields_in(memory.bookkeeping)
     return Gem(
         gem=memory.text,
         context=memory.context,

@@ -239,8 +239,8 @@ class Messages(Protocol):
         ...
 
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
-        """Remove their text, author name, terms, metadata and vectors and leave tombstones, which keep the external id;
-        returns how many there were.
+        """Remove their text, author name, terms, metadata, bookkeeping and vectors and leave tombstones, which keep
+        the external id; returns how many there were.
         """
         ...
 
@@ -284,8 +284,8 @@ class Memories(Protocol):
         ...
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
-        """Remove all that they say (text, context, snippet, source, categories, provenance, metadata, dedup key, terms,
-        vectors) and leave tombstones; returns how many there were.
+        """Remove all that they say (text, context, snippet, source, categories, provenance, metadata, bookkeeping,
+        dedup key, terms, vectors) and leave tombstones; returns how many there were.
         """
         ...
 

@@ -195,8 +195,8 @@ class Documents(Protocol):
         ...
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
-        """Remove text, chunks, vectors, title, source, reason, digest, pages, headings and metadata of documents and
-        leave tombstones; advances the partition's version when there were any. Returns how many there were.
+        """Remove text, chunks, vectors, title, source, reason, digest, pages, headings, metadata and bookkeeping of
+        documents and leave tombstones; advances the partition's version when there were any. Returns how many.
         """
         ...
 

@@ -15,7 +15,8 @@ from typing import TypeVar
 from mnemic.api import Mnemic
 from mnemic.api.acting import acting_as
 from mnemic.errors import MnemicError, places
-from mnemic.model.item import Role, Turn
+from mnemic.model.bookkeeping import note_answer
+from mnemic.model.item import NotedDraft, Role, Turn
 from mnemic.model.scope import Scope
 from mnemic.model.settings import ProxySettings
 from mnemic.proxy.chats import Chat
@@ -99,11 +100,12 @@ class ChatMemory:
             await around.turn
         if around.scope is None or not around.captures or not text.strip():
             return
-        told: dict[str, object] = {"role": Role.ASSISTANT, "content": text.encode(errors="replace").decode()}
-        told |= {"external_id": around.chat.answer_id(text)} | ({} if is_whole else {"metadata": {"is_partial": True}})
-        await self._captured(around, [told])
+        said, external_id = text.encode(errors="replace").decode(), around.chat.answer_id(text)
+        notes = note_answer(is_whole=is_whole)
+        answer = NotedDraft(role=Role.ASSISTANT, text=said, external_id=external_id, bookkeeping=notes)
+        await self._captured(around, [answer])
 
-    async def _captured(self, around: Around, answer: list[dict[str, object]]) -> Turn | None:
+    async def _captured(self, around: Around, answer: list[NotedDraft]) -> Turn | None:
         scope = around.scope
         if scope is None:
             return None

@@ -38,6 +38,7 @@ class RandomDocuments(RandomNouns):
             headings=pick(((), (Heading(0, 1, "ü"), Heading(3, 2, "nul \x00")))),
             pages=pick(((), (0, 7))),
             metadata=self.metadata(),
+            bookkeeping=self.metadata(),
             created_at=self.moment(),
             updated_at=self.now,
         )

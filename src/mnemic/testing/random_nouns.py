@@ -117,6 +117,7 @@ class RandomNouns:
             source=pick(("", "chat")),
             is_pinned=pick((True, False)),
             metadata=self.metadata(),
+            bookkeeping=self.metadata(),
             created_at=self.moment(),
             observed_at=self.moment(),
             updated_at=self.now,

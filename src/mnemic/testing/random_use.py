@@ -67,7 +67,9 @@ class RandomUse(RandomDocuments):
 
         def add(work: UnitOfWork) -> object:
             place = work.messages.conversation(message.partition, message.session, self.now)
-            placed = replace(message, position=place.messages + 1, turn=place.turns + 1, metadata=metadata)
+            placed = replace(
+                message, position=place.messages + 1, turn=place.turns + 1, metadata=metadata, bookkeeping=metadata
+            )
             work.messages.add([(placed, terms(placed.text))])
             return place
 

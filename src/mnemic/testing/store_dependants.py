@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mnemic.model.item import CHOSEN_IDS, MERGED_IDS, Cause, Flag, Memory, State
+from mnemic.model.item import Cause, Flag, Memory, State
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import SourceText, Store
 from mnemic.testing.samples import (
@@ -50,16 +50,17 @@ class DependantsContract:
 
     def test_what_was_made_of_an_item_is_found_by_provenance_and_by_what_it_took_in(self, store: Store):
         made = a_memory("made", provenance=derived_from("x", "y"))
-        merged = a_memory("merged", metadata={MERGED_IDS: ["x"]})
-        general = a_memory("general", metadata={CHOSEN_IDS: ["x", "z"]}, private_agent="friday")
+        merged = a_memory("merged", bookkeeping={"merged_ids": ["x"]})
+        general = a_memory("general", bookkeeping={"chosen_ids": ["x", "z"]}, private_agent="friday")
         add_memories(store, made, merged, general, a_memory("other", provenance=derived_from("z")))
         assert dependants(store, HERS, "x") == {(HERS, made.id), (HERS, merged.id), (HERS, general.id)}
         assert dependants(store, HERS, "y", "nothing") == {(HERS, made.id)}
         assert dependants(store, HERS, "nothing") == dependants(store, HERS) == set()
 
-    def test_metadata_that_only_look_like_links_are_none(self, store: Store):
-        odd = ({MERGED_IDS: "x"}, {MERGED_IDS: {"x": "x"}}, {CHOSEN_IDS: [1, None, ["x"], "x" * 5000]}, {"ids": ["x"]})
-        add_memories(store, *(a_memory(f"odd {n}", metadata=each) for n, each in enumerate(odd)))
+    def test_what_only_looks_like_links_is_none(self, store: Store):
+        odd = ({"merged_ids": "x"}, {"merged_ids": {"x": "x"}}, {"chosen_ids": [1, None, ["x"], "x" * 5000]})
+        add_memories(store, *(a_memory(f"odd {n}", bookkeeping=each) for n, each in enumerate(odd)))
+        add_memories(store, a_memory("hers", metadata={"merged_ids": ["x"], "chosen_ids": ["x"]}))
         assert dependants(store, HERS, "x", "x" * 5000, "1") == set()
 
     def test_what_an_agent_learnt_from_a_user_is_found_and_nothing_of_another_org(self, store: Store):

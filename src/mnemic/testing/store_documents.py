@@ -57,6 +57,7 @@ class DocumentsContract:
             pages=(0, 10, 10),
             headings=(Heading(0, 1, "Tea"), Heading(4, 2, "nul \x00 'ü'")),
             metadata={"author": "Anna", "deep": {"list": [1, None, True, 2.5]}},
+            bookkeeping={"chunking": "structure 512"},
         )
         put(store, document)
         with store.read() as work:
@@ -251,7 +252,12 @@ class DocumentsContract:
 
     def test_erasing_removes_all_that_a_document_says_and_leaves_a_tombstone(self, store: Store):
         document = a_document(
-            reason="why", pages=(0,), headings=(Heading(0, 1, "Tea"),), metadata={"author": "Anna"}, title="Secret"
+            reason="why",
+            pages=(0,),
+            headings=(Heading(0, 1, "Tea"),),
+            metadata={"author": "Anna"},
+            bookkeeping={"chunking": "x"},
+            title="Secret",
         )
         (chunk,) = fill_document(store, document, "Tea")
         with store.write() as work:

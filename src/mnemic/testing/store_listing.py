@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mnemic.model.filter import parse_filter
+from mnemic.model.filter import Condition, parse_filter
 from mnemic.model.item import Kind, Memory, State, Trust
 from mnemic.model.recall import Order
 from mnemic.model.scope import Level, Scope
@@ -128,6 +128,18 @@ class ListingContract:
         twins = [a_memory("one"), a_memory("two")]
         add_memories(store, twins[1], old, twins[0])
         assert listed(store) == [twins[1], twins[0], old]
+
+    def test_a_condition_on_bookkeeping_looks_at_no_metadata_and_the_other_way_round(self, store: Store):
+        noted = a_memory("noted", bookkeeping={"slot": "home", "import": {"id": "1"}})
+        said = a_memory("said", metadata={"slot": "home", "import": {"id": "1"}})
+        add_memories(store, noted, said)
+        for keys in (("slot",), ("import", "id")):
+            wanted = "home" if keys == ("slot",) else "1"
+            for field, found in (("bookkeeping", noted), ("metadata", said)):
+                for condition in (Condition((field, *keys), "eq", wanted), Condition((field, *keys), "in", (wanted,))):
+                    assert listed(store, filter=condition) == [found]
+                assert listed(store, filter=Condition((field, *keys), "exists", value=True)) == [found]
+                assert listed(store, filter=Condition((field, *keys), "contains", wanted)) == [found]
 
     def test_oldest_is_newest_reversed(self, store: Store):
         memories = [a_memory("old", created_at=NOW - MINUTE), a_memory("one"), a_memory("two")]

@@ -52,6 +52,7 @@ FULL = a_memory(
     trust=Trust.DOCUMENT,
     provenance=(Provenance("m1", 0, 9, "rules", "1", 0.5), Provenance("m2", 3, 4, "llm", "2", 1.0)),
     metadata={"nested": {"list": [1, 2.5, True, None, "ü", {"a": []}]}, "big": 2**62, "float": 1.0},
+    bookkeeping={"slot": "home", "merged_ids": ["m1"], "import": {"file": "ü.md", "line": 3}},
 )
 
 
@@ -247,7 +248,14 @@ class MemoriesContract:
             assert work.memories.erase(HERS, [FULL.id], late) == 0
         empty = {"text": "", "context": "", "snippet": "", "source": "", "dedup_key": ""}
         tombstone = replace(
-            FULL, **empty, categories=(), provenance=(), metadata={}, state=State.ERASED, updated_at=late
+            FULL,
+            **empty,
+            categories=(),
+            provenance=(),
+            metadata={},
+            bookkeeping={},
+            state=State.ERASED,
+            updated_at=late,
         )
         with store.read() as work:
             assert work.memories.list(ANNA.visibility, a_query(states=(State.ERASED,))) == [tombstone]

@@ -49,6 +49,7 @@ class MessagesContract:
             external_id="x-1",
             trust=Trust.TOOL,
             metadata={"nested": {"list": [1, 2.5, True, None, "ü"]}},
+            bookkeeping={"is_partial": True},
         )
         add_messages(store, message)
         assert said(store, ANNA, message.id) == [message]
@@ -189,13 +190,13 @@ class MessagesContract:
             assert work.messages.latest(ANNA.visibility, "s1", 2) == [nameless, hers]
 
     def test_erasing_removes_what_a_message_says_and_keeps_its_place_and_external_id(self, store: Store):
-        message = a_message(1, name="Anna", external_id="x", metadata={"a": 1})
+        message = a_message(1, name="Anna", external_id="x", metadata={"a": 1}, bookkeeping={"is_partial": True})
         add_messages(store, message)
         add_vectors(store, a_vector(message.id))
         with store.write() as work:
             assert work.messages.erase(HERS, [message.id, "unknown"]) == 1
             assert work.messages.erase(HERS, [message.id]) == 0
-        tombstone = replace(message, text="", name=None, metadata={}, state=State.ERASED)
+        tombstone = replace(message, text="", name=None, metadata={}, bookkeeping={}, state=State.ERASED)
         with store.read() as work:
             assert work.messages.by_external_id(HERS, "s1", ["x"]) == {"x": tombstone}
             assert work.partitions.count([HERS]) == counted()

@@ -68,7 +68,14 @@ class WindowContract:
 
     def test_messages_come_back_whole_and_in_order(self, talk: Talk):
         said = [
-            a_message(1, "你好\n🙂", name="Anna", metadata={"a": [1, None]}, external_id="m1"),
+            a_message(
+                1,
+                "你好\n🙂",
+                name="Anna",
+                metadata={"a": [1, None]},
+                bookkeeping={"is_partial": True},
+                external_id="m1",
+            ),
             a_message(2, "Good morning", role=Role.ASSISTANT, agent="jarvis"),
             a_message(3, "42", role=Role.TOOL),
         ]

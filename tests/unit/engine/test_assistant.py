@@ -162,7 +162,7 @@ class TestTools:
         assert second.messages[-2].tool_calls == asked.tool_calls
         assert (second.messages[-1].tool_call_id, second.messages[-1].content) == ("c0", "2847 * 391 = 1,113,177")
         assert spoken(mnemic, ANNA)[-1] == ("assistant", "It is 1,113,177.")
-        assert mnemic.window(ANNA)[-1].metadata == {"tools": ["calculator"]}
+        assert mnemic.window(ANNA)[-1].bookkeeping == {"tools": ["calculator"]}
 
     @pytest.mark.requirement("D-54", "P-24")
     def test_a_model_that_never_stops_calling_is_stopped_at_the_limit(self, parts: Parts):
@@ -254,7 +254,7 @@ class TestFailures:
             if isinstance(event, Said):
                 events.close()
         assert spoken(mnemic, ANNA) == [("user", "Tell me a story"), ("assistant", "Once upo")]
-        assert mnemic.window(ANNA)[-1].metadata == {"is_partial": True}
+        assert mnemic.window(ANNA)[-1].bookkeeping == {"is_partial": True}
 
     def test_a_broken_store_is_told_and_the_model_answers_all_the_same(self, parts: Parts, observer: CounterObserver):
         store = AwayStore(parts.store)

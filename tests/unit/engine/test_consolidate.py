@@ -9,7 +9,7 @@ import pytest
 
 from mnemic.adapters.llms.scripted import Script, ScriptedLlm
 from mnemic.api import Mnemic
-from mnemic.engine.consolidate import CHOSEN_IDS, ConsolidateReport, consolidate
+from mnemic.engine.consolidate import ConsolidateReport, consolidate
 from mnemic.engine.kinds import CONSOLIDATE
 from mnemic.errors import UnavailableError
 from mnemic.model.item import Kind, Memory, State, Trust
@@ -129,7 +129,7 @@ class TestRules:
         assert (entry.is_new, entry.merged, entry.memory_id) == (False, (late,), first.id)
         larger = preference(mnemic)
         assert larger.text == "User usually chooses PostgreSQL (5 times from 2026-05-01 to 2026-12-27)"
-        assert larger.metadata[CHOSEN_IDS] == [*ids, late]
+        assert larger.bookkeeping["chosen_ids"] == [*ids, late]
         assert len(larger.context.splitlines()) == 5
         mnemic.undo(ANNA, first.id)
         assert mnemic.get(ANNA, late).state is State.ACTIVE
@@ -177,7 +177,7 @@ class TestRules:
         clock.turn(days=8)
         on.work()
         assert mnemic.get(ANNA, ids[0]).state is State.SUPERSEDED
-        assert str(preference(mnemic).metadata["chosen"]).startswith("chooses: ")
+        assert str(preference(mnemic).bookkeeping["chosen"]).startswith("chooses: ")
         assert {entry.actor for entry in mnemic.history(ANNA, preference(mnemic).id)} == {CONSOLIDATE}
 
     def test_chinese_choices_too(self, store: Store, clock: Clock, mnemic: Mnemic):
@@ -212,7 +212,7 @@ class TestModel:
         remembered(mnemic, clock)
         (entry,) = run(store, clock, [answer]).entries
         assert (entry.text.split(" (")[0], entry.fallback) == ("User usually chooses PostgreSQL", fallback)
-        assert preference(mnemic).metadata["fallback"] == fallback
+        assert preference(mnemic).bookkeeping["fallback"] == fallback
 
     def test_a_dry_run_asks_no_model(self, store: Store, clock: Clock, mnemic: Mnemic):
         remembered(mnemic, clock)

@@ -241,3 +241,13 @@ def test_a_source_that_fails_is_left_out_and_named_and_the_chat_goes_on(
     assert context.messages[-1].content == "Which milk?"
     assert [record.levelname for record in caplog.records] == ["WARNING"] * 4
     assert "milk" not in caplog.text
+
+
+@pytest.mark.requirement("R-37", "N-38")
+def test_a_context_takes_memories_of_the_user_from_the_least_importance_on_and_recall_takes_all(mnemic: Mnemic):
+    for text, importance in (("User drinks oat milk", 0.5), ("User drinks rice milk", 0.49)):
+        mnemic.remember(ANNA, text, importance=importance)
+    mnemic.remember(ANNA, "Jarvis recommends almond milk", level="agent", importance=0.1)
+    block = mnemic.context(ANNA, "Which milk does the user drink?").blocks["facts"]
+    assert ("oat milk" in block, "rice milk" in block, "almond milk" in block) == (True, False, True)
+    assert "User drinks rice milk" in {hit.text for hit in mnemic.recall(ANNA, "Which milk does the user drink?")}

@@ -103,7 +103,7 @@ class TestBrokenReplies:
         assert jobs(mnemic, "curate")[0].state is JobState.DONE
         (memory,) = gems(mnemic)
         assert memory.text == "User decided to use pgvector because backups exist."
-        assert memory.metadata["fallback"] == "UnavailableError: the model is away"
+        assert memory.bookkeeping["fallback"] == "UnavailableError: the model is away"
         assert len([prompt for prompt in llm.prompts if "museum" in prompt.messages[0].content]) == 3
 
 

@@ -90,7 +90,7 @@ class TestDuplicates:
         mnemic.remember(ANNA, "User lives in Porto")
         other = mnemic.remember(ANNA, "User is fond of whistling")
         slot = {"slot": "home", "value": "porto"}
-        seeded(parts, other, text="User resides in Porto", dedup_key="user resides in porto", metadata=slot)
+        seeded(parts, other, text="User resides in Porto", dedup_key="user resides in porto", bookkeeping=slot)
         assert only(told(mnemic)).ailment is Ailment.DUPLICATE
 
     def test_the_same_at_another_level_is_found(self, mnemic: Mnemic):
@@ -208,7 +208,7 @@ class TestContradictory:
         clock.turn(days=2)
         newer = mnemic.remember(ANNA, "User is fond of whistling")
         slot = {"slot": "home", "value": "oslo"}
-        seeded(parts, newer, text="User lives in Oslo", dedup_key="user lives in oslo", metadata=slot)
+        seeded(parts, newer, text="User lives in Oslo", dedup_key="user lives in oslo", bookkeeping=slot)
         found = only(told(mnemic))
         assert (found.ailment, found.ids) == (Ailment.CONTRADICTORY, (older.id, newer.id))
         assert told(mnemic, fix=["contradictory"]).findings == ()

@@ -66,7 +66,7 @@ def test_notes_become_memories_that_say_where_they_came_from(mnemic: Mnemic):
     found = named(mnemic, "No engine")
     assert (found.kind, found.level, found.trust) == (Kind.PREFERENCE, Level.USER, Trust.IMPORTED)
     assert (found.source, found.context) == ("boat/MEMORY.md:7", "Boat > Preferences")
-    assert found.metadata == {"import": {"file": NAME, "line": 7}}
+    assert found.bookkeeping == {"import": {"file": NAME, "line": 7}}
     assert mnemic.recall(ANNA, "what wood is the mast made of?").hits[0].text == "The mast is of spruce"
 
 
@@ -227,9 +227,9 @@ class TestMem0:
     def test_what_mem0_notes_cannot_pose_as_what_is_known_here(self, mnemic: Mnemic):
         notes = {"slot": "user.city", "merged_ids": ["x"], "team": "core"}
         taken_in(mnemic, json.dumps([{"id": "1", "memory": "A plain thing", "metadata": notes}]), name="")
-        metadata = named(mnemic, "A plain").metadata
-        assert "slot" not in metadata
-        assert metadata["import"] == {"id": "1", "metadata": {"slot": "user.city", "merged_ids": ["x"]}}
+        found = named(mnemic, "A plain")
+        assert found.metadata == notes
+        assert found.bookkeeping == {"import": {"id": "1", "mem0": {}}}
 
     def test_what_had_expired_is_counted(self, mnemic: Mnemic):
         gone = {"id": "1", "memory": "Parks in bay 12", "expiration_date": str((START - timedelta(days=2)).date())}

@@ -89,13 +89,13 @@ class TestReflection:
         talk(mnemic, clock, 6)
         mnemic.work()
         (memory,) = made(mnemic, Kind.REFLECTION)
-        summaries = [each for each in made(mnemic) if each.metadata["session"] == "s1"][-4:]
+        summaries = [each for each in made(mnemic) if each.bookkeeping["session"] == "s1"][-4:]
         assert [source.source_id for source in memory.provenance] == [each.id for each in summaries]
         assert llm.prompts[-1].messages[1].content.split("\n")[1:-1:2] == [each.text for each in summaries]
         assert (memory.importance, memory.kind, memory.expires_at) == (0.9, Kind.REFLECTION, None)
         assert memory.importance >= 0.8
         told = {"type": "reflection", "session": "s1", "newest_summary": summaries[-1].id}
-        assert (memory.metadata, memory.created_at) == (told, clock.now())
+        assert (memory.bookkeeping, memory.created_at) == (told, clock.now())
         assert mnemic.history(ANNA, memory.id)[0].reason == "reflection on 4 summaries of session s1"
 
     @pytest.mark.requirement("D-43", "D-51", "R-19")
@@ -134,7 +134,7 @@ class TestReflection:
         (memory,) = made(mnemic, Kind.REFLECTION)
         assert (jobs(mnemic, REFLECT)[0].state, jobs(mnemic, REFLECT)[0].attempts) == (JobState.DONE, 3)
         assert memory.text in "\n".join(summary.text for summary in made(mnemic)) or "\n" in memory.text
-        assert "Error" in str(memory.metadata["fallback"])
+        assert "Error" in str(memory.bookkeeping["fallback"])
 
     @pytest.mark.requirement("D-46")
     @pytest.mark.parametrize("step", range(1, 6))

@@ -9,7 +9,6 @@ import pytest
 from mnemic.api import Mnemic
 from mnemic.config import Config, load_config
 from mnemic.engine import recall
-from mnemic.engine import recall as refine
 from mnemic.engine.engine import Parts
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item
@@ -126,10 +125,11 @@ def test_a_user_whose_store_is_empty_is_told_nothing(real: Mnemic):
 def test_what_is_not_relevant_enough_is_not_even_read(real: Mnemic, monkeypatch: pytest.MonkeyPatch):
     real.remember_many(ANNA, [f"Harbour report {n}: calm" for n in range(60)])
     read: list[str] = []
+    whole = recall.rows_of
 
     def rows_of(parts: Parts, visible: Visibility, ids: Sequence[str]) -> dict[str, Item]:
         read.extend(ids)
-        return refine.rows_of(parts, visible, ids)
+        return whole(parts, visible, ids)
 
     monkeypatch.setattr(recall, "rows_of", rows_of)
     assert [hit.text for hit in real.recall(ANNA, ABOUT_LENA, min_relevance=0.9)] == [ALLERGY]

@@ -15,7 +15,7 @@ from mnemic.engine.kinds import REMAKE
 from mnemic.engine.remember import remember
 from mnemic.errors import NotFoundError, UnavailableError
 from mnemic.model.chat import Prompt
-from mnemic.model.item import CHOSEN_IDS, Cause, Kind, Memory, MemoryDraft, Provenance
+from mnemic.model.item import Cause, Kind, Memory, MemoryDraft, Provenance
 from mnemic.model.records import Action, JobState
 from mnemic.model.settings import LifeSettings, Settings
 from mnemic.ports.store import Store
@@ -66,7 +66,7 @@ class TestDigests:
         assert gone not in everything(mnemic)
         assert anew.text != summary.text
         assert {entry.source_id for entry in anew.provenance} == {e.source_id for e in summary.provenance[1:]}
-        assert anew.metadata["positions"] == summary.metadata["positions"]
+        assert anew.bookkeeping["positions"] == summary.bookkeeping["positions"]
         assert mnemic.history(ANNA, summary.id)[-1].action is Action.REMADE
         assert jobs(mnemic, REMAKE)[0].state is JobState.DONE
 
@@ -99,7 +99,7 @@ class TestDigests:
         assert made(mnemic) == []
         mnemic.work()
         (anew,) = made(mnemic)
-        assert anew.metadata["positions"] == summary.metadata["positions"]
+        assert anew.bookkeeping["positions"] == summary.bookkeeping["positions"]
         assert gone not in everything(mnemic)
         mnemic.work()
         assert made(mnemic) == [anew]
@@ -163,7 +163,7 @@ class TestPreferences:
         mnemic.work()
         anew = present(mnemic, preference)
         assert anew.flags == ()
-        assert anew.metadata[CHOSEN_IDS] == [ids[0], *ids[2:]]
+        assert anew.bookkeeping["chosen_ids"] == [ids[0], *ids[2:]]
         assert CHOICES[1] not in everything(mnemic)
         mnemic.delete(ANNA, ids[0])
         mnemic.work()

@@ -61,4 +61,4 @@ def test_restatements_leave_one_memory_each_with_history(mnemic: Mnemic):
 
 def test_metadata_of_the_caller_is_kept_and_never_overwritten(mnemic: Mnemic):
     memory = mnemic.remember(ANNA, "User lives in Porto", metadata={"slot": "A7", "level": 3})
-    assert (memory.metadata["slot"], memory.metadata["level"]) == ("A7", 3)
+    assert memory.metadata == {"slot": "A7", "level": 3}

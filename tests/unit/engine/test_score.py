@@ -158,6 +158,15 @@ def test_the_best_of_a_session_counts_for_all_of_it_and_for_no_other():
     assert found["session_dense"][0] == found["session_dense"][1] > found["session_dense"][2]
 
 
+def test_a_session_counts_by_its_own_best_cosine_not_by_its_words_or_its_mean():
+    two = replace(
+        talk(), sessions=np.array([0, 0, 1, 1]), before=np.array([-1, 0, -1, 2]), after=np.array([1, -1, 3, -1])
+    )
+    found = features(two, cosines=np.array([0.5, 0.5, 0.0, 0.8], dtype=np.float32))
+    assert found["session_dense"] == pytest.approx([-1, -1, 1, 1])  # the words are in the other session
+    assert found["session_keyword"] == pytest.approx([1, 1, -1, -1])
+
+
 def test_what_is_no_message_has_nothing_from_its_surroundings():
     assert set(features(Surroundings.nowhere(4))) == {"keyword", "dense", "importance"}
     mixed = replace(

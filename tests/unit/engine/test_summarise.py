@@ -102,7 +102,7 @@ class TestMemoryService:
         scope = Scope(user="anna", session=session)
         say(mnemic, 5, scope)
         mnemic.work()
-        assert made(mnemic, scope=scope)[0].metadata["session"] == session
+        assert made(mnemic, scope=scope)[0].bookkeeping["session"] == session
 
 
 class TestSummaries:
@@ -114,7 +114,7 @@ class TestSummaries:
         mnemic.work()
         (memory,) = made(mnemic)
         assert (memory.kind, memory.importance, memory.level) == (Kind.SUMMARY, 0.5, Level.USER)
-        assert memory.metadata == {"type": "summary", "session": "s1", "positions": [1, 5]}
+        assert memory.bookkeeping == {"type": "summary", "session": "s1", "positions": [1, 5]}
         assert (memory.created_at, memory.last_accessed_at) == (clock.now(), None)
         assert memory.observed_at == clock.now() - timedelta(minutes=5)
         assert (memory.expires_at, memory.agent, memory.trust) == (None, "jarvis", Trust.USER)

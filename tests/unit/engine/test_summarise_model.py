@@ -71,7 +71,7 @@ class TestModel:
         (memory,) = made(mnemic)
         assert (memory.text, memory.importance) == (RAW, 0.3)
         assert memory.importance < 0.4
-        assert str(memory.metadata["fallback"]).partition(":")[0] == errors[0].partition(":")[0]
+        assert str(memory.bookkeeping["fallback"]).partition(":")[0] == errors[0].partition(":")[0]
         assert [job.state for job in jobs(mnemic, SUMMARISE)] == [JobState.DONE]
 
     @pytest.mark.requirement("D-26", "D-51")
@@ -79,7 +79,8 @@ class TestModel:
         mnemic, errors = failed(store, clock, [UnavailableError("away"), "", "Anna bought two boats."])
         assert len(errors) == 2
         (memory,) = made(mnemic)
-        assert (memory.text, memory.importance, "fallback" in memory.metadata) == ("Anna bought two boats.", 0.5, False)
+        assert (memory.text, memory.importance) == ("Anna bought two boats.", 0.5)
+        assert "fallback" not in memory.bookkeeping
 
     @pytest.mark.requirement("R-30")
     def test_a_failure_is_a_finding_of_the_doctor_and_reaches_no_chat(self, store: Store, clock: Clock):
@@ -133,7 +134,7 @@ class TestModel:
         assert [record.levelname for record in caplog.records if record.name == "mnemic.jobs"] == ["WARNING"]
         clock.turn(minutes=1)
         assert mnemic.work().done == 1 + 1  # and it is consolidated
-        assert [memory.metadata["positions"] for memory in made(mnemic)] == [[1, 2]]
+        assert [memory.bookkeeping["positions"] for memory in made(mnemic)] == [[1, 2]]
 
     @pytest.mark.requirement("D-53")
     def test_every_step_is_logged_with_its_session_and_nothing_that_was_said(

@@ -45,7 +45,8 @@ def lines(mnemic: Mnemic, store: Store) -> list[str]:
         title="Contract",
         pages=(0, 13),
         headings=(Heading(0, 1, "Rent"), Heading(13, 2, "Notice ü😀")),
-        metadata={"chunking": "structure 512", "about": {"author": "Dora"}},
+        metadata={"about": {"author": "Dora"}},
+        bookkeeping={"chunking": "structure 512"},
     )
     keep(
         store,

@@ -62,7 +62,7 @@ def test_every_message_of_three_weeks_is_in_exactly_one_summary(answers: Callabl
     mnemic = lived(None if answers is None else answers(), clock)
     for first in range(0, DAYS, 3):
         scope = session(first)
-        of_session = [each for each in made(mnemic, scope=scope) if each.metadata["session"] == scope.session]
+        of_session = [each for each in made(mnemic, scope=scope) if each.bookkeeping["session"] == scope.session]
         covered = [place for start, end in positions(of_session) for place in range(start, end + 1)]
         assert covered == list(range(1, 3 * TURNS * 2 + 1))
         assert all(memory.importance == 0.5 for memory in of_session)

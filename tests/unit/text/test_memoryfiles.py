@@ -70,7 +70,7 @@ class TestMarkdown:
         }
         assert {e.categories for e in reading.entries} == {("home", "boat")}
         assert entry(reading, "Prefers").trail == ("What Quill knows", "Long-term memory", "Preferences")
-        assert [entry(reading, text).metadata for text in ("renew", "order")] == [{"is_done": False}, {"is_done": True}]
+        assert [entry(reading, text).notes for text in ("renew", "order")] == [{"is_done": False}, {"is_done": True}]
 
     def test_a_daily_note_tells_of_its_day(self):
         reading = notes("2026-01-02.md")
@@ -120,7 +120,7 @@ class TestMem0:
         assert porto.origin == "530feeb7-1395-4411-aadb-da2499b5b4de"
         assert porto.observed_at == datetime(2026, 11, 22, 8, 33, 51, 877181, tzinfo=UTC)
         assert porto.metadata["team"] == "core"
-        assert porto.metadata["mem0"] == {
+        assert porto.notes["mem0"] == {
             "hash": "83fea4377432e85351c89ab6f85d7f0b",
             "user_id": "ana",
             "role": "user",
@@ -137,7 +137,7 @@ class TestMem0:
     def test_a_history_tells_what_a_memory_was_before(self):
         (found,) = read_memories(sample("mem0_history.json"), "mem0").entries
         assert found.text == "Ana lives in Porto"
-        mem0 = found.metadata["mem0"]
+        mem0 = found.notes["mem0"]
         assert isinstance(mem0, dict)
         assert mem0["earlier"] == [{"text": "Ana lives in Lisbon", "since": "2026-11-22T08:33:51.877181+00:00"}]
 

@@ -96,6 +96,7 @@ def encoded(message: Message) -> str:
         "external_id": message.external_id,
         "trust": message.trust.value,
         "metadata": dict(message.metadata),
+        "bookkeeping": dict(message.bookkeeping),
     }
     return json.dumps(entry, separators=(",", ":"))
 
@@ -128,6 +129,7 @@ def _message(entry: bytes, place: Place) -> Message | None:
             external_id=None if fields["external_id"] is None else _text(fields["external_id"]),
             trust=Trust(fields["trust"]),
             metadata=cast("dict[str, object]", dict(fields["metadata"])),
+            bookkeeping=cast("dict[str, object]", dict(fields.get("bookkeeping", {}))),
         )
     except _MANGLED:
         return None

@@ -26,6 +26,7 @@ class Entry:
 
     `origin` is the other program's own id of it, "" where it has none. `trail`: the titles it stands under, outermost
     first. `is_dated`: it tells what is on the day of `observed_at`. `level` None: that of the scope.
+    `metadata` is what its owner noted, `notes` what the reader found beside (`model.bookkeeping.IMPORT_NOTES`).
     """
 
     text: str
@@ -40,6 +41,7 @@ class Entry:
     expires_at: datetime | None = None
     categories: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    notes: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 @dataclass(slots=True)

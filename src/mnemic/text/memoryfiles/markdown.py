@@ -130,18 +130,18 @@ class _File:
         self._stand.label = ""
 
     def _item(self, item: Item, start: int, label: tuple[str, ...]) -> None:
-        text, metadata = item.text, dict[str, object]()
+        text, notes = item.text, dict[str, object]()
         if task := _TASK.match(text):
-            metadata["is_done"] = task["mark"] != " "
+            notes["is_done"] = task["mark"] != " "
             text = text[task.end() :]
         if text.rstrip(" *_").endswith(":") and "\n" not in text:
             if not item.has_children:
                 self._leave("labels without a text")
             return
         above = tuple(_title(each) for each in item.above)
-        self._add(text, start, (*label, *above), metadata)
+        self._add(text, start, (*label, *above), notes)
 
-    def _add(self, text: str, start: int, below: Sequence[str], metadata: Mapping[str, object] | None = None) -> None:
+    def _add(self, text: str, start: int, below: Sequence[str], notes: Mapping[str, object] | None = None) -> None:
         text = text.strip("\n").strip()
         self._stand.follows = False
         if not any(character.isalnum() for character in text):
@@ -159,12 +159,12 @@ class _File:
                 place=self._place(start),
                 line=self._line(start),
                 trail=trail,
-                kind=self._kind(trail, metadata or {}, is_dated=is_dated),
+                kind=self._kind(trail, notes or {}, is_dated=is_dated),
                 level=Level.AGENT if self._is_persona else None,
                 observed_at=day,
                 is_dated=is_dated,
                 categories=self._front.categories,
-                metadata=metadata or {},
+                notes=notes or {},
             )
         )
         self._stand.follows = True
@@ -184,10 +184,10 @@ class _File:
             return day, True
         return self._day, False
 
-    def _kind(self, trail: Sequence[str], metadata: Mapping[str, object], *, is_dated: bool) -> Kind:
-        if "is_done" in metadata:
+    def _kind(self, trail: Sequence[str], notes: Mapping[str, object], *, is_dated: bool) -> Kind:
+        if "is_done" in notes:
             done = Kind.EVENT if is_dated else Kind.FACT
-            return done if metadata["is_done"] else Kind.GOAL
+            return done if notes["is_done"] else Kind.GOAL
         if self._is_persona:
             return Kind.PERSONA
         for title in reversed(trail):

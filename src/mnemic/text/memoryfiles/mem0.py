@@ -1,7 +1,7 @@
 """mem0: what `get_all` answers, what its platform exports, its history as `history` answers it, and lines of these.
 
 A record with `memory` (or `text`, `content`, `data`) and an id is a memory as it is now. A record with `event` is a
-change of one: the last of them says what it is now, and what it was before comes along in its metadata.
+change of one: the last of them says what it is now, and what it was before comes along in its notes.
 """
 
 from __future__ import annotations
@@ -188,13 +188,14 @@ def _add(reading: MemoryReading, place: str, record: Json, earlier: tuple[Mappin
             observed_at=time_of(record.get("created_at")) or time_of(record.get("updated_at")),
             expires_at=expires,
             categories=tuple(dict.fromkeys(tags)),
-            metadata=_metadata(record, earlier),
+            metadata=as_mapping(record.get("metadata")),
+            notes={"mem0": _own_fields(record, earlier)},
         )
     )
 
 
-def _metadata(record: Json, earlier: tuple[Mapping[str, object], ...]) -> dict[str, object]:
-    """What mem0 noted beside the text: its own fields under `mem0`, the caller's as they were."""
+def _own_fields(record: Json, earlier: tuple[Mapping[str, object], ...]) -> dict[str, object]:
+    """What mem0 noted of its own beside the text."""
     kept: dict[str, object] = {key: record[key] for key in _KEPT if record.get(key) not in (None, "")}
     for key in ("created_at", "updated_at"):
         if isinstance(record.get(key), str):
@@ -204,7 +205,7 @@ def _metadata(record: Json, earlier: tuple[Mapping[str, object], ...]) -> dict[s
     kept |= {key: value for key, value in further.items() if key not in own}
     if earlier:
         kept["earlier"] = list(earlier)
-    return {**as_mapping(record.get("metadata")), "mem0": kept}
+    return kept
 
 
 def _add_changed(reading: MemoryReading, memory_id: str, changes: list[tuple[str, Json]], *, is_known: bool) -> None:

@@ -97,6 +97,7 @@ class MemoryDocuments(Port):
                 characters=0,
                 chunks=0,
                 metadata={},
+                bookkeeping={},
                 updated_at=at,
             )
         return len(found)
@@ -122,6 +123,7 @@ class MemoryDocuments(Port):
             characters=len(tables.texts.get(key, "")),
             chunks=len(held),
             metadata=deepcopy(dict(document.metadata)),
+            bookkeeping=deepcopy(dict(document.bookkeeping)),
         )
         for row in held:
             chunk = replace(row.item, title=document.title, source=document.source)

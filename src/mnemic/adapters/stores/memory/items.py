@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from mnemic.adapters.stores.memory.graph import MemoryGraph
 from mnemic.adapters.stores.memory.tables import NO_TERMS, Port, Row
@@ -16,6 +17,14 @@ from mnemic.model.filter import Filter, field_at, meets
 from mnemic.model.item import Conversation, Memory, Message, State
 from mnemic.model.recall import MemoryQuery, MessageQuery, Order
 from mnemic.model.scope import Partition, Visibility
+
+_ItemT = TypeVar("_ItemT", Message, Memory)
+
+
+def copy_mappings(item: _ItemT) -> _ItemT:
+    """The item with mappings of its own, so that what the caller does with theirs changes nothing here."""
+    mappings = {name: deepcopy(dict(getattr(item, name))) for name in ("metadata", "bookkeeping")}
+    return replace(item, **mappings)
 
 
 class MemoryMessages(Port):
@@ -31,7 +40,7 @@ class MemoryMessages(Port):
             key = (message.partition, message.session)
             self._check_new(message)
             tables, changed = self._transaction.writable, self._transaction.changed(message.partition)
-            kept = replace(message, metadata=deepcopy(dict(message.metadata)))
+            kept = copy_mappings(message)
             tables.messages[(message.partition, message.id)] = Row(kept, terms, changed, self._transaction.number())
             old = tables.conversations[key]
             tables.conversations[key] = replace(
@@ -68,7 +77,7 @@ class MemoryMessages(Port):
         keys = [key for key in ((partition, i) for i in set(ids)) if key in rows]
         keys = [key for key in keys if rows[key].item.state != State.ERASED]
         for key in keys:
-            gone = replace(rows[key].item, state=State.ERASED, text="", name=None, metadata={})
+            gone = replace(rows[key].item, state=State.ERASED, text="", name=None, metadata={}, bookkeeping={})
             changed = self._transaction.changed(partition)
             self._transaction.writable.messages[key] = Row(gone, NO_TERMS, changed, rows[key].number)
             self._transaction.forget_vectors(*key)
@@ -143,7 +152,7 @@ class MemoryMemories(Port):
             if holder is not None and holder.id != memory.id:
                 raise ConflictError("another memory in the same place already says that")
         changed = self._transaction.changed(memory.partition)
-        kept = replace(memory, metadata=deepcopy(dict(memory.metadata)))
+        kept = copy_mappings(memory)
         self._transaction.writable.memories[key] = Row(kept, terms, changed, old.number)
         MemoryGraph(self._transaction).follow(kept, is_same_text=memory.text == old.item.text)
         if memory.text != old.item.text:
@@ -175,6 +184,7 @@ class MemoryMemories(Port):
                 categories=(),
                 provenance=(),
                 metadata={},
+                bookkeeping={},
                 flags=(),
                 dedup_key="",
                 updated_at=at,
@@ -194,7 +204,7 @@ class MemoryMemories(Port):
         if key in tables.memories:
             raise ConflictError(f"memory {memory.id} cannot be stored: the id is taken")
         changed = self._transaction.changed(memory.partition)
-        kept = replace(memory, metadata=deepcopy(dict(memory.metadata)))
+        kept = copy_mappings(memory)
         tables.memories[key] = Row(kept, terms, changed, self._transaction.number())
         return True
 

@@ -31,7 +31,7 @@ from mnemic.model.columns import Row, dumps
 from mnemic.ports.store import PASSING_TABLES, Rows, Told, UnitOfWork
 
 _ROWS_AT_ONCE = 1000
-_OWN = {"org", "filterable"}
+_OWN = {"org", "filterable", "filterable_bookkeeping"}
 """Columns that follow from others, where the copy does not have them."""
 
 _See = Callable[[Connection[Row]], None]
@@ -193,6 +193,7 @@ class _Taking:
                 row[name] = self._pids[value]
         if "metadata" in row:
             row["filterable"] = to_json(json.loads(str(row["metadata"])))
+            row["filterable_bookkeeping"] = to_json(json.loads(str(row["bookkeeping"])))
         return [_to_column(column.type, row[column.name]) for column in columns]
 
 

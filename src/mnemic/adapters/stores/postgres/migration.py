@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 from psycopg import Connection, errors, sql
 
 from mnemic.adapters.stores.postgres.connections import query
 from mnemic.adapters.stores.postgres.failures import translated_errors
 from mnemic.adapters.stores.postgres.statements import migrations, statements
+from mnemic.adapters.stores.postgres.texts import to_json
+from mnemic.adapters.stores.sql.former import Mappings, part_bookkeeping
 from mnemic.errors import ConfigError
 from mnemic.model.columns import Row
 
 _ADVISORY_KEY = (
     0x4D4E454D49474D  # "MNEMIGM": one migration at a time in a database, since extensions belong to all of it
 )
+_PARTS_METADATA = 19
+"""The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
 
 
 def migrate(connection: Connection[Row], schema: str, place: str) -> None:
@@ -71,7 +78,18 @@ def _run(connection: Connection[Row], number: int, script: str, place: str) -> N
             f"{place} cannot be set up: {error.diag.message_primary}; pgvector must be installed on the server "
             "(https://github.com/pgvector/pgvector), and a role that may do so runs: CREATE EXTENSION vector"
         ) from error
+    if number == _PARTS_METADATA:
+        part_bookkeeping(partial(_rows, connection), statements("former"), _filterable)
     connection.execute(query(statements("connection")["mark"]), {"version": number})
+
+
+def _rows(connection: Connection[Row], statement: str, parameters: Mapping[str, object]) -> list[Row]:
+    cursor = connection.execute(query(statement), parameters)
+    return [] if cursor.description is None else cursor.fetchall()
+
+
+def _filterable(parted: Mappings) -> Mapping[str, object]:
+    return {"filterable": to_json(parted[0]), "filterable_bookkeeping": to_json(parted[1])}
 
 
 def _value(connection: Connection[Row], statement: str, parameters: dict[str, object] | None = None) -> object:

@@ -34,14 +34,16 @@ from mnemic.model.scope import Partition, Visibility
 _STREAMED_ROWS = 1000
 _ROWS_AT_ONCE = 2000
 _DOING = "reading or writing rows"
+_COLUMNS = {"metadata": "filterable", "bookkeeping": "filterable_bookkeeping"}
+"""Where a field is kept in the form that conditions look at."""
 _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 class PostgresFilters(FilterCompiler):
     """A filter as PostgreSQL takes it.
 
-    An equality on metadata becomes a containment, which the GIN index answers; the other comparisons look at the JSON
-    type first, so that texts, numbers and truth values never mix.
+    An equality on metadata or bookkeeping becomes a containment, which a GIN index answers. The other comparisons look
+    at the JSON type first, so that texts, numbers and truth values never mix.
     """
 
     always, never, placeholder = "true", "false", "%({})s"
@@ -51,7 +53,7 @@ class PostgresFilters(FilterCompiler):
 
     def _exists(self, field: str, keys: Sequence[str]) -> str:
         if keys:
-            return self._fragments["exists_metadata"].format(field=self._path(keys))
+            return self._fragments["exists_json"].format(field=self._path(field, keys))
         kind = "exists_list" if field == "categories" else "exists"
         return self._fragments[kind].format(field=self._field(field))
 
@@ -61,32 +63,34 @@ class PostgresFilters(FilterCompiler):
             fragment = "contains_list" if name == "categories" else "contains_text"
         return self._fragments[fragment].format(field=self._field(name), value=self._bind(value))
 
-    def _metadata(self, keys: Sequence[str], operator: str, value: Scalar) -> str:
+    def _json(self, field: str, keys: Sequence[str], operator: str, value: Scalar) -> str:
+        column = _COLUMNS[field]
         if operator == "eq":
-            return self._fragments["eq_metadata"].format(value=self._document(keys, value))
+            return self._fragments["eq_json"].format(column=column, value=self._document(keys, value))
         if operator == "contains":
             document = self._document(keys, [value])
             if not isinstance(value, str):
-                return self._fragments["eq_metadata"].format(value=document)
-            return self._fragments["contains_metadata_text"].format(
-                document=document, field=self._path(keys), value=self._bind(value)
+                return self._fragments["eq_json"].format(column=column, value=document)
+            return self._fragments["contains_json_text"].format(
+                column=column, document=document, field=self._path(field, keys), value=self._bind(value)
             )
         kind, bound = "number", to_json(value)
         if isinstance(value, str | bool):
             kind, bound = ("text" if isinstance(value, str) else "boolean"), value
         return self._fragments[f"order_{kind}"].format(
-            field=self._path(keys), sign=_SIGNS[operator], value=self._bind(bound)
+            field=self._path(field, keys), sign=_SIGNS[operator], value=self._bind(bound)
         )
 
     def _document(self, keys: Sequence[str], value: object) -> str:
-        """The smallest metadata with this value at these keys, as a parameter."""
+        """The smallest mapping with this value at these keys, as a parameter."""
         for key in reversed(keys):
             value = {key: value}
         return self._bind(to_json(value))
 
-    def _path(self, keys: Sequence[str]) -> str:
+    def _path(self, field: str, keys: Sequence[str]) -> str:
         steps = "".join(self._fragments["step"].format(key=self._bind(key)) for key in keys)
-        return f"({self._fragments['field_metadata']} {steps})"
+        column = self._fragments["field_json"].format(column=_COLUMNS[field])
+        return f"({column} {steps})"
 
 
 class Session(SqlSession):
@@ -246,8 +250,9 @@ class Session(SqlSession):
 
     @staticmethod
     def own_columns(memory: Memory, /) -> Parameters:
-        """Its categories as a list, and its metadata in the form that is searched."""
-        return {"categories": [*memory.categories], "filterable": to_json(memory.metadata)}
+        """Its categories as a list, and metadata and bookkeeping in the form that conditions look at."""
+        looked_at = {"filterable": to_json(memory.metadata), "filterable_bookkeeping": to_json(memory.bookkeeping)}
+        return {"categories": [*memory.categories], **looked_at}
 
 
 class PostgresEntityVectors(SqlEntityVectors):

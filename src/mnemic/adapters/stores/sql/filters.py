@@ -43,19 +43,21 @@ class FilterCompiler(ABC):
         if operator == "exists":
             test = self._exists(field, keys)
             return test if value else f"(NOT {test})"
-        return self._metadata(keys, operator, value) if keys else self._column(field, operator, value)
+        return self._json(field, keys, operator, value) if keys else self._column(field, operator, value)
 
     @abstractmethod
     def _exists(self, field: str, keys: Sequence[str]) -> str:
-        """True where the field, or what stands at these keys of the metadata, is there."""
+        """True where the field, or what stands at these keys of it, is there."""
 
     @abstractmethod
     def _column(self, name: str, operator: str, value: Scalar) -> str:
         """A comparison with a column."""
 
     @abstractmethod
-    def _metadata(self, keys: Sequence[str], operator: str, value: Scalar) -> str:
-        """A comparison with what stands at these keys of the metadata, which is false where its type is another."""
+    def _json(self, field: str, keys: Sequence[str], operator: str, value: Scalar) -> str:
+        """A comparison with what stands at these keys of the metadata or the bookkeeping, which is false where its type
+        is another.
+        """
 
     def _field(self, name: str) -> str:
         if name == "level":

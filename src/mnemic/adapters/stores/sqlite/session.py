@@ -28,8 +28,8 @@ from mnemic.ports.tables import AT_ONCE
 _FLOAT32 = np.dtype("<f4")
 _version = itemgetter(-3)  # of a row of `changes`; its class and number follow
 
-_INDEXED = ["slot"]
-"""The key of metadata that has an index of its own."""
+_INDEXED = ("bookkeeping", ["slot"])
+"""The field and its key that have an index of their own."""
 
 _BOOL, _TEXT, _NUMBER = "'true', 'false'", "'text'", "'integer', 'real'"
 
@@ -70,7 +70,7 @@ class SqliteFilters(FilterCompiler):
 
     def _exists(self, field: str, keys: Sequence[str]) -> str:
         if keys:
-            value = self._fragments["field_metadata"].format(path=self._path(keys))
+            value = self._fragments["field_json"].format(field=field, path=self._path(keys))
             return self._fragments["exists"].format(field=value)
         if field == "categories":
             return f"({self._field(field)} != '[]')"
@@ -84,16 +84,18 @@ class SqliteFilters(FilterCompiler):
             return self._fragments["contains_list"].format(column=name, value=bound, types=_TEXT)
         return self._fragments["contains_text"].format(field=self._field(name), value=bound)
 
-    def _metadata(self, keys: Sequence[str], operator: str, value: Scalar) -> str:
-        if operator == "eq" and [*keys] == _INDEXED and isinstance(value, str):
+    def _json(self, field: str, keys: Sequence[str], operator: str, value: Scalar) -> str:
+        if operator == "eq" and (field, [*keys]) == _INDEXED and isinstance(value, str):
             return self._fragments["eq_slot"].format(value=self._bind(value))
         where, bound = self._path(keys), self._bind(value)
         types = _BOOL if isinstance(value, bool) else _TEXT if isinstance(value, str) else _NUMBER
         if operator == "contains":
             is_text = int(isinstance(value, str))
-            return self._fragments["contains_metadata"].format(path=where, value=bound, types=types, is_text=is_text)
-        test = self._fragments[operator].format(field=self._fragments["field_metadata"].format(path=where), value=bound)
-        found = self._fragments["type_metadata"].format(path=where)
+            fragment = self._fragments["contains_json"]
+            return fragment.format(field=field, path=where, value=bound, types=types, is_text=is_text)
+        read = self._fragments["field_json"].format(field=field, path=where)
+        test = self._fragments[operator].format(field=read, value=bound)
+        found = self._fragments["type_json"].format(field=field, path=where)
         return self._fragments["typed"].format(type=found, types=types, test=test)
 
     def _path(self, keys: Sequence[str]) -> str:

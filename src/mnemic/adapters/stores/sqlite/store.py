@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from mnemic.adapters.stores.sql.former import part_bookkeeping
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
 from mnemic.adapters.stores.sqlite.session import Session, SqliteUnitOfWork, translated_errors
 from mnemic.adapters.stores.sqlite.statements import APPLICATION_ID, migrations, statements
@@ -20,6 +21,8 @@ from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Tol
 
 LOW_ROOM_BYTES = 200_000_000
 _SWITCH_PAUSE_S = 0.01
+_PARTS_METADATA = 16
+"""The migration with which bookkeeping in the metadata of earlier versions becomes a column of its own."""
 
 
 class SqliteStore:
@@ -222,6 +225,8 @@ class SqliteStore:
             if version > current:
                 for statement in _split(script):
                     connection.execute(statement)
+                if version == _PARTS_METADATA:
+                    part_bookkeeping(connection.execute, statements("former"), lambda _: {})
                 connection.execute(sql["mark"].format(version=version))
         connection.execute(sql["sign"].format(application_id=APPLICATION_ID))
         connection.execute(sql["commit"])

@@ -104,14 +104,13 @@ function details(item) {
     ["Source", item.source && said(item.source)],
     [item.last_page > item.page ? "Pages" : "Page", pages(item).split(" ")[1]],
     ["Document", item.document_id && link(`documents/${item.document_id}`, {}, said(item.title || item.source))],
-    [
-      "Metadata",
-      item.metadata && Object.keys(item.metadata).length
-        ? el("pre", {}, said(JSON.stringify(item.metadata, null, 2), { most: 5000 }))
-        : null,
-    ],
+    ["Metadata", mapping(item.metadata)],
+    ["Bookkeeping", mapping(item.bookkeeping)],
   ]);
 }
+
+const mapping = (values) =>
+  values && Object.keys(values).length ? el("pre", {}, said(JSON.stringify(values, null, 2), { most: 5000 })) : null;
 
 function actions(item, { go, again }) {
   const act = (path, body, told) => async () => {

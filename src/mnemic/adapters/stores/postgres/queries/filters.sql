@@ -3,8 +3,8 @@
 m.{column}
 -- name: field_level
 p.level
--- name: field_metadata
-m.filterable
+-- name: field_json
+m.{column}
 -- name: step
  -> {key}::text
 -- name: eq
@@ -21,16 +21,16 @@ coalesce({field} <= {value}, false)
 ({field} IS NOT NULL)
 -- name: exists_list
 ({field} != '{{}}')
--- name: exists_metadata
+-- name: exists_json
 coalesce(jsonb_typeof({field}) != 'null', false)
 -- name: contains_text
 coalesce(strpos({field}, {value}) > 0, false)
 -- name: contains_list
 ({value} = ANY({field}))
--- name: eq_metadata
-(m.filterable @> {value}::jsonb)
--- name: contains_metadata_text
-(m.filterable @> {document}::jsonb
+-- name: eq_json
+(m.{column} @> {value}::jsonb)
+-- name: contains_json_text
+(m.{column} @> {document}::jsonb
     OR CASE jsonb_typeof({field}) WHEN 'string' THEN strpos({field} #>> '{{}}', {value}) > 0 ELSE false END)
 -- name: order_text
 (CASE jsonb_typeof({field}) WHEN 'string' THEN ({field} #>> '{{}}') COLLATE "C" {sign} {value} ELSE false END)

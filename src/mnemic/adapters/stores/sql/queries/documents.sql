@@ -42,7 +42,7 @@ ORDER BY d.source, d.id
 LIMIT :limit
 -- name: erase
 UPDATE documents SET status = 'erased', source = '', title = '', title_key = '', reason = '', sha256 = '', pages = '[]',
-    headings = '[]', characters = 0, chunks = 0, metadata = '{}', updated_at = :at
+    headings = '[]', characters = 0, chunks = 0, metadata = '{}', bookkeeping = '{}', updated_at = :at
 WHERE pid = :pid AND status != 'erased' AND id = ANY(:ids)
 RETURNING id;
 -- name: erase_texts

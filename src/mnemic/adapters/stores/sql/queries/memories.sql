@@ -1,6 +1,6 @@
 -- name: insert
-INSERT INTO memories (pid+org, [[|filterable, ]]changed, analyser, terms, $memory)
-VALUES (:pid+org, [[|:filterable, ]]:changed, :analyser, :terms, $:memory)
+INSERT INTO memories (pid+org, [[|filterable, filterable_bookkeeping, ]]changed, analyser, terms, $memory)
+VALUES (:pid+org, [[|:filterable, :filterable_bookkeeping, ]]:changed, :analyser, :terms, $:memory)
 ON CONFLICT [[(pid, private_agent, dedup_key) WHERE state IN ('active', 'quarantined')|]] DO NOTHING;
 -- name: taken_ids (postgres)
 SELECT id FROM memories WHERE pid = ANY(:pids) AND id = ANY(:ids);
@@ -52,7 +52,8 @@ LIMIT :limit
 -- name: present
 SELECT text FROM memories WHERE pid = :pid AND id = :id AND updated_at = :was_updated_at AND state != 'erased';
 -- name: replace
-UPDATE memories SET changed = :changed, analyser = :analyser, terms = :terms, [[|filterable = :filterable, ]]$=:memory
+UPDATE memories SET changed = :changed, analyser = :analyser, terms = :terms, 
+    [[|filterable = :filterable, filterable_bookkeeping = :filterable_bookkeeping, ]]$=:memory
 WHERE pid = :pid AND id = :id AND NOT EXISTS (
     SELECT 1 FROM memories AS o
     WHERE :state::text IN ('active', 'quarantined') AND o.pid = :pid AND o.private_agent = :private_agent
@@ -65,8 +66,9 @@ UPDATE memories SET access_count = access_count + accesses.value, faded = NULL,
 FROM [[json_each(:counts) AS accesses|unnest(:ids::text[], :added::bigint[]) AS accesses (key, value)]]
 WHERE memories.pid = :pid AND memories.id = accesses.key AND memories.state != 'erased';
 -- name: erase
-UPDATE memories SET state = 'erased', text = '', context = '', snippet = '', source = '', 
-    categories = [['[]'|'{}']], provenance = '[]', metadata = '{}', [[|filterable = '{}', ]]flags = '[]', dedup_key = '', terms = '', updated_at = :at,
-    changed = :changed
+UPDATE memories SET state = 'erased', text = '', context = '', snippet = '', source = '',
+    categories = [['[]'|'{}']], provenance = '[]', metadata = '{}', bookkeeping = '{}',
+    [[|filterable = '{}', filterable_bookkeeping = '{}', ]]flags = '[]', dedup_key = '', terms = '',
+    updated_at = :at, changed = :changed
 WHERE pid = :pid AND state != 'erased' AND id = ANY(:ids)
 RETURNING id;

@@ -28,6 +28,6 @@ ORDER BY m.position DESC, m.id DESC LIMIT greatest(:limit, 0);
 WHERE m.pid = ANY(:pids) AND m.id > :after AND m.state != 'erased'
 ORDER BY m.id LIMIT greatest(:limit, 0);
 -- name: erase
-UPDATE messages SET state = 'erased', text = '', name = NULL, metadata = '{}', terms = '', changed = :changed
+UPDATE messages SET state = 'erased', text = '', name = NULL, metadata = '{}', bookkeeping = '{}', terms = '', changed = :changed
 WHERE pid = :pid AND state != 'erased' AND id = ANY(:ids)
 RETURNING id;

@@ -3,14 +3,14 @@
 m.{column}
 -- name: field_level
 p.level
--- name: field_metadata
-json_extract(m.metadata, {path})
--- name: type_metadata
-json_type(m.metadata, {path})
+-- name: field_json
+json_extract(m.{field}, {path})
+-- name: type_json
+json_type(m.{field}, {path})
 -- name: eq
 coalesce({field} = {value}, 0)
 -- name: eq_slot
-(json_extract(m.metadata, '$.slot') IS {value} AND json_type(m.metadata, '$.slot') IS 'text')
+(json_extract(m.bookkeeping, '$.slot') IS {value} AND json_type(m.bookkeeping, '$.slot') IS 'text')
 -- name: ne
 coalesce({field} != {value}, 1)
 -- name: in
@@ -29,13 +29,13 @@ coalesce({field} <= {value}, 0)
 coalesce(instr({field}, {value}) > 0, 0)
 -- name: contains_list
 EXISTS (SELECT 1 FROM json_each(m.{column}) AS element WHERE element.value = {value} AND element.type IN ({types}))
--- name: contains_metadata
-(CASE json_type(m.metadata, {path})
+-- name: contains_json
+(CASE json_type(m.{field}, {path})
     WHEN 'array' THEN EXISTS (
-        SELECT 1 FROM json_each(m.metadata, {path}) AS element
+        SELECT 1 FROM json_each(m.{field}, {path}) AS element
         WHERE element.value = {value} AND element.type IN ({types})
     )
-    WHEN 'text' THEN {is_text} AND instr(json_extract(m.metadata, {path}), {value}) > 0
+    WHEN 'text' THEN {is_text} AND instr(json_extract(m.{field}, {path}), {value}) > 0
     ELSE 0 END)
 -- name: typed
 (coalesce({type} IN ({types}), 0) AND {test})

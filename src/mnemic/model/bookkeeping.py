@@ -1,0 +1,235 @@
+"""What Mnemic notes on a memory or a document for its own use: a mapping of JSON values, apart from the metadata.
+
+Metadata is the caller's: stored, filtered by and given back, never read. Bookkeeping is Mnemic's: no caller can set it,
+and every reader may see it. This module alone knows its keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import cast
+
+from mnemic.errors import InvalidInputError
+from mnemic.model.filter import Condition, Scalar
+
+Bookkeeping = Mapping[str, object]
+
+GEM_FIELDS = ("timestamp", "date", "conversation_id", "turn_range", "source_turns")
+"""The fields of a gem for which a memory has no place of its own."""
+
+IMPORT_NOTES = ("line", "file", "id", "is_done", "mem0")
+"""What an import notes: the line, file or foreign id that a memory was read from, whether its box was ticked, and what
+mem0 kept of its own."""
+
+_TEXTS = (
+    *("slot", "value", "chosen", "version", "type", "session", "newest_summary", "fallback", "chunking"),
+    *(name for name in GEM_FIELDS if name != "source_turns"),
+)
+_ID_LISTS = ("merged_ids", "chosen_ids")
+
+
+def note_slot(slot: str, value: str) -> dict[str, object]:
+    """The slot that a memory fills, and with what."""
+    return {"slot": slot, "value": value}
+
+
+def slot_in(notes: Bookkeeping) -> tuple[str, str] | None:
+    """The slot that a memory fills and its value; None where it fills none."""
+    slot, value = notes.get("slot"), notes.get("value")
+    return (slot, value) if isinstance(slot, str) and isinstance(value, str) and slot and value else None
+
+
+def note_merged(ids: Sequence[str]) -> dict[str, object]:
+    """The memories that were merged into one."""
+    return {"merged_ids": [*ids]}
+
+
+def merged_in(notes: Bookkeeping) -> tuple[str, ...]:
+    """The ids of the memories that were merged into one."""
+    return _texts_under(notes, "merged_ids")
+
+
+def note_choice(key: str, ids: Sequence[str], version: str, fallback: str) -> dict[str, object]:
+    """The choice that a general preference sums up, the memories that show it, and how its words were made."""
+    return {"chosen": key, "chosen_ids": [*ids], "version": version, **note_fallback(fallback)}
+
+
+def choice_in(notes: Bookkeeping) -> str | None:
+    """The key of the choice that a general preference sums up; None for every other memory."""
+    key = notes.get("chosen")
+    return key if isinstance(key, str) else None
+
+
+def chosen_in(notes: Bookkeeping) -> tuple[str, ...]:
+    """The ids of the memories that a general preference was made of."""
+    return _texts_under(notes, "chosen_ids")
+
+
+def without_sources(notes: Bookkeeping, ids: Collection[str]) -> dict[str, object]:
+    """The same without these ids among the memories that were taken in."""
+    kept = {name: [each for each in _texts_under(notes, name) if each not in ids] for name in _ID_LISTS}
+    return {name: kept.get(name, value) for name, value in notes.items()}
+
+
+def note_summary(session: str, positions: tuple[int, int]) -> dict[str, object]:
+    """The session that a summary is of, and the positions of the first and last message that it covers."""
+    return {"type": "summary", "session": session, **note_positions(positions)}
+
+
+def note_positions(positions: tuple[int, int]) -> dict[str, object]:
+    """The positions of the first and last message that a summary covers."""
+    return {"positions": [*positions]}
+
+
+def positions_in(notes: Bookkeeping) -> tuple[int, int]:
+    """The positions of the first and last message that a summary covers; (1, 0) when it does not say."""
+    match notes.get("positions"):
+        case [int(first), int(last)] if 0 < first <= last:
+            return first, last
+        case _:
+            return 1, 0
+
+
+def note_reflection(session: str, newest_summary: str) -> dict[str, object]:
+    """The session that a reflection is of, and the id of the newest summary that it was made of."""
+    return {"type": "reflection", "session": session, "newest_summary": newest_summary}
+
+
+def session_in(notes: Bookkeeping) -> str | None:
+    """The session that a summary or reflection is of."""
+    session = notes.get("session")
+    return session if isinstance(session, str) else None
+
+
+def note_gem(fields: Mapping[str, object], fallback: str) -> dict[str, object]:
+    """The fields of a gem for which a memory has no place, and why it is not the model's."""
+    told = {name: fields[name] for name in GEM_FIELDS}
+    turns = cast("Sequence[int]", told["source_turns"])
+    return {"type": "gem", **told, "source_turns": [*turns], **note_fallback(fallback)}
+
+
+def gem_fields_in(notes: Bookkeeping) -> dict[str, object]:
+    """The fields of a gem for which a memory has no place; "" for one that is not noted."""
+    return {name: notes.get(name, "") for name in GEM_FIELDS}
+
+
+def note_fallback(reason: str) -> dict[str, object]:
+    """The failure for which rules did the model's work; nothing where there was none."""
+    return {"fallback": reason} if reason else {}
+
+
+def fallback_in(notes: Bookkeeping) -> str:
+    """The failure for which rules did the model's work, or ""."""
+    return str(notes.get("fallback", ""))
+
+
+def renewed(old: Bookkeeping, fresh: Bookkeeping) -> dict[str, object]:
+    """The notes of a digest that was made again: what it covers stays, also where nothing is left of it."""
+    kept = {name: value for name, value in old.items() if name != "fallback"}
+    return {**kept, **fresh, **({"positions": old["positions"]} if "positions" in old else {})}
+
+
+def note_import(notes: Mapping[str, object], *, line: int, file: str, origin: str) -> dict[str, object]:
+    """Where a memory was imported from, and what its reader noted beside."""
+    place = {name: value for name, value in (("line", line), ("file", file), ("id", origin)) if value}
+    return {"import": {**notes, **place}}
+
+
+def file_in(notes: Bookkeeping) -> str | None:
+    """The name of the file that a memory was imported from."""
+    return _import_note(notes, "file")
+
+
+def origin_in(notes: Bookkeeping) -> str | None:
+    """The id that an imported memory had in the program that it came from."""
+    return _import_note(notes, "id")
+
+
+def note_chunking(recipe: str) -> dict[str, object]:
+    """How a document was cut into chunks."""
+    return {"chunking": recipe}
+
+
+def chunking_in(notes: Bookkeeping) -> str:
+    """How a document was cut into chunks, "" when it does not say."""
+    return str(notes.get("chunking", ""))
+
+
+def note_answer(*, is_whole: bool, tools: Sequence[str] = ()) -> dict[str, object]:
+    """Whether an answer of an assistant was cut short, and the tools that it used."""
+    return {**({} if is_whole else {"is_partial": True}), **({"tools": [*tools]} if tools else {})}
+
+
+def fills_slot(slot: str) -> Condition:
+    """Memories that fill this slot."""
+    return _condition("slot", value=slot)
+
+
+def is_of_session(session: str) -> Condition:
+    """Summaries and reflections of this session."""
+    return _condition("session", value=session)
+
+
+def is_made_up_to(summary_id: str) -> Condition:
+    """Reflections whose newest summary is this one."""
+    return _condition("newest_summary", value=summary_id)
+
+
+def is_from_file(file: str) -> Condition:
+    """Memories that were imported from a file of this name."""
+    return _condition("import", "file", value=file)
+
+
+def has_origin(origins: Sequence[str]) -> Condition:
+    """Memories that were imported under one of these foreign ids."""
+    return _condition("import", "id", value=tuple(origins))
+
+
+def check_bookkeeping(value: Mapping[str, object]) -> Bookkeeping:
+    """Bookkeeping that was read from a file. Raises `InvalidInputError` for what Mnemic never writes."""
+    for name, noted in value.items():
+        if name not in _SHAPES or not _SHAPES[name](noted):
+            raise InvalidInputError(f"bookkeeping cannot say {name[:60]!r} so")
+    return value
+
+
+def _condition(*keys: str, value: Scalar | tuple[Scalar, ...]) -> Condition:
+    return Condition(("bookkeeping", *keys), "in" if isinstance(value, tuple) else "eq", value)
+
+
+def _import_note(notes: Bookkeeping, name: str) -> str | None:
+    found = notes.get("import")
+    value = cast("Mapping[str, object]", found).get(name) if isinstance(found, Mapping) else None
+    return value if isinstance(value, str) and value else None
+
+
+def _texts_under(notes: Bookkeeping, name: str) -> tuple[str, ...]:
+    found = notes.get(name)
+    listed = cast("list[object]", found) if isinstance(found, list) else []
+    return tuple(each for each in listed if isinstance(each, str))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in cast("list[object]", value))
+
+
+def _are_numbers(value: object) -> bool:
+    return isinstance(value, list) and all(type(each) is int for each in cast("list[object]", value))
+
+
+def _are_import_notes(value: object) -> bool:
+    return isinstance(value, dict) and all(name in IMPORT_NOTES for name in cast("dict[object, object]", value))
+
+
+_SHAPES: Mapping[str, Callable[[object], bool]] = {
+    **dict.fromkeys(_TEXTS, _is_text),
+    **dict.fromkeys((*_ID_LISTS, "tools"), _are_texts),
+    **dict.fromkeys(("positions", "source_turns"), _are_numbers),
+    "import": _are_import_notes,
+    "is_partial": lambda value: isinstance(value, bool),
+}
+"""What may stand under each key."""

@@ -1,0 +1,127 @@
+"""Tells Mnemic's bookkeeping from the caller's metadata where earlier versions kept both in one mapping.
+
+Judged by what Mnemic alone wrote together: the kind and all keys of a derived memory, a slot that the text or a source
+bears out, ids beside a merge in the history. What is in doubt stays the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from mnemic.model.bookkeeping import GEM_FIELDS
+from mnemic.model.item import Kind, Trust
+from mnemic.model.scope import Level
+from mnemic.text.slots import canonical, slot_of
+
+KEYS = (
+    *("slot", "value", "merged_ids", "chosen", "chosen_ids", "type", "session", "positions", "newest_summary"),
+    *(*GEM_FIELDS, "import", "chunking"),
+)
+"""Metadata with none of these holds no bookkeeping."""
+
+_DIGESTS: Mapping[str, tuple[str, ...]] = {
+    Kind.SUMMARY: ("session", "positions"),
+    Kind.REFLECTION: ("session", "newest_summary"),
+    Kind.GEM: GEM_FIELDS,
+}
+_CHOICE = ("chosen", "chosen_ids", "version")
+_PLACE = ("line", "file", "id")
+
+Parted = tuple[dict[str, object], dict[str, object]]
+"""The caller's metadata, and the bookkeeping."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerMemory:
+    """What tells whose the metadata of a memory are. `was_merged`: its history tells of a merge that noted ids."""
+
+    kind: str
+    level: str
+    text: str
+    trust: str
+    is_derived: bool
+    was_merged: bool
+
+
+def part_memory(memory: FormerMemory, metadata: Mapping[str, object]) -> Parted:
+    """Part what stood in the metadata of a memory, or in an entry of its history."""
+    theirs, own = dict(metadata), dict[str, object]()
+    _take(theirs, own, _digest_keys(memory, metadata))
+    if memory.was_merged and isinstance(metadata.get("merged_ids"), list):
+        _take(theirs, own, ("merged_ids",))
+    _part_slot(memory, theirs, own)
+    if memory.trust == Trust.IMPORTED:
+        _part_import(theirs, own)
+    return theirs, own
+
+
+def part_entry(
+    memory: FormerMemory, before: Mapping[str, object], after: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, object]] | None:
+    """Both sides of an entry in the history of a memory; None where they tell of no bookkeeping."""
+    sides = (dict(before), dict(after))
+    is_changed = False
+    for side in sides:
+        metadata = side.get("metadata")
+        if isinstance(metadata, dict):
+            said = replace(memory, text=str(side.get("text", memory.text)))
+            side["metadata"], side["bookkeeping"] = part_memory(said, cast("dict[str, object]", metadata))
+            is_changed = is_changed or bool(side["bookkeeping"])
+    if is_changed and sides[0].get("metadata") == sides[1].get("metadata"):
+        for side in sides:
+            del side["metadata"]  # nothing of the caller's was changed
+    return sides if is_changed else None
+
+
+def part_document(metadata: Mapping[str, object]) -> Parted:
+    """The same for a document, whose metadata no caller could set."""
+    theirs, own = dict(metadata), dict[str, object]()
+    if isinstance(metadata.get("chunking"), str):
+        _take(theirs, own, ("chunking",))
+    return theirs, own
+
+
+def _take(theirs: dict[str, object], own: dict[str, object], keys: Sequence[str]) -> None:
+    own |= {key: theirs.pop(key) for key in keys if key in theirs}
+
+
+def _digest_keys(memory: FormerMemory, metadata: Mapping[str, object]) -> Sequence[str]:
+    """The keys of a summary, a reflection, a gem or a general preference; none where one of them is missing."""
+    keys = _DIGESTS.get(memory.kind)
+    if keys is not None and metadata.get("type") == memory.kind and all(key in metadata for key in keys):
+        return ("type", *keys, "fallback")
+    is_choice = isinstance(metadata.get("chosen"), str) and isinstance(metadata.get("chosen_ids"), list)
+    is_ours = memory.kind == Kind.PREFERENCE and is_choice and str(metadata.get("version", "")).startswith("general-")
+    return (*_CHOICE, "fallback") if is_ours else ()
+
+
+def _part_slot(memory: FormerMemory, theirs: dict[str, object], own: dict[str, object]) -> None:
+    slot, value = theirs.get("slot"), theirs.get("value")
+    if slot is None:
+        return
+    said = slot_of(memory.text) if memory.level in (Level.USER, Level.SESSION) else None
+    is_said = said is not None and (said.slot, said.value) == (slot, value)
+    is_proposed = memory.is_derived and isinstance(slot, str) and isinstance(value, str) and canonical(slot) == slot
+    if is_said or is_proposed:
+        _take(theirs, own, ("slot", "value"))
+    elif said is not None:  # the caller's own word had hidden what the text says
+        own |= {"slot": said.slot, "value": said.value}
+
+
+def _part_import(theirs: dict[str, object], own: dict[str, object]) -> None:
+    """Where it came from; what another program had noted under Mnemic's keys is the caller's again."""
+    found: Any = theirs.get("import")
+    notes = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+    if not notes or not {*notes} <= {*_PLACE, "metadata"}:
+        return
+    del theirs["import"]
+    placed: dict[str, object] = {key: notes[key] for key in _PLACE if key in notes}
+    for key, kind in (("is_done", bool), ("mem0", dict)):
+        if isinstance(theirs.get(key), kind):
+            placed[key] = theirs.pop(key)
+    own["import"] = placed
+    reserved = notes.get("metadata")
+    if isinstance(reserved, dict):
+        theirs |= cast("dict[str, object]", reserved)
