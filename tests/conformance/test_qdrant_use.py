@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from qdrant_client import QdrantClient
 
-from mnemic.adapters.indexes.qdrant import QdrantCollection
-from mnemic.adapters.indexes.qdrant import open_qdrant
+from mnemic.adapters.indexes.qdrant import QdrantCollection, open_qdrant
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.indexes.tiered import SpacesIndex
 from mnemic.adapters.observers.counters import CounterObserver

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from mnemic.adapters.indexes.fts5 import Fts5Index
-from mnemic.adapters.indexes.qdrant import Place, QdrantIndex, open_qdrant
-from mnemic.adapters.indexes.qdrant import QdrantCollection
+from mnemic.adapters.indexes.qdrant import Place, QdrantCollection, QdrantIndex, open_qdrant
 from mnemic.adapters.indexes.qdrant_points import QdrantLink, QdrantOptions, State, key_of, state_point
 from mnemic.adapters.indexes.qdrant_search import QdrantVectors
 from mnemic.adapters.observers.counters import CounterObserver
