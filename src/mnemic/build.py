@@ -250,8 +250,7 @@ def _qdrant(config: Config, store: Store, embedder: Embedder | None) -> QdrantIn
     if embedder is None:
         raise ConfigError("memory.index.backend is qdrant, which holds vectors, and no embedder makes any: name one")
     try:
-        from mnemic.adapters.indexes.qdrant import QdrantCollection
-        from mnemic.adapters.indexes.qdrant import open_qdrant
+        from mnemic.adapters.indexes.qdrant import QdrantCollection, open_qdrant
     except ImportError as error:
         raise ConfigError(
             f"an index in Qdrant needs a client that is not here ({error}): run `pip install 'mnemic[qdrant]'`"
