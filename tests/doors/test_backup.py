@@ -14,8 +14,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from mnemic import AsyncMnemic, Mnemic, Scope, check_backup
-from mnemic.cli import backup, failures
-from mnemic.cli.progress import Told
+from mnemic.cli import failures, output
+from mnemic.cli.output import Told
 from mnemic.config import Config
 from mnemic.errors import ConflictError, ForbiddenError, InvalidInputError, UnsupportedError
 from mnemic.model.records import Right
@@ -140,7 +140,7 @@ class TestTheCommandLine:
 
             yield tell
 
-        monkeypatch.setattr(backup, "progress_bars", interrupted_bars)
+        monkeypatch.setattr(output, "progress_bars", interrupted_bars)
         monkeypatch.chdir(home)
         code, out, err = run(words, [])
         assert (code, out, err) == (failures.INTERRUPTED, "", f"interrupted; {err.split('; ')[1]}")

@@ -155,7 +155,7 @@ class TestForms:
         assert "general background" in err
 
     def test_a_missing_source_is_named(self, capsys: pytest.CaptureFixture[str]):
-        recall.show_recall(Recall("x", (), ("dense: the embedder failed",), {}), is_explained=False)
+        recall.show_recall(Recall("x", (), ("dense: the embedder failed",), {}))
         assert "degraded: dense: the embedder failed" in capsys.readouterr().err
 
     def test_explaining_shows_parts_that_add_up(self):

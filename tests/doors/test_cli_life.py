@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from mnemic import Mnemic, Scope
-from mnemic.cli import edit, failures, transfer
+from mnemic.cli import failures, transfer
 from mnemic.cli.failures import EXIT_CODES
+from mnemic.cli.options import number_or_word
 from mnemic.errors import ConfigError, ConflictError, InvalidInputError
 from tests.doors.doors import run
 
@@ -349,7 +350,7 @@ class TestForms:
             assert mnemic.remember(Scope(user="ana"), "kept by a program").importance == 0.8
             for word, number in (("low", 0.3), ("medium", 0.6), ("high", 0.9)):
                 assert mnemic.remember(Scope(user="ana"), f"{word} words", importance=word).importance == number
-        assert edit.number_or_word("0.5") == 0.5
+        assert number_or_word("0.5") == 0.5
 
     @pytest.mark.requirement("O-12")
     def test_what_was_kept_is_there_after_a_restart(self, store: Path):

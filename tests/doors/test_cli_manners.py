@@ -17,9 +17,9 @@ from starlette.testclient import TestClient
 
 from mnemic.cli import failures
 from mnemic.cli.app import application
+from mnemic.cli.failures import PHRASES, in_options
 from mnemic.cli.menu import OTHER_WORDS, SECTIONS
 from mnemic.cli.output import number_of, wrapped
-from mnemic.cli.wording import PHRASES, in_options
 from mnemic.config import load_config
 from mnemic.testing.embedding_server import EmbeddingServer, Reply
 from tests.conformance.document_files import pptx
@@ -87,7 +87,7 @@ class TestWording:
         source = "".join(
             path.read_text(encoding="utf-8")
             for path in (repository / "src" / "mnemic").rglob("*.py")
-            if path.name != "wording.py"
+            if path.name != "failures.py"
         )
         assert [phrase for phrase in PHRASES if phrase not in source] == []
 

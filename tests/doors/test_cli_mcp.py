@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.cli.mcp_clients import CLIENTS
+from mnemic.cli.clients import CLIENTS
 from tests.doors.doors import run
 
 ANA = ["--user", "ana"]

@@ -8,9 +8,12 @@ import sys
 import pytest
 import typer
 
-from mnemic.cli.app import GROUPS, PARTS, application
+from mnemic.cli.app import application
+from mnemic.cli.commands import COMMANDS
+from mnemic.cli.menu import GROUPS, MODULES, NAMES
 
-NAMES = [*(name for names in PARTS.values() for name in names), *GROUPS]
+OTHER_NAMES = {"memory add"}
+"""Commands that are another name of one that is named after its function."""
 
 
 def commands(asked: str | None) -> dict[str, object]:
@@ -25,16 +28,24 @@ def shape(command: object) -> tuple[object, ...]:
 
 def test_every_command_is_told_of_the_module_that_has_it():
     whole = commands(None)
-    assert list(whole) == NAMES
+    assert sorted(whole) == sorted(NAMES) == sorted(name for names in MODULES.values() for name in names)
+    assert set(GROUPS) <= set(NAMES)
     for name in NAMES:
         found = commands(name)
         assert shape(found[name]) == shape(whole[name])
-        assert set(found) <= {name, *next((names for names in PARTS.values() if name in names), ())}
+        assert set(found) == {name}
+
+
+def test_the_function_of_a_command_bears_its_name():
+    commands(None)
+    words = {name: name.split()[-1].replace("-", "_") for name in COMMANDS if name not in OTHER_NAMES}
+    functions = {name: f"{COMMANDS[name].function.__name__}_" for name in words}
+    assert [name for name, word in words.items() if not functions[name].startswith(f"{word}_")] == []
 
 
 @pytest.mark.parametrize("asked", ["--help", "-h", "recal", "search", ""])
 def test_what_names_no_command_is_answered_with_all_of_them_in_view(asked: str):
-    assert list(commands(asked)) == NAMES
+    assert sorted(commands(asked)) == sorted(NAMES)
 
 
 def test_a_recall_does_not_import_what_serves_chats_or_measures():
@@ -42,4 +53,6 @@ def test_a_recall_does_not_import_what_serves_chats_or_measures():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "mnemic.cli.recall" in loaded
-    assert not loaded & {f"mnemic.cli.{name}" for name in ("serve", "chat", "mcp", "evaluate", "hooks", "research")}
+    assert not loaded & {
+        f"mnemic.cli.{name}" for name in ("serve", "chat", "mcp", "evaluate", "hooks", "documents", "upkeep")
+    }

@@ -46,7 +46,7 @@ def test_the_tour_fails_when_another_user_sees_anything_or_a_source_is_missing()
     with Mnemic.open("memory://") as mnemic:
         mnemic.remember(Scope(user="sam"), tour.EXPECTED)
         found = mnemic.recall(Scope(user="sam"), tour.QUESTION)
-    assert tour.failures(found, 0) == []
-    assert tour.failures(found, 1) == ["another user saw 1 of these memories"]
-    assert len(tour.failures(replace(found, degraded=("dense: gone",)), 0)) == 1
-    assert len(tour.failures(replace(found, hits=()), 0)) == 1
+    assert tour.list_failures(found, 0) == []
+    assert tour.list_failures(found, 1) == ["another user saw 1 of these memories"]
+    assert len(tour.list_failures(replace(found, degraded=("dense: gone",)), 0)) == 1
+    assert len(tour.list_failures(replace(found, hits=()), 0)) == 1

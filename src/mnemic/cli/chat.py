@@ -1,35 +1,44 @@
-"""`mnemic chat`: talk with an assistant that remembers, in the terminal."""
+"""`mnemic chat` and `mnemic tools …`: talk with an assistant that remembers, and the tools that it may call."""
 
 from __future__ import annotations
 
-import getpass
 import json
 import sys
 import uuid
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mnemic.cli.chat_commands import Commands
-from mnemic.cli.context import AroundOptions
-from mnemic.cli.failures import error_kind, exit_code, report
-from mnemic.cli.options import command
-from mnemic.cli.output import is_terminal, note, one_line, printable, write
-from mnemic.cli.recall import show_recall
-from mnemic.cli.scope_options import ScopeOptions
-from mnemic.errors import MnemicError
+from mnemic.cli.commands import Arguments, command, verb_command
+from mnemic.cli.failures import UNEXPECTED, error_kind, exit_code, report
+from mnemic.cli.options import ScopeOptions, Works, own_name, run_worker
+from mnemic.cli.output import (
+    Row,
+    is_terminal,
+    item_row,
+    note,
+    note_all,
+    note_timings,
+    one_line,
+    printable,
+    show_rows,
+    write,
+)
+from mnemic.cli.recall import explain_score, show_recall
+from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.chat import Called, ChatEvent, Finish, Recalled, Replied, Reply, Said
 from mnemic.model.item import Message
-from mnemic.model.recall import Hit
+from mnemic.model.recall import Context, Hit, Recall
 from mnemic.model.scope import Scope
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
-    from mnemic.api import ChatFields, ContextFields, Mnemic
+    from mnemic.api import Mnemic
+    from mnemic.model.chat import ToolOutcome, ToolSpec
 
 NO_MODEL = """No language model is configured, so nobody answers: what you type is looked up in memory instead. To talk
 with one, set it in the environment (or llm.name in the file that `mnemic init` writes), for example:
@@ -39,82 +48,72 @@ TINY = "gemma-3-270m"
 TINY_WARNING = """It is a very small model, to try things out: its answers are often wrong. MNEMIC_LLM names a better
 one, such as ollama:qwen3:4b; what is remembered stays."""
 SHOWN = 3
-"""What was recalled is told in so many lines; /why tells all of it."""
+"""Lines about what was recalled. /why shows all of it."""
 
-WORKER_POLL_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """How to talk."""
-
-    tools: Annotated[
-        list[str] | None, typer.Option("--tool", help="A tool that may be called; may be repeated; all unless said.")
-    ] = None
-    no_tools: Annotated[bool, typer.Option("--no-tools", help="Call no tools.")] = False
-    max_tool_calls: Annotated[int | None, typer.Option(help="Most calls of tools in one turn.", min=0)] = None
-    plan: Annotated[list[str] | None, typer.Option(help="A planned step; may be repeated.")] = None
-    rules: Annotated[list[str] | None, typer.Option("--rule", help="How to keep to them; may be repeated.")] = None
-    captures: Annotated[bool, typer.Option("--capture/--no-capture", help="Keep what is said.")] = True
-    works: Annotated[bool, typer.Option("--worker/--no-worker", help="Extract facts and do other jobs meanwhile.")] = (
-        True
-    )
-
-    def fields(self, around: ContextFields) -> ChatFields:
-        """The arguments of `Mnemic.chat`."""
-        fields: ChatFields = {
-            **around,
-            "tools": False if self.no_tools else (self.tools or True),
-            "plan": self.plan or (),
-            "rules": self.rules or (),
-            "captures": self.captures,
-        }
-        if self.max_tool_calls is not None:
-            fields["max_tool_calls"] = self.max_tool_calls
-        return fields
+HELP = (
+    ("/memory [N]", "the newest memories, by default 10"),
+    ("/recall QUESTION", "look something up"),
+    ("/why", "why the last answer was given what it was given"),
+    ("/why ID", "why a memory was, or was not, among it"),
+    ("/forget ID", "delete a memory or message, by its id or its number in the last list"),
+    ("/profile", "what is known of you by key"),
+    ("/profile KEY=VALUE", "set a fact; an empty value removes it"),
+    ("/tools", "the tools the assistant may call"),
+    ("/session", "which conversation this is"),
+    ("/quit", "end the chat"),
+)
+LISTED = 10
 
 
-def talk(asking: ScopeOptions, wanted: ChatOptions, around: AroundOptions) -> None:
-    """Talk with an assistant that remembers. Each line you type is answered; /help lists what else there is. Without
-    --user you are who is configured, else who is logged in; --session goes on with an earlier conversation. With
-    --json, and where the input is no terminal, each line of it is one message; with --json the exit code is that of
-    what went wrong last.
-    """
-    scope, fields = asking.scope, wanted.fields(around.arguments())
-    scope = replace(scope, user=scope.user or own_name(), session=scope.session or str(uuid.uuid4()))
-    with asking.open() as mnemic, working(mnemic, is_on=wanted.works):
-        chat = Chat(mnemic, scope, fields, is_json=asking.as_json)
-        chat.greet()
-        for line in lines(is_quiet=asking.as_json):
-            if not chat.hear(line):
-                break
-        if asking.session is None:
-            with suppress(MnemicError):  # what was said is kept; a worker ends the session when it has been idle
-                mnemic.end(scope)
-    if asking.as_json and chat.failure:
-        raise typer.Exit(chat.failure)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    examples = """
+@command(
+    "chat",
+    verb="chat",
+    examples="""
         mnemic chat
         MNEMIC_LLM=ollama:qwen3:4b mnemic chat --user ana
         mnemic chat --user ana --session s1 --tool calculator --tool clock
         echo "what did I say about Lisbon?" | mnemic chat --user ana --json
+    """,
+)
+def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> None:
+    """Talk with an assistant that remembers. Each line you type is answered; /help lists the commands. --user defaults
+    to the configured user, then to your login name. --session continues an earlier conversation. With --json, or if the
+    input is no terminal, each line of it is one message. With --json the exit code is that of the last failure.
     """
-    command(app, "chat", examples=examples)(talk)
+    scope = options.scope
+    arguments.setdefault("tools", True)
+    scope = replace(scope, user=scope.user or own_name(), session=scope.session or str(uuid.uuid4()))
+    with options.open() as mnemic, run_worker(mnemic, is_on=works):
+        conversation = Conversation(mnemic, scope, arguments, is_json=options.as_json)
+        conversation.greet()
+        for line in read_lines(is_quiet=options.as_json):
+            if not conversation.answer(line):
+                break
+        if options.session is None:
+            with suppress(MnemicError):  # what was said is kept; a worker ends the session when it has been idle
+                mnemic.end(scope)
+    if options.as_json and conversation.failure:
+        raise typer.Exit(conversation.failure)
 
 
-def own_name() -> str:
-    """Who is logged in on this machine."""
-    try:
-        return getpass.getuser().strip() or "me"
-    except (OSError, KeyError):
-        return "me"
+@verb_command("tools list", "tools.list", examples="mnemic tools list")
+def list_tools(tools: Sequence[ToolSpec]) -> None:
+    """List the tools that a model may call: Mnemic's own, and those of configured packages and modules."""
+    show_rows(("tool",), [Row((tool.name,), one_line(tool.description), ()) for tool in tools])
 
 
-def lines(*, is_quiet: bool) -> Iterator[str]:
+@verb_command(
+    "tools call", "tools.call", examples="""mnemic tools call calculator --arguments '{"expression": "17 * 23"}'"""
+)
+def call(outcome: ToolOutcome) -> None:
+    """Call a tool as a model would. If the tool fails, its answer says why and the command exits with 1."""
+    if outcome.is_error:
+        note(printable(outcome.text))
+        raise typer.Exit(UNEXPECTED)
+    write(printable(outcome.text))
+
+
+def read_lines(*, is_quiet: bool) -> Iterator[str]:
     """What is typed, line by line, until the end of the input. Ctrl-C leaves a line unsaid."""
     is_asked = sys.stdin.isatty() and is_terminal() and not is_quiet
     if is_asked:
@@ -140,11 +139,11 @@ def lines(*, is_quiet: bool) -> Iterator[str]:
             yield line.encode(errors="replace").decode().strip()
 
 
-class Chat:
+class Conversation:
     """One conversation: what is typed is a command or said to the assistant."""
 
-    def __init__(self, mnemic: Mnemic, scope: Scope, fields: ChatFields, *, is_json: bool) -> None:
-        self._mnemic, self._scope, self._fields, self._is_json = mnemic, scope, fields, is_json
+    def __init__(self, mnemic: Mnemic, scope: Scope, arguments: Mapping[str, Any], *, is_json: bool) -> None:
+        self._mnemic, self._scope, self._arguments, self._is_json = mnemic, scope, arguments, is_json
         self._commands = Commands(mnemic, scope)
         self.failure = 0
         """The exit code of what went wrong last."""
@@ -161,17 +160,17 @@ class Chat:
                 note(TINY_WARNING)
         note("/help lists the commands, /quit or Ctrl-D ends the chat.")
 
-    def hear(self, line: str) -> bool:
+    def answer(self, line: str) -> bool:
         """Answer one line; False when the chat is over. What goes wrong is told, and the chat goes on."""
         try:
             if line.startswith("/"):
                 return self._commands.run(line)
             if self._is_json:
-                write(json.dumps(to_wire(self._mnemic.chat(self._scope, line, **self._fields))))
+                write(json.dumps(to_wire(self._mnemic.chat(self._scope, line, **self._arguments))))
             elif self._mnemic.model is None:
                 self._look_up(line)
             else:
-                self._answer(line)
+                self._stream_answer(line)
         except MnemicError as error:
             self.failure = exit_code(error)
             report(error_kind(type(error)), str(error), is_json=self._is_json)
@@ -180,11 +179,11 @@ class Chat:
     def _look_up(self, line: str) -> None:
         found = self._mnemic.recall(self._scope, line)
         self._commands.note_recall(line, found)
-        show_recall(found, is_explained=False)
+        show_recall(found)
 
-    def _answer(self, line: str) -> None:
+    def _stream_answer(self, line: str) -> None:
         """Stream the answer; Ctrl-C stops it, and what was written until then is kept."""
-        with closing(self._mnemic.chat_stream(self._scope, line, **self._fields)) as events:
+        with closing(self._mnemic.chat_stream(self._scope, line, **self._arguments)) as events:
             try:
                 for event in events:
                     self._show(line, event)
@@ -196,66 +195,178 @@ class Chat:
         match event:
             case Recalled(shown):
                 self._commands.note_context(line, shown)
-                _tell_recalled(shown.recall.hits)
+                _show_recalled(shown.recall.hits)
             case Said(text):
-                _put(text)
+                _write_piece(text)
             case Called(step):
                 outcome = step.outcome
                 write("")
-                told = f"{outcome.call.name}({one_line(outcome.call.arguments)})"
-                _dim(f"  → {told}: {_short(outcome.text)}")
+                called = f"{outcome.call.name}({one_line(outcome.call.arguments)})"
+                _note_dimly(f"  → {called}: {_shorten(outcome.text)}")
             case Replied(reply):
                 write("")
                 self._commands.note_reply(reply)
-                _tell_missing(reply)
+                _show_missing(reply)
 
 
-def _tell_recalled(hits: tuple[Hit, ...]) -> None:
+def _show_recalled(hits: tuple[Hit, ...]) -> None:
     if not hits:
         return
     kind = "as background" if hits[0].is_fallback else "for this"
-    _dim(f"  recalled {len(hits)} {kind}; /why tells why")
+    _note_dimly(f"  recalled {len(hits)} {kind}; /why tells why")
     for hit in hits[:SHOWN]:
         said = f"{hit.item.author}: " if isinstance(hit.item, Message) else ""
-        _dim(f"  · {_short(said + hit.item.text)}")
+        _note_dimly(f"  · {_shorten(said + hit.item.text)}")
 
 
-def _tell_missing(reply: Reply) -> None:
-    for missing in reply.degraded:
-        note(f"missing: {missing}")
+def _show_missing(reply: Reply) -> None:
+    note_all(reply.degraded, "missing: ")
     if not reply.text.strip():
         note("the model answered nothing")
     if reply.finish is Finish.LENGTH:
         note("the answer is cut: it reached assistant.max-tokens")
 
 
-def _put(text: str) -> None:
-    """A piece of the answer, without a line end, and unable to steer the terminal."""
+def _write_piece(text: str) -> None:
+    """Writes a piece of the answer without a line end, unable to steer the terminal."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     sys.stdout.write(printable(text).encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
 
 
-def _dim(text: str) -> None:
+def _note_dimly(text: str) -> None:
     """A remark beside the answer: dim on a terminal, on the standard error, so that the answer itself stays clean."""
     note(f"\x1b[2m{text}\x1b[0m" if sys.stderr.isatty() else text)
 
 
-def _short(text: str, room: int = 100) -> str:
+def _shorten(text: str, room: int = 100) -> str:
     line = one_line(text)
     return line if len(line) <= room else f"{line[: room - 1]}…"
 
 
-@contextmanager
-def working(mnemic: Mnemic, *, is_on: bool) -> Generator[None]:
-    """Jobs are done meanwhile by a worker, which ends after the job it is doing."""
-    if not is_on:
-        yield
-        return
-    worker = mnemic.worker(poll_s=WORKER_POLL_S)
-    worker.start()
-    try:
-        yield
-    finally:
-        worker.stop()
-        worker.join()
+class Commands:
+    """The commands of one conversation, and what they look back at."""
+
+    def __init__(self, mnemic: Mnemic, scope: Scope) -> None:
+        self._mnemic, self._scope = mnemic, scope
+        self._ids: list[str] = []
+        self._asked = ""
+        self._recall: Recall | None = None
+        self._reply: Reply | None = None
+        self._timings: Mapping[str, float] = {}
+
+    def note_recall(self, asked: str, found: Recall) -> None:
+        """What was looked up last."""
+        self._asked, self._recall, self._reply = asked, found, None
+        self._ids = [hit.id for hit in found.hits]
+
+    def note_context(self, asked: str, shown: Context) -> None:
+        """What the answer under way was given."""
+        self.note_recall(asked, shown.recall)
+        self._timings = shown.timings_ms
+
+    def note_reply(self, reply: Reply) -> None:
+        """The last answer."""
+        self._reply = reply
+
+    def run(self, line: str) -> bool:
+        """Do what a line beginning with a slash says; False when the chat is to end. Raises `MnemicError`."""
+        name, _, rest = line[1:].partition(" ")
+        rest = rest.strip()
+        commands: dict[str, Callable[[str], None]] = {
+            "help": self._show_help,
+            "memory": self._list_memories,
+            "recall": self._look_up,
+            "why": self._explain,
+            "forget": self._forget,
+            "profile": self._edit_profile,
+            "tools": self._list_tools,
+            "session": self._show_session,
+        }
+        if name in ("quit", "exit", "q"):
+            return False
+        if name not in commands:
+            raise InvalidInputError(f"there is no command /{name}; /help lists them")
+        commands[name](rest)
+        return True
+
+    def _show_help(self, _rest: str) -> None:
+        for usage, about in HELP:
+            write(f"{usage:<20} {about}")
+
+    def _list_memories(self, rest: str) -> None:
+        if rest and not rest.isdecimal():
+            raise InvalidInputError("/memory takes a number, as /memory 20")
+        page = self._mnemic.list(self._scope, limit=max(int(rest), 1) if rest else LISTED)
+        self._ids = [memory.id for memory in page.memories]
+        if not page.memories:
+            note("nothing is remembered yet; what you say is kept, and facts are made of it by and by")
+            return
+        rows = [item_row(memory, str(n), memory.kind.value) for n, memory in enumerate(page.memories, start=1)]
+        show_rows(("#", "kind"), rows)
+
+    def _look_up(self, rest: str) -> None:
+        found = self._mnemic.recall(self._scope, rest)
+        self._ids = [hit.id for hit in found.hits]
+        show_recall(found)
+
+    def _explain(self, rest: str) -> None:
+        if rest:
+            self._explain_absence(self._find_id(rest))
+            return
+        if self._recall is None:
+            note("nothing was asked yet")
+            return
+        rows = [
+            item_row(hit.item, str(n), f"{hit.score:.2f}", why=explain_score(hit))
+            for n, hit in enumerate(self._recall.hits, start=1)
+        ]
+        if rows:
+            show_rows(("#", "score"), rows)
+        else:
+            note(f"nothing was found for: {one_line(self._asked)}")
+        if self._timings:
+            note_timings("time: ", self._timings)
+        for step in self._reply.steps if self._reply else ():
+            write(f"{step.outcome.call.name}: {one_line(step.reason) or 'called without a reason'}")
+
+    def _explain_absence(self, id: str) -> None:
+        if not self._asked:
+            note("nothing was asked yet")
+            return
+        found = self._mnemic.why_not(self._scope, id, self._asked)
+        write(one_line(found.reason))
+
+    def _forget(self, rest: str) -> None:
+        item = self._mnemic.get(self._scope, self._find_id(rest))
+        self._mnemic.delete(self._scope, item.id, reason="asked to in a chat")
+        write(f"forgotten: {one_line(item.text)[:200]}")
+
+    def _edit_profile(self, rest: str) -> None:
+        if rest:
+            key, sign, value = (part.strip() for part in rest.partition("="))
+            if not sign:
+                raise InvalidInputError("say /profile KEY=VALUE, or /profile alone to see it")
+            self._mnemic.profile.set(self._scope, {key: value or None})
+        known = self._mnemic.profile.get(self._scope)
+        if known:
+            show_rows(("key",), [Row((one_line(key),), one_line(value), ()) for key, value in known.items()])
+        else:
+            note("the profile is empty; /profile KEY=VALUE sets a fact")
+
+    def _list_tools(self, _rest: str) -> None:
+        for tool in self._mnemic.tools.list():
+            write(f"{tool.name:<18} {one_line(tool.description.partition('.')[0])}")
+
+    def _show_session(self, _rest: str) -> None:
+        write(f"user {one_line(self._scope.user or '')}, session {one_line(self._scope.session or '')}")
+
+    def _find_id(self, given: str) -> str:
+        """An id, or the one that a number of the last list stands for."""
+        if given.isdecimal():
+            if not 1 <= int(given) <= len(self._ids):
+                raise InvalidInputError(f"the last list has no number {given}")
+            return self._ids[int(given) - 1]
+        if not given:
+            raise InvalidInputError("say which: an id, or the number in the last list")
+        return given

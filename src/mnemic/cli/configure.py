@@ -1,26 +1,28 @@
-"""`mnemic config show` and `mnemic init`: what is configured, where it came from, and a file to begin with."""
+"""`mnemic init`, `config show` and `keys …`: what is configured and where it comes from, and the server's API keys."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemic.cli.options import command
-from mnemic.cli.output import Row, note, one_line, show_json, show_rows, write
-from mnemic.cli.scope_options import AsJson, ConfigFile, Store
+from mnemic.cli.commands import command, verb_command
+from mnemic.cli.options import AsJson, ConfigFile, Store
+from mnemic.cli.output import Row, moment, note, one_line, show_json, show_rows, write
 from mnemic.errors import ConfigError, ConflictError
 
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
+if TYPE_CHECKING:
+    from mnemic.model.records import ApiKey, AuditPage, IssuedKey
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ConfigOptions:
     """Which file and store, and the form of the answer."""
 
     store: Store = None
@@ -28,28 +30,36 @@ class Asked:
     as_json: AsJson = False
 
 
-def show(asked: Asked) -> None:
-    """Show every key with the value that counts and where it came from: an argument, the environment, the file or the
+@command("config show", examples="mnemic config show\nmnemic config show --config mnemic.toml --json")
+def show(options: ConfigOptions) -> None:
+    """Show every key with its effective value and where that comes from: an argument, the environment, the file or the
     default. Passwords, keys and tokens are masked.
     """
     from mnemic.config import resolve
     from mnemic.config.keys import slips
 
-    effective = resolve(asked.store, file=asked.config)
+    effective = resolve(options.store, file=options.config)
     values = [{"key": v.key, "value": v.shown, "origin": v.origin} for v in effective.values]
-    if asked.as_json:
+    if options.as_json:
         show_json({"file": None if effective.file is None else str(effective.file), "values": values})
         return
-    show_rows(("key",), [Row((str(v["key"]),), _written(v["value"]), (one_line(str(v["origin"])),)) for v in values])
+    show_rows(
+        ("key",), [Row((str(v["key"]),), _format_value(v["value"]), (one_line(str(v["origin"])),)) for v in values]
+    )
     for name, nearest in slips(os.environ).items():
         note(f"{name} is set in the environment and is no key; did you mean {nearest}?")
     if effective.file is None:
         note("no configuration file; `mnemic init` writes a first one")
 
 
-def begin(config: ConfigFile = None, force: Force = False, as_json: AsJson = False) -> None:
-    """Write a first configuration file, every key as a comment with its meaning and default, into your configuration
-    folder. A file that is there is never touched, unless --force is given.
+@command("init", examples="mnemic init\nmnemic init --config mnemic.toml --force")
+def init(
+    config: ConfigFile = None,
+    is_forced: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a first configuration file into your configuration folder: every key as a comment with its meaning and
+    default. An existing file is only touched with --force.
     """
     from mnemic.config.resolution import CONFIG_VARIABLE, first_file, own_file
 
@@ -57,7 +67,7 @@ def begin(config: ConfigFile = None, force: Force = False, as_json: AsJson = Fal
     path = (config or (Path(named) if named else own_file(os.environ))).expanduser()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, first_file(), replaces=force)
+        _write_whole(path, first_file(), replaces=is_forced)
     except FileExistsError as error:
         raise ConflictError(
             f"{path} is there already, and stays as it is; `mnemic config show` tells what counts, --force replaces it"
@@ -69,12 +79,69 @@ def begin(config: ConfigFile = None, force: Force = False, as_json: AsJson = Fal
         return
     write(str(path))
     is_read = path == (Path(named).expanduser() if named else own_file(os.environ))
-    told = "" if is_read else f" --config {shlex.quote(str(path))}"
-    note(f"its lines are comments that show the defaults: take away a # to set a key, then `mnemic config show{told}`")
+    option = "" if is_read else f" --config {shlex.quote(str(path))}"
+    note(
+        f"its lines are comments that show the defaults: take away a # to set a key, then `mnemic config show{option}`"
+    )
+
+
+@verb_command(
+    "keys create",
+    "keys.create",
+    examples="""
+        mnemic keys create --name laptop
+        mnemic keys create --user ana --right read --expires-at 2027-01-01
+        mnemic keys create --right admin --name operator
+    """,
+    is_stated=True,
+)
+def create(issued: IssuedKey) -> None:
+    """Make a key of the org, limited to one user or agent by --user or --agent. It is shown only this once.
+
+    From then on every request to `mnemic serve` needs a key.
+    """
+    note(f"key {issued.key.id}; keep it now, it is not shown again:")
+    write(issued.token)
+
+
+@verb_command("keys list", "keys.list", examples="mnemic keys list --json", is_stated=True)
+def list_keys(keys: Sequence[ApiKey]) -> None:
+    """List the keys of the org without their secrets. Expired and revoked keys are listed too."""
+    if keys:
+        show_rows(("id", "rights"), [_key_row(key) for key in keys])
+    else:
+        note("no key in this org")
+
+
+@verb_command("keys revoke", "keys.revoke", examples="mnemic keys revoke 3f9c0a4b7d21e6f580", is_stated=True)
+def revoke(key: ApiKey) -> None:
+    """Revoke a key at once, also for servers that are running."""
+    note(f"key {one_line(key.id)} is not accepted any more")
+
+
+@verb_command(
+    "keys rotate", "keys.rotate", examples="mnemic keys rotate 3f9c0a4b7d21e6f580 --overlap 600", is_stated=True
+)
+def rotate(issued: IssuedKey) -> None:
+    """Replace a key by one like it. The old key ends after a while. The new one is shown only this once."""
+    create(issued)
+
+
+@verb_command("keys audit", "keys.audit", examples="mnemic keys audit --limit 20", is_stated=True)
+def audit(page: AuditPage) -> None:
+    """Show what was done in the org over HTTP and with keys, newest first."""
+    rows = [
+        Row((moment(entry.at), one_line(entry.actor)), one_line(entry.verb), (one_line(entry.target), entry.outcome))
+        for entry in page.entries
+    ]
+    if rows:
+        show_rows(("at", "who"), rows)
+    else:
+        note("nothing in the audit log of this org")
 
 
 def _write_whole(path: Path, text: str, *, replaces: bool) -> None:
-    """The file wholly or not at all. Raises `FileExistsError` when there is one and it is not to be replaced."""
+    """Writes the file completely or not at all. Raises `FileExistsError` for one that must not be replaced."""
     if not replaces:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -89,18 +156,16 @@ def _write_whole(path: Path, text: str, *, replaces: bool) -> None:
         Path(beside).unlink(missing_ok=True)
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    command(app, "init", examples="mnemic init\nmnemic init --config mnemic.toml --force")(begin)
-
-
-def register_config(group: typer.Typer) -> None:
-    """Adds the command of the group."""
-    command(group, "show", examples="mnemic config show\nmnemic config show --config mnemic.toml --json")(show)
-
-
-def _written(value: object) -> str:
-    """As it would stand in a file; a text without its quotes."""
+def _format_value(value: object) -> str:
+    """A value as in a configuration file, but texts without quotes."""
     from mnemic.config.resolution import as_toml
 
     return "–" if value is None else one_line(value if isinstance(value, str) else as_toml(value))
+
+
+def _key_row(key: ApiKey) -> Row:
+    ends = [f"{word} {moment(at)}" for word, at in (("expires", key.expires_at), ("revoked", key.revoked_at)) if at]
+    bounds = [f"{part} {one_line(value)}" for part, value in (("user", key.user), ("agent", key.agent)) if value]
+    return Row(
+        (key.id, " ".join(sorted(key.rights))), one_line(key.name), (*bounds, f"made {moment(key.created_at)}", *ends)
+    )

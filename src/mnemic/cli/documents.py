@@ -1,78 +1,136 @@
-"""`mnemic documents …`: what was taken in of files."""
+"""`mnemic ingest`, `documents …` and `research`: files in, what was made of them, and questions over a whole one."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemic.cli.options import command
-from mnemic.cli.output import Row, moment, note, number_of, one_line, printable, show_json, show_rows, write
-from mnemic.cli.scope_options import ScopeOptions
-from mnemic.errors import NotFoundError
-from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.scope import Level, Scope
+from mnemic.cli.commands import Arguments, command, verb_command
+from mnemic.cli.failures import in_options
+from mnemic.cli.input import STDIN
+from mnemic.cli.options import ScopeOptions
+from mnemic.cli.output import (
+    Position,
+    Row,
+    end_partly,
+    interruptible_progress,
+    moment,
+    note,
+    note_all,
+    number_of,
+    one_line,
+    printable,
+    show_json,
+    show_rows,
+    write,
+)
+from mnemic.errors import BackendError, InvalidInputError, NotFoundError
+from mnemic.model.document import Outcome
 from mnemic.text.pages import pages_told
 
 if TYPE_CHECKING:
-    from mnemic.api import DocumentFields, Mnemic
+    from mnemic.api import Mnemic
+    from mnemic.engine.documents import DocumentPage
+    from mnemic.model.document import Document, FileReport, IngestReport, ResearchCitation, ResearchReport
     from mnemic.model.item import Chunk
+    from mnemic.model.records import Receipt
+    from mnemic.model.scope import Scope
 
-Reference = Annotated[
-    str, typer.Argument(help="The id of a document, its source, or the path of its file.", metavar="ID")
-]
+SHOWN = 20
+"""Files that a report lists of each outcome; `--json` has all."""
 
-
-@dataclass(frozen=True, slots=True)
-class ListOptions:
-    """The arguments of `documents.list`, as options."""
-
-    levels: Annotated[list[Level] | None, typer.Option("--level", help="Only this level; may be repeated.")] = None
-    statuses: Annotated[
-        list[DocumentStatus] | None, typer.Option("--status", help="Only this status; may be repeated.")
-    ] = None
-    under: Annotated[str, typer.Option(help="Only sources that begin so, as handbook/.")] = ""
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Documents per page, 1 to 1000.")] = 50
-    after: Annotated[str | None, typer.Option("--after", help="Go on after this id, the last of the page before.")] = (
-        None
-    )
-
-    def arguments(self) -> DocumentFields:
-        """The arguments of `documents.list`."""
-        return {
-            "levels": self.levels or (),
-            "statuses": self.statuses or (),
-            "under": self.under,
-            "limit": self.limit,
-            "after": self.after,
-        }
+QUOTES = 3
+QUOTE_CHARS = 200
+RESUMABLE = "what was read is kept: the same command goes on from there"
 
 
-def show_list(asking: ScopeOptions, given: ListOptions) -> None:
-    """List documents by source: status, passages, and why one failed."""
-    with asking.open() as mnemic:
-        page = mnemic.documents.list(asking.scope, **given.arguments())
-    if asking.as_json:
-        show_json(page)
-        return
+@command(
+    "ingest",
+    verb="ingest",
+    examples="""
+        mnemic ingest --user ana ~/papers --dry-run
+        mnemic ingest --user ana ~/papers report.pdf
+        mnemic ingest --org acme --level org handbook --source handbook --prune
+        mnemic ingest --user ana - --name notes.md < notes.md
+    """,
+)
+def ingest(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="The paths of files and folders. - reads a file's bytes from the standard input.", metavar="PATH..."
+        ),
+    ],
+    options: ScopeOptions,
+    arguments: Arguments,
+    chunk_size: Annotated[int | None, typer.Option(help="Tokens of a passage. Default: as configured.", min=1)] = None,
+    overlap: Annotated[
+        int | None, typer.Option(help="Tokens that two passages share; needs --chunk-size.", min=0)
+    ] = None,
+) -> None:
+    """Read files and folders, cut them into passages and store them for recall. Unchanged files are skipped, changed
+    ones replaced. Repeat an interrupted command to go on where it stopped. Files that cannot be read are listed with
+    the reason; the command then exits with 14. Files that are skipped on purpose are no failure.
+    """
+    if len(paths) > 1 and "source" in arguments:
+        raise InvalidInputError("--source names one path; ingest the others one by one")
+    _set_sizes(arguments, chunk_size, overlap)
+    scope, reports = options.scope, list[tuple[str, "IngestReport"]]()
+    position = Position("in {name}, {done} of {total} files done{item}")
+    remark = "what was stored stays: run the same command again, and it goes on from there"
+    with interruptible_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
+        for path in paths:
+            position.begin(path, tell)
+            content = sys.stdin.buffer.read() if path == STDIN else path
+            reports.append((path, mnemic.ingest(scope, content, **arguments, progress=position.reach)))
+    if options.as_json:
+        show_json(reports[0][1] if len(reports) == 1 else [report for _, report in reports])
+    else:
+        for path, report in reports:
+            _show_ingest(path, report)
+    _end_ingest([report for _, report in reports], as_json=options.as_json)
+
+
+def find_document(mnemic: Mnemic, scope: Scope, reference: str) -> str:
+    """The id of a document by its id, its source or the path of its file: a source is a whole path, and people name
+    files as they see them. Raises `NotFoundError`.
+    """
+    try:
+        return mnemic.documents.get(scope, reference).id
+    except NotFoundError:
+        path = os.path.abspath(os.path.expanduser(reference))  # noqa: PTH100, PTH111 -- links stay as they are named
+        if path == reference or "\0" in reference:
+            raise
+        with suppress(NotFoundError):
+            return mnemic.documents.get(scope, path).id
+        raise
+
+
+FIND = {"id": find_document}
+
+
+@verb_command("documents list", "documents.list", examples="mnemic documents list --user ana --status failed")
+def list_documents(page: DocumentPage) -> None:
+    """List documents by source, with status and passages, and why one failed."""
     if not page.documents:
         note("there are no such documents; `mnemic ingest` takes files in")
         return
-    show_rows(("status", "passages"), [_row(document) for document in page.documents])
+    show_rows(("status", "passages"), [_document_row(document) for document in page.documents])
     if page.after is not None:
         note(f"there are more: --after {page.after}")
 
 
-def show(reference: Reference, asking: ScopeOptions) -> None:
-    """Show what is known of a document, without its text."""
-    with asking.open() as mnemic:
-        document = _document(mnemic, asking.scope, reference)
-    if asking.as_json:
-        show_json(document)
-        return
+@verb_command(
+    "documents show", "documents.get", examples="mnemic documents show --user ana handbook/tea.pdf", find=FIND
+)
+def show_document(document: Document) -> None:
+    """Show everything about a document but its text."""
     facts = {
         "title": document.title,
         "source": document.source,
@@ -91,32 +149,25 @@ def show(reference: Reference, asking: ScopeOptions) -> None:
             write(f"{name:<12}{one_line(fact)}")
 
 
-def text(reference: Reference, asking: ScopeOptions) -> None:
+@verb_command(
+    "documents text", "documents.text", examples="mnemic documents text --user ana handbook/holidays.md", find=FIND
+)
+def text(stored: str) -> None:
     """Print the stored text of a document."""
-    with asking.open() as mnemic:
-        stored = mnemic.documents.text(asking.scope, _document(mnemic, asking.scope, reference).id)
-    if asking.as_json:
-        show_json(stored)
-    elif stored:
+    if stored:
         write(printable(stored.removesuffix("\n")))
 
 
-def passages(
-    reference: Reference,
-    asking: ScopeOptions,
-    first: Annotated[int, typer.Option(help="The index of the first passage.", min=0)] = 0,
-    count: Annotated[int, typer.Option("--count", "-n", help="At most so many.", min=1)] = 50,
-) -> None:
-    """List the passages of a document, with the pages and the headings they stand under."""
-    with asking.open() as mnemic:
-        found = mnemic.documents.passages(
-            asking.scope, _document(mnemic, asking.scope, reference).id, first=first, count=count
-        )
-    if asking.as_json:
-        show_json(found)
-        return
+@verb_command(
+    "documents passages",
+    "documents.passages",
+    examples="mnemic documents passages --user ana handbook/holidays.md --first 10 --count 5",
+    find=FIND,
+)
+def passages(found: Sequence[Chunk]) -> None:
+    """List the passages of a document with their pages and headings."""
     rows = [
-        Row((str(chunk.index), _pages(chunk)), one_line(chunk.text), (chunk.id, one_line(chunk.heading)))
+        Row((str(chunk.index), _format_pages(chunk)), one_line(chunk.text), (chunk.id, one_line(chunk.heading)))
         for chunk in found
     ]
     if rows:
@@ -125,52 +176,137 @@ def passages(
         note("this document has no such passages")
 
 
-def remove(
-    reference: Reference,
-    asking: ScopeOptions,
-    reason: Annotated[str, typer.Option("--reason", help="Why; kept in the history.")] = "",
-) -> None:
-    """Remove a document with all that is kept of it; the file itself is not touched."""
-    with asking.open() as mnemic:
-        receipt = mnemic.documents.delete(asking.scope, _document(mnemic, asking.scope, reference).id, reason=reason)
-    if asking.as_json:
-        show_json(receipt)
-        return
+@verb_command(
+    "documents delete",
+    "documents.delete",
+    examples="mnemic documents delete --user ana handbook/holidays.md",
+    find=FIND,
+)
+def delete_document(receipt: Receipt) -> None:
+    """Delete a document and everything made of it. The file itself is not touched."""
     note(f"removed with {number_of(receipt.counts['chunks'], 'passages')}")
-    for each in receipt.notes:
-        note(one_line(each))
+    note_all(receipt.notes)
 
 
-def register(documents: typer.Typer) -> None:
-    """Adds the commands to the group."""
-    command(documents, "list", examples="mnemic documents list --user ana --status failed")(show_list)
-    command(documents, "show", examples="mnemic documents show --user ana handbook/tea.pdf")(show)
-    command(documents, "text", examples="mnemic documents text --user ana handbook/holidays.md")(text)
-    examples = "mnemic documents passages --user ana handbook/holidays.md --first 10 --count 5"
-    command(documents, "passages", examples=examples)(passages)
-    command(documents, "delete", examples="mnemic documents delete --user ana handbook/holidays.md")(remove)
-
-
-def _document(mnemic: Mnemic, scope: Scope, reference: str) -> Document:
-    """The document that is called so, else the one of the file at this path: a source is a whole path, and people name
-    files as they see them. Raises `NotFoundError`.
+@command(
+    "research",
+    verb="research",
+    examples="""
+        mnemic research --user ana minutes.pdf "what was decided about the harbour?" --dry-run
+        mnemic research --user ana minutes.pdf "what was decided about the harbour?" --max-calls 50
+    """,
+)
+def research(options: ScopeOptions, arguments: Arguments) -> None:
+    """Answer a question from the whole of one document, however long. The configured language model reads it in pieces,
+    within limits, and cites it. Repeat an interrupted command to go on where it stopped. Without a model the best
+    passages are shown.
     """
     try:
-        return mnemic.documents.get(scope, reference)
-    except NotFoundError:
-        path = os.path.abspath(os.path.expanduser(reference))  # noqa: PTH100, PTH111 -- links stay as they are named
-        if path == reference or "\0" in reference:
-            raise
-        with suppress(NotFoundError):
-            return mnemic.documents.get(scope, path)
+        with interruptible_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:
+            report = mnemic.research(
+                options.scope, **arguments, progress=lambda done, total, what: tell(what, done, total)
+            )
+    except BackendError:
+        note(RESUMABLE)
         raise
+    if options.as_json:
+        show_json(report)
+    elif report.is_dry_run:
+        _show_plan(report)
+    else:
+        _show_research(report)
 
 
-def _pages(chunk: Chunk) -> str:
+def _set_sizes(arguments: Arguments, chunk_size: int | None, overlap: int | None) -> None:
+    if chunk_size is None:
+        if overlap is not None:
+            raise InvalidInputError("--overlap goes with --chunk-size")
+        return
+    from mnemic.engine.ingest_plan import chunk_config
+    from mnemic.model.settings import Settings
+
+    arguments["config"] = chunk_config(Settings(chunk_size=chunk_size, chunk_overlap=overlap))
+
+
+def _end_ingest(reports: Sequence[IngestReport], *, as_json: bool) -> None:
+    """Sums up several reports, and ends the command with `PARTIAL` if a file failed."""
+    counts = Counter[str]()
+    for report in reports:
+        counts.update(report.counts)
+    failed = counts[Outcome.FAILED]
+    stored = sum(counts[outcome] for outcome in (Outcome.ADDED, Outcome.REPLACED, Outcome.UNCHANGED))
+    skipped = f", {counts[Outcome.SKIPPED]:,} skipped" if counts[Outcome.SKIPPED] else ""
+    if failed:
+        end_partly(f"{number_of(failed, 'files')} failed; {stored:,} stored{skipped}", as_json=as_json)
+    if len(reports) > 1 and not as_json:
+        would = "would be " if reports[0].is_dry_run else ""
+        note(f"in all: {number_of(stored, 'files')} {would}stored{skipped}")
+
+
+def _show_ingest(path: str, report: IngestReport) -> None:
+    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report.counts.items()) or "nothing"
+    would = "would be: " if report.is_dry_run else ""
+    passages = "" if report.is_dry_run else f"; {number_of(report.chunks, 'passages')} in {report.seconds:.1f} s"
+    write(f"{one_line(path)}: {would}{counts}{passages}")
+    by_outcome = {outcome: [file for file in report.files if file.outcome is outcome] for outcome in Outcome}
+    if report.is_dry_run:
+        _list_files([*by_outcome[Outcome.ADDED], *by_outcome[Outcome.REPLACED]])
+    _list_files(
+        [file for file in (*by_outcome[Outcome.ADDED], *by_outcome[Outcome.REPLACED]) if file.reason or file.same_as]
+    )
+    _list_files([*by_outcome[Outcome.FAILED], *by_outcome[Outcome.VANISHED], *by_outcome[Outcome.REMOVED]])
+    reasons = Counter(file.reason for file in by_outcome[Outcome.SKIPPED])
+    for reason, count in reasons.most_common(SHOWN):
+        note(f"  {count:,} skipped: {one_line(reason)}")
+    if report.needs_vectors:
+        note("  found by words now; `mnemic worker` makes the vectors that find them by meaning")
+    if report.why_nothing:
+        note(f"  {in_options(report.why_nothing)}")
+
+
+def _list_files(files: Sequence[FileReport]) -> None:
+    for file in files[:SHOWN]:
+        same = f"the same as {file.same_as}" if file.same_as else ""
+        why = "; ".join(part for part in (in_options(file.reason), same) if part)
+        write(f"  {file.outcome.value}: {one_line(file.source)}" + (f" ({one_line(why)})" if why else ""))
+    if len(files) > SHOWN:
+        write(f"  and {len(files) - SHOWN} more; --json lists all")
+
+
+def _show_plan(report: ResearchReport) -> None:
+    plan = report.plan
+    note_all(report.degraded, "missing: ")
+    write(f"{plan.pieces:,} pieces, {plan.kept:,} of them read before; {plan.read:,} would be read within the limits")
+    write(f"at most {plan.calls:,} calls and {plan.tokens:,} tokens")
+
+
+def _show_research(report: ResearchReport) -> None:
+    write(printable(report.text.strip()))
+    if not report.is_extractive:
+        for citation in report.citations:
+            note_all(_list_quotes(citation))
+    note_all(report.degraded, "missing: ")
+    usage = report.usage
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    kept = f"{report.coverage.kept:,} pieces read before"
+    note(f"{usage.calls:,} calls, {tokens:,} tokens, {report.seconds:.1f} s; {kept}")
+
+
+def _list_quotes(citation: ResearchCitation) -> list[str]:
+    found: list[str] = []
+    for quote in citation.quotes[:QUOTES]:
+        pages = pages_told(quote.page, quote.last_page)
+        words = one_line(quote.text)
+        shown = words if len(words) <= QUOTE_CHARS else words[:QUOTE_CHARS] + "…"
+        found.append(f'[{citation.number}] {pages and pages + ", "}characters {quote.start} to {quote.end}: "{shown}"')
+    return found
+
+
+def _format_pages(chunk: Chunk) -> str:
     return pages_told(chunk.page, chunk.last_page).rpartition(" ")[2] or "-"
 
 
-def _row(document: Document) -> Row:
+def _document_row(document: Document) -> Row:
     about = (one_line(document.source), document.id, document.level.value, moment(document.updated_at))
     return Row(
         (document.status.value, str(document.chunks)), one_line(document.title), about, one_line(document.reason)

@@ -1,4 +1,4 @@
-"""`mnemic eval`: how good and how fast Mnemic is, on your own data and on this machine."""
+"""`mnemic eval …`: how good and how fast Mnemic is, on your own data and on this machine."""
 
 from __future__ import annotations
 
@@ -9,19 +9,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemic.cli.failures import INTERRUPTED
-from mnemic.cli.options import command
-from mnemic.cli.output import note, show_json, write
-from mnemic.cli.progress import progress_bars
+from mnemic.cli.commands import command
+from mnemic.cli.options import AsJson
+from mnemic.cli.output import interruptible_progress, note, one_line, progress_bars, show_json, write
 from mnemic.errors import InvalidInputError
+from mnemic.model.item import Trust
 
 if TYPE_CHECKING:
+    from mnemic.evaluation.answers import AnswerMeans, AnswerOptions, Way
+    from mnemic.evaluation.extraction_score import ExtractionReport, Share, Updates
+    from mnemic.evaluation.guard import Judged, Section, Tally
     from mnemic.evaluation.metrics import Means, Report
     from mnemic.evaluation.speed import SpeedResult, Spread
 
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 SPEED_ROWS = ("remember", "window", "context", "recall", "search", "embedding", "scan")
 MEGABYTE = 1_000_000
+MISSES_SHOWN = 10
+"""Wrongly judged texts that are shown of each section."""
+
+Corpus = Annotated[Path, typer.Option(help="What was said: JSON lines, may be packed (.gz).", metavar="FILE")]
+Haystacks = Annotated[
+    Path | None, typer.Option(help="JSON: question id to the sessions that are searched.", metavar="FILE")
+]
+EmbedderName = Annotated[str, typer.Option(help="The embedder, as in the configuration.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +39,16 @@ class RetrievalFiles:
     """A test set, and where its run goes."""
 
     corpus: Annotated[Path, typer.Option(help="What is searched: JSON lines, may be packed (.gz).", metavar="FILE")]
-    queries: Annotated[Path, typer.Option(help="What is asked, and what should be found.", metavar="FILE")]
-    haystacks: Annotated[
-        Path | None, typer.Option(help="JSON: question id to the sessions that are searched.", metavar="FILE")
-    ] = None
+    queries: Annotated[Path, typer.Option(help="The questions, and what should be found.", metavar="FILE")]
+    haystacks: Haystacks = None
     run: Annotated[
         Path | None,
         typer.Option(
-            help="Write each question's ranking and time here (.gz packs); an interrupted run goes on.", metavar="FILE"
+            help="Write each question's ranking and time here (.gz packs). An interrupted run continues.",
+            metavar="FILE",
         ),
     ] = None
-    by: Annotated[str, typer.Option(help="The field of a question that the table is divided by.")] = "category"
+    by: Annotated[str, typer.Option(help="The field of a question that divides the table.")] = "category"
     gold: Annotated[str, typer.Option(help="The field of a question that holds what should be found.")] = "gold"
 
 
@@ -48,7 +57,7 @@ class RetrievalChoices:
     """How the test set is run."""
 
     store: Annotated[str, typer.Option(help="sqlite (a temporary file), memory, or an empty store's URL.")] = "sqlite"
-    embedder: Annotated[str, typer.Option(help="The embedder, as in the configuration.")] = "minilm"
+    embedder: EmbedderName = "minilm"
     rerank: Annotated[str, typer.Option(help="The reranker, as in the configuration.", metavar="NAME")] = "none"
     limit: Annotated[int, typer.Option("--limit", "-n", help="Hits per question.")] = 100
     as_json: AsJson = False
@@ -58,18 +67,98 @@ class RetrievalChoices:
 class SpeedChoices:
     """What is measured."""
 
-    sizes: Annotated[str, typer.Option(help="Numbers of memories, with commas between.")] = "1000,10000"
+    sizes: Annotated[str, typer.Option(help="Numbers of memories, separated by commas.")] = "1000,10000"
     real: Annotated[
         bool,
         typer.Option("--real-embeddings/--synthetic", help="The offline model, or random vectors (for large sizes)."),
     ] = True
-    recalls: Annotated[int, typer.Option(help="Questions asked at each size.")] = 200
+    recalls: Annotated[int, typer.Option(help="Questions at each size.")] = 200
     seed: Annotated[int, typer.Option(help="The same seed makes the same texts.")] = 1
     as_json: AsJson = False
 
 
+@dataclass(frozen=True, slots=True)
+class ExtractionFiles:
+    """A test set, and where what is produced goes."""
+
+    corpus: Corpus
+    memories: Annotated[Path, typer.Option(help="The memories that should be kept of it.", metavar="FILE")]
+    produced: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write every extracted memory here (.gz packs). An interrupted run continues.", metavar="FILE"
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionChoices:
+    """How the test set is run."""
+
+    embedder: EmbedderName = "minilm"
+    llm: Annotated[str, typer.Option(help="The language model, as in the configuration.", metavar="NAME")] = "none"
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, slots=True)
+class GuardFiles:
+    """A test set, and where the run goes."""
+
+    attacks: Annotated[Path, typer.Option(help="Hostile texts: JSON lines, may be packed (.gz).", metavar="FILE")]
+    benign: Annotated[Path, typer.Option(help="Texts that must stay as they are.", metavar="FILE")]
+    carriers: Annotated[Path | None, typer.Option(help="Harmless documents.", metavar="FILE")] = None
+    run: Annotated[
+        Path | None, typer.Option(help="Write the outcome of each text here (.gz packs).", metavar="FILE")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class GuardChoices:
+    """How the test set is run."""
+
+    trust: Annotated[Trust, typer.Option(help="Who the texts are taken to come from.")] = Trust.DOCUMENT
+    are_misses_shown: Annotated[bool, typer.Option("--misses", help="Show wrongly judged texts.")] = False
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFiles:
+    """A test set, and where its run goes."""
+
+    corpus: Corpus
+    queries: Annotated[Path, typer.Option(help="The questions, with the right answers.", metavar="FILE")]
+    haystacks: Haystacks = None
+    run: Annotated[
+        Path | None,
+        typer.Option(help="Add each answer to this file. Questions in it are not asked again.", metavar="FILE"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChoices:
+    """Who answers, and how."""
+
+    llm: Annotated[str | None, typer.Option(help="The model that answers. Default: the configured one.")] = None
+    llm_url: Annotated[str | None, typer.Option(help="Its server, OpenAI-compatible.", metavar="URL")] = None
+    judge: Annotated[str, typer.Option(help="The model that judges the answers, or none, or same.")] = "none"
+    embedder: EmbedderName = "minilm"
+    ways: Annotated[str, typer.Option(help="What the model gets, separated by commas.")] = "memory,everything,nothing"
+    budget: Annotated[int, typer.Option(help="Tokens that memory may add to a prompt.")] = 2048
+    questions: Annotated[
+        int | None, typer.Option("--questions", "-n", help="Number of questions, evenly spread. Default: all.")
+    ] = None
+    as_json: AsJson = False
+
+
+@command(
+    "eval retrieval",
+    examples="""
+        mnemic eval retrieval --corpus corpus.jsonl.gz --queries queries.jsonl.gz
+        mnemic eval retrieval --corpus c.jsonl --queries q.jsonl --run run.jsonl.gz --json
+    """,
+)
 def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
-    """Store a test set group by group, ask its questions, and tell how much of the gold is found, and how soon."""
+    """Store a test set group by group, ask its questions, and measure how much of the gold is found, and how soon."""
     from mnemic.evaluation.dataset import Fields, load_dataset
     from mnemic.evaluation.metrics import score_run
     from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, run_key, run_retrieval
@@ -83,41 +172,135 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     known = [] if run is None else run.known
     if known:
         note(f"going on with an interrupted run: {len(known)} questions were asked already")
-    try:
-        with progress_bars() as told:
-            rankings = run_retrieval(dataset, options, told, {ranking.qid for ranking in known})
-            answered = list(rankings) if run is None else run.write(rankings)
-    except KeyboardInterrupt as error:
-        go_on = "nothing was kept, since no --run was named" if run is None else "the same command goes on from there"
-        note(f"interrupted; {go_on}")
-        raise typer.Exit(INTERRUPTED) from error
+    resume = "nothing was kept, since no --run was named" if run is None else "the same command goes on from there"
+    with interruptible_progress(lambda: f"; {resume}") as tell:
+        rankings = run_retrieval(dataset, options, tell, {ranking.qid for ranking in known})
+        answered = list(rankings) if run is None else run.write(rankings)
     report = score_run(dataset, answered)
     if choices.as_json:
         show_json(asdict(report))
     else:
-        show_report(report)
+        _show_report(report)
 
 
+@command(
+    "eval speed",
+    examples="""
+        mnemic eval speed --sizes 1000,10000
+        mnemic eval speed --sizes 100000 --synthetic --json
+    """,
+)
 def speed(choices: SpeedChoices) -> None:
-    """Measure ingest, single writes, recall, a cold start, memory and disk by size, beside the floors."""
+    """Measure ingest, writes, recall, a cold start, memory and disk by size, with lower bounds for comparison."""
     from mnemic.evaluation.speed import SYNTHETIC, SpeedOptions, run_speed
 
     options = SpeedOptions(
-        sizes=_sizes(choices.sizes),
+        sizes=_parse_sizes(choices.sizes),
         embedder="minilm" if choices.real else SYNTHETIC,
         recalls=choices.recalls,
         seed=choices.seed,
     )
-    with progress_bars() as told:
-        results = list(run_speed(options, told))
+    with progress_bars() as tell:
+        results = list(run_speed(options, tell))
     if choices.as_json:
         show_json([asdict(result) for result in results])
     else:
-        show_speed(results)
+        _show_speed(results)
 
 
-def show_report(report: Report) -> None:
-    """The means as a table, all questions first; what was left out goes to the standard error."""
+@command(
+    "eval extraction",
+    examples="""
+        mnemic eval extraction --corpus corpus.jsonl.gz --memories memories.jsonl.gz
+        mnemic eval extraction --corpus c.jsonl --memories m.jsonl --produced made.jsonl --json
+    """,
+)
+def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
+    """Run a test set session by session, and measure how many right and how many other memories are extracted."""
+    from mnemic.evaluation.dataset import load_corpus
+    from mnemic.evaluation.extraction import ExtractionOptions, extract_by_group, run_extraction
+    from mnemic.evaluation.extraction_score import load_gold, score_extraction
+
+    corpus, gold = load_corpus(files.corpus), load_gold(files.memories)
+    options = ExtractionOptions(embedder=choices.embedder, llm=choices.llm)
+    is_kept = files.produced is not None
+    resume = (
+        "the same command goes on behind the last group"
+        if is_kept
+        else "nothing was kept, since no --produced was named"
+    )
+    with interruptible_progress(lambda: f"; {resume}") as tell:
+        if files.produced is None:
+            produced = run_extraction(corpus, options, tell)
+        else:
+            produced = extract_by_group(corpus, options, files.produced, tell)
+    report = score_extraction(gold, produced, corpus)
+    if choices.as_json:
+        show_json({**asdict(report), "f1": report.f1})
+    else:
+        _show_extraction(report)
+
+
+@command(
+    "eval guard",
+    examples="""
+        mnemic eval guard --attacks attacks.jsonl.gz --benign benign.jsonl.gz
+        mnemic eval guard --attacks a.jsonl --benign b.jsonl --carriers c.jsonl --trust user --run run.jsonl --json
+    """,
+)
+def guard(files: GuardFiles, choices: GuardChoices) -> None:
+    """Store hostile and harmless texts, and measure which are kept from recall, redacted, or shown as they are."""
+    from mnemic.evaluation.guard import load_texts, run_guard, tally, write_run
+
+    given = {"attacks": files.attacks, "benign": files.benign, "carriers": files.carriers}
+    texts = {name: load_texts(path) for name, path in given.items() if path is not None}
+    with progress_bars() as tell:
+        every = run_guard([text for part in texts.values() for text in part], choices.trust, tell)
+    if files.run is not None:
+        write_run(files.run, every)
+    parts = _group_by_section(texts, every)
+    sections = {name: tally(part) for name, part in parts.items() if part}
+    if choices.as_json:
+        show_json({name: _section_to_json(section) for name, section in sections.items()})
+        return
+    for name, section in sections.items():
+        _show_section(name.replace("_", " "), section)
+    if choices.are_misses_shown:
+        _show_misses(parts)
+
+
+@command(
+    "eval answers",
+    examples="""
+        mnemic eval answers --corpus corpus.jsonl.gz --queries queries.jsonl.gz --llm ollama:qwen3:4b -n 50
+        mnemic eval answers --corpus c.jsonl --queries q.jsonl --llm openai:MODEL --llm-url URL --run run.jsonl
+    """,
+)
+def answers(files: AnswerFiles, choices: AnswerChoices) -> None:
+    """Ask a language model a test set's questions and score its answers by token F1, and by a judge if one is named."""
+    from mnemic.evaluation.answers import Failures, append_answer, means_by_way, read_answers, run_answers
+    from mnemic.evaluation.dataset import load_dataset
+
+    options = _build_answer_options(choices)
+    dataset = load_dataset(files.corpus, files.queries, files.haystacks)
+    given = [] if files.run is None else read_answers(files.run)
+    failures = Failures()
+    with progress_bars() as tell:
+        for answer in run_answers(dataset, options, known=given, failures=failures, progress=tell):
+            given.append(answer)
+            if files.run is not None:
+                append_answer(files.run, answer)
+    means = means_by_way(given)
+    if choices.as_json:
+        show_json({"ways": {way.value: asdict(each) for way, each in means.items()}, "failures": failures.by_kind})
+        return
+    _show_means(means)
+    if failures.by_kind:
+        note("not answered: " + ", ".join(f"{count} {kind}" for kind, count in failures.by_kind.items()))
+
+
+def _show_report(report: Report) -> None:
+    """Shows the means as a table, all questions first. What was left out goes to the standard error."""
     names = list(report.overall.metrics)
     lines: dict[str, Means] = {"all": report.overall, **(report.by_category if len(report.by_category) > 1 else {})}
     columns = ("questions", "n", *names, "p50 ms", "p95 ms")
@@ -128,35 +311,15 @@ def show_report(report: Report) -> None:
     )
 
 
-def show_speed(results: Iterable[SpeedResult]) -> None:
+def _show_speed(results: Iterable[SpeedResult]) -> None:
     """One line per measurement, one column per size."""
-    table = {f"{result.memories:,} {result.embedder}": _speed_cells(result) for result in results}
+    table = {f"{result.memories:,} {result.embedder}": _format_speed(result) for result in results}
     names = next(iter(table.values()))
     rows = [(name, *(cells[name] for cells in table.values())) for name in names]
     _show_table([("memories", *table), *rows])
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    command(
-        app,
-        "retrieval",
-        examples="""
-        mnemic eval retrieval --corpus corpus.jsonl.gz --queries queries.jsonl.gz
-        mnemic eval retrieval --corpus c.jsonl --queries q.jsonl --run run.jsonl.gz --json
-        """,
-    )(retrieval)
-    command(
-        app,
-        "speed",
-        examples="""
-        mnemic eval speed --sizes 1000,10000
-        mnemic eval speed --sizes 100000 --synthetic --json
-        """,
-    )(speed)
-
-
-def _sizes(text: str) -> tuple[int, ...]:
+def _parse_sizes(text: str) -> tuple[int, ...]:
     parts = [part.strip().replace("_", "") for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
         raise InvalidInputError(f"--sizes {text!r} must be whole numbers with commas between, as 1000,10000")
@@ -176,14 +339,14 @@ def _means_row(name: str, means: Means, names: Iterable[str]) -> tuple[str, ...]
     return (name, f"{means.n:,}", *values, *times)
 
 
-def _speed_cells(result: SpeedResult) -> Mapping[str, str]:
+def _format_speed(result: SpeedResult) -> Mapping[str, str]:
     spreads: dict[str, Any] = {name: getattr(result, name) for name in SPEED_ROWS}
     memory = "–" if result.rss_bytes is None else f"{result.rss_bytes / MEGABYTE:,.0f}"
     return {
         "ingest, rows/s": f"{result.ingest_rows_per_s:,.0f}",
         "embedder within it, rows/s": f"{result.embedding_rows_per_s:,.0f}",
         "share of the embedder": f"{result.ingest_share:.2f}",
-        **{f"{name} p50 / p95 / p99, ms": _spread(spread) for name, spread in spreads.items()},
+        **{f"{name} p50 / p95 / p99, ms": _format_spread(spread) for name, spread in spreads.items()},
         "cold start: import, open, recall, ms": " / ".join(
             f"{ms:,.0f}" for ms in (result.cold_import_ms, result.cold_open_ms, result.cold_recall_ms)
         ),
@@ -192,5 +355,129 @@ def _speed_cells(result: SpeedResult) -> Mapping[str, str]:
     }
 
 
-def _spread(spread: Spread) -> str:
+def _format_spread(spread: Spread) -> str:
     return f"{spread.p50_ms:.2f} / {spread.p95_ms:.2f} / {spread.p99_ms:.2f}"
+
+
+def _show_extraction(report: ExtractionReport) -> None:
+    """One line for each score, with the numbers that it is made of."""
+    lines: list[tuple[str, str]] = [
+        ("recall", _format_share(report.recall)),
+        ("precision", _format_share(report.precision)),
+        ("F1", f"{report.f1:.3f}"),
+        ("lenient precision", _format_share(report.lenient)),
+        ("interference", _format_share(report.interference)),
+        ("duplicates", _format_share(report.duplicates)),
+        ("update accuracy", _format_updates(report.updates)),
+        ("update accuracy, reachable", _format_updates(report.reachable)),
+        ("session right", _format_share(report.session_right)),
+        *((f"recall of {name}", _format_share(each)) for name, each in report.recall_by_type.items()),
+    ]
+    width = max(len(name) for name, _ in lines)
+    for name, value in lines:
+        write(f"{name.ljust(width)}  {value}")
+    junk = ", ".join(f"{name} {number}" for name, number in report.junk.items())
+    note(f"junk: {junk or 'none'}; memories that match interference: {report.interference_rows}")
+
+
+def _format_share(share: Share) -> str:
+    return "–" if share.ratio is None else f"{share.ratio:.3f}  ({share.part} of {share.whole})"
+
+
+def _format_updates(updates: Updates) -> str:
+    return f"{_format_share(updates.right)}, found {updates.found}, marked {updates.marked}"
+
+
+def _group_by_section(texts: dict[str, Any], every: Sequence[Judged]) -> dict[str, list[Judged]]:
+    """What was judged by section: attacks that are hostile only inside a document have one of their own."""
+    parts: dict[str, list[Judged]] = {}
+    left = list(every)
+    for name, part in texts.items():
+        parts[name], left = left[: len(part)], left[len(part) :]
+    attacks = parts.pop("attacks")
+    plain = [each for each in attacks if not each.text.needs_context]
+    return {"attacks": plain, "needs_context": [each for each in attacks if each.text.needs_context], **parts}
+
+
+def _show_section(name: str, section: Section) -> None:
+    lines = [(name, section.overall)]
+    lines += [(f"  {field} {value}", each) for field, values in section.by.items() for value, each in values.items()]
+    width = max(len(title) for title, _ in lines)
+    for title, each in lines:
+        counts = ", ".join(f"{outcome.value} {n}" for outcome, n in each.outcomes.items() if n)
+        caught, kept_out = _format_fraction(each.caught), _format_fraction(each.kept_out)
+        write(f"{title.ljust(width)}  {caught} not as it was, {kept_out} kept out  ({counts})")
+
+
+def _show_misses(parts: dict[str, list[Judged]]) -> None:
+    for name, judged in parts.items():
+        is_attack = name in ("attacks", "needs_context")
+        wrong = [each for each in judged if (each.outcome.value == "allowed") is is_attack]
+        for each in wrong[:MISSES_SHOWN]:
+            note(f"{name} {each.text.id} {', '.join(each.reasons)}: {one_line(each.text.text)[:120]}")
+        if len(wrong) > MISSES_SHOWN:
+            note(f"{name}: and {len(wrong) - MISSES_SHOWN} more")
+
+
+def _section_to_json(section: Section) -> dict[str, Any]:
+    by = {name: {value: _tally_to_json(each) for value, each in values.items()} for name, values in section.by.items()}
+    return {"overall": _tally_to_json(section.overall), "by": by}
+
+
+def _tally_to_json(each: Tally) -> dict[str, Any]:
+    outcomes = {outcome.value: number for outcome, number in each.outcomes.items()}
+    return {"n": each.number, **outcomes, "rate": each.caught, "kept_out_rate": each.kept_out}
+
+
+def _show_means(means: Mapping[Way, AnswerMeans]) -> None:
+    """Shows one line for each way."""
+    rows: list[Sequence[str]] = [
+        ("given", "n", "F1", "exact", "judged", "declined", "tokens", "seconds", "cut"),
+        *(
+            (
+                way.value,
+                f"{each.n:,}",
+                *(_format_fraction(value) for value in (each.f1, each.exact, each.judged_right, each.declined)),
+                f"{each.tokens:,.0f}",
+                f"{each.seconds:.2f}",
+                f"{each.cut:,}",
+            )
+            for way, each in means.items()
+        ),
+    ]
+    _show_table(rows)
+    note(
+        "declined: unanswerable questions that the model did not answer; tokens: of a prompt, on average; "
+        "cut: prompts that could not hold all that was said"
+    )
+
+
+def _format_fraction(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _build_answer_options(choices: AnswerChoices) -> AnswerOptions:
+    from mnemic.config import load_config
+    from mnemic.evaluation.answers import AnswerOptions, Way
+
+    try:
+        ways = tuple(dict.fromkeys(Way(way.strip()) for way in choices.ways.split(",")))
+    except ValueError as error:
+        raise InvalidInputError(f"--ways takes {', '.join(Way)}, with commas between ({error})") from error
+    if choices.llm is None:
+        config = load_config(None)
+        name, given = config.llm, config.llm_options
+    else:
+        name, given = choices.llm, dict[str, object]()
+    own = {**given, "base_url": choices.llm_url} if choices.llm_url else dict(given)
+    is_same = choices.judge in ("same", name)
+    return AnswerOptions(
+        llm=name,
+        llm_options=own,
+        judge=name if is_same else choices.judge,
+        judge_options=own if is_same else {},
+        embedder=choices.embedder,
+        ways=ways,
+        budget_tokens=choices.budget,
+        questions=choices.questions,
+    )

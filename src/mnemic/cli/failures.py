@@ -1,4 +1,4 @@
-"""What went wrong, as an exit code and one line on the standard error."""
+"""Failures: exit codes, and one line on the standard error in the words of the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mnemic.errors import (
 
 UNEXPECTED = 1
 PARTIAL = 14
-"""Of a command over many things: some of them failed, and the rest is done."""
+"""Some of many things failed; the others are done."""
 
 INTERRUPTED = 130
 READER_GONE = 141
@@ -49,6 +49,22 @@ EXIT_CODES: Mapping[type[MnemicError], int] = {
     ForbiddenError: 13,
 }
 
+PHRASES: Mapping[str, str] = {
+    "level='org'": "--level org",
+    "as user=… and session=…": "by --user and --session",
+    "say which, as session=…": "say which, by --session",
+    "is_private=True": "--private",
+    "is_pruning=True": "--prune",
+    "secrets='redact'": "--secrets redact",
+    "name='report.pdf'": "--name report.pdf",
+    "or None for no limit": "or --all for no limit",
+    "exists already; say that it is to be replaced, or": "exists already; --force replaces it, or",
+    "already; say that it is to be replaced, or": "already; --replace puts the backup in its place, or",
+}
+"""Words of the library, and those of the command line for the same."""
+
+_TIME = re.compile(r"\b(as_of|known_at|observed_at|valid_from|valid_to|expires_at|after|before)=(?=')")
+
 
 def exit_code(error: MnemicError) -> int:
     """The code of the nearest class in the table."""
@@ -58,6 +74,13 @@ def exit_code(error: MnemicError) -> int:
 def error_kind(error: type[BaseException]) -> str:
     """The name of an error class as scripts see it: `NotFoundError` is "not_found"."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__.removesuffix("Error")).lower()
+
+
+def in_options(message: str) -> str:
+    """A message of the library in the words of the command line: `--level org`, where Python says `level='org'`."""
+    for ours, theirs in PHRASES.items():
+        message = message.replace(ours, theirs)
+    return _TIME.sub(lambda found: f"--{found[1].replace('_', '-')} ", message)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -74,20 +97,20 @@ def report(kind: str, message: str, *, is_json: bool) -> None:
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
 
 
-def debugged() -> bool:
+def is_debugging() -> bool:
     """True when `MNEMIC_DEBUG` asks for tracebacks."""
     return bool(os.environ.get("MNEMIC_DEBUG"))
 
 
 def show_traceback() -> None:
     """The traceback of the exception under way, where `MNEMIC_DEBUG` asks for it."""
-    if debugged():
+    if is_debugging():
         traceback.print_exc()
 
 
 def last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """For `sys.excepthook`: what nobody foresaw is a defect of Mnemic; Python exits with 1 after it."""
-    if debugged() or not issubclass(kind, Exception):
+    """For `sys.excepthook`: an unexpected exception is a defect of Mnemic. Python exits with 1 after it."""
+    if is_debugging() or not issubclass(kind, Exception):
         sys.__excepthook__(kind, error, trace)
         return
     message = f"unexpected {kind.__name__}: {error}; this is a defect, MNEMIC_DEBUG=1 shows where"

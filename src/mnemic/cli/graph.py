@@ -1,4 +1,4 @@
-"""The graph on the command line: what is named, what stands around it, how two things are related, and pictures."""
+"""`mnemic graph …`: named things, what stands around them, how they are related, and pictures of that."""
 
 from __future__ import annotations
 
@@ -7,85 +7,49 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemic.cli.options import command
+from mnemic.cli.commands import command, verb_command
+from mnemic.cli.options import ScopeOptions
 from mnemic.cli.output import Row, edge_row, is_terminal, note, one_line, printable, show_json, show_rows, write
-from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import InvalidInputError
-from mnemic.model.graph import Edge, EntityType, Node
-from mnemic.model.scope import Level
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic
+    from mnemic.model.graph import Edge, GraphPath, GraphReport, Neighbourhood, Node, NodePage
+    from mnemic.model.scope import Scope
     from mnemic.text.graph.picture import Picture
 
-Name = Annotated[str, typer.Argument(help="Its name, or the id of its node.")]
-Depth = Annotated[int, typer.Option("--depth", help="How many relations away, 1 to 4.", min=1, max=4)]
-Types = Annotated[list[str] | None, typer.Option("--type", help="Only along relations of this type; may be repeated.")]
-AsOf = Annotated[str | None, typer.Option("--as-of", help="As it was at this time, such as 2026-05-01.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="At most so many things.", min=1, max=1000)]
-Levels = Annotated[
-    list[Level] | None, typer.Option("--level", help="Only this level; may be repeated; all but org unless said.")
-]
 MOST_DRAWN = 200
+"""Things in one picture; with more, no name can be read."""
+
 FORMS = (".html", ".svg", ".dot", ".mermaid")
 
 
-def entities(
-    asking: ScopeOptions,
-    query: Annotated[str, typer.Argument(help="What its name holds; everything unless said.")] = "",
-    types: Annotated[
-        list[EntityType] | None, typer.Option("--type", help="Only of this type; may be repeated.")
-    ] = None,
-    limit: Limit = 50,
-    after: Annotated[str | None, typer.Option("--after", help="Go on behind this name.")] = None,
-) -> None:
-    """List people, projects, technologies, places and other things that are named, by name."""
-    with asking.open() as mnemic:
-        page = mnemic.graph.entities(asking.scope, query, types=types or (), limit=limit, after=after)
-    if asking.as_json:
-        show_json(page)
-        return
+@verb_command("graph entities", "graph.entities", examples="mnemic graph entities --user ana --type person")
+def entities(page: NodePage) -> None:
+    """List people, projects, technologies, places and other named things, by name."""
     if page.nodes:
-        show_rows(("type", "named in"), [_row(node) for node in page.nodes])
+        show_rows(("type", "named in"), [_node_row(node) for node in page.nodes])
     else:
         note("nothing is named; `mnemic graph extract` reads what is unread")
     if page.next is not None:
         note(f"there is more: --after {one_line(page.next)!r}")
 
 
-def neighbours(
-    name: Name,
-    asking: ScopeOptions,
-    depth: Depth = 1,
-    types: Types = None,
-    as_of: AsOf = None,
-    limit: Limit = 50,
-) -> None:
-    """Show what stands around a thing as a tree, with the words that say so."""
-    with asking.open() as mnemic:
-        around = mnemic.graph.neighbours(asking.scope, name, depth=depth, types=types or (), as_of=as_of, limit=limit)
-    if asking.as_json:
-        show_json(around)
-        return
+@verb_command(
+    "graph neighbours",
+    "graph.neighbours",
+    examples='mnemic graph neighbours --user ana "Project X"\nmnemic graph neighbours --user ana Redis --depth 2',
+)
+def neighbours(around: Neighbourhood) -> None:
+    """Show the things related to a thing as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
     if around.is_cut:
         note("there is more than is shown")
 
 
-def path(
-    source: Annotated[str, typer.Argument(help="The name of one thing.")],
-    target: Annotated[str, typer.Argument(help="The name of the other.")],
-    asking: ScopeOptions,
-    max_hops: Annotated[int, typer.Option("--max-hops", help="At most so many relations, 1 to 8.", min=1, max=8)] = 4,
-    types: Types = None,
-    as_of: AsOf = None,
-) -> None:
-    """Show how two things are related, step by step, with the words that say so."""
-    with asking.open() as mnemic:
-        found = mnemic.graph.path(asking.scope, source, target, max_hops=max_hops, types=types or (), as_of=as_of)
-    if asking.as_json:
-        show_json(found)
-        return
+@verb_command("graph path", "graph.path", examples='mnemic graph path --user ana "Project X" "Policy Y"')
+def path(found: GraphPath) -> None:
+    """Show how two things are related, step by step, with citations."""
     if not found.nodes:
         note("no way between them is known" + ("; not everything was looked at" if found.is_cut else ""))
         return
@@ -97,22 +61,15 @@ def path(
         note("both are names of one thing")
 
 
-def extract(
-    asking: ScopeOptions,
-    levels: Levels = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many items.", min=1)] = None,
-    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and change nothing.")] = False,
-) -> None:
-    """Read what memories, messages and documents name and relate, as far as it was not read yet."""
-    from mnemic.engine.export import OWN_LEVELS
-
-    with asking.open() as mnemic:
-        report = mnemic.graph.extract(asking.scope, levels=levels or OWN_LEVELS, limit=limit, is_dry_run=is_dry_run)
-    if asking.as_json:
-        show_json(report)
-        return
+@verb_command(
+    "graph extract",
+    "graph.extract",
+    examples="mnemic graph extract --user ana --dry-run\nmnemic graph extract --user ana --level user --level org",
+)
+def extract(report: GraphReport) -> None:
+    """Update the graph from memories, messages and documents that were not processed yet."""
     rows = [
-        Row((entry.kind.value,), one_line(_told(entry.names, entry.relations)), (entry.item_id,))
+        Row((entry.kind.value,), one_line(_list_findings(entry.names, entry.relations)), (entry.item_id,))
         for entry in report.entries
     ]
     if rows:
@@ -125,24 +82,33 @@ def extract(
         note("some were read by rules, because the language model failed")
 
 
+@command(
+    "graph show",
+    examples='mnemic graph show --user ana\nmnemic graph show --user ana "Project X" --out graph.html',
+)
 def show(
-    asking: ScopeOptions,
-    name: Annotated[str | None, typer.Argument(help="The thing in the middle; all of the graph unless said.")] = None,
+    options: ScopeOptions,
+    name: Annotated[str | None, typer.Argument(help="The thing in the middle. Default: the whole graph.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A file .html, .svg, .dot or .mermaid; a tree unless said.")
+        Path | None,
+        typer.Option("--out", "-o", help="A file .html, .svg, .dot or .mermaid. Default: a tree in the terminal."),
     ] = None,
-    depth: Depth = 2,
-    as_of: AsOf = None,
-    limit: Limit = MOST_DRAWN,
+    depth: Annotated[int, typer.Option("--depth", help="Number of relations away, 1 to 4.", min=1, max=4)] = 2,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="The graph at this time, for example 2026-05-01.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", help="Maximum number of things.", min=1, max=1000)
+    ] = MOST_DRAWN,
 ) -> None:
-    """Draw the graph, or what stands around a thing: a tree in the terminal, or a file that needs nothing else."""
+    """Draw the graph, or a thing and its relations: as a tree in the terminal, or as a self-contained file."""
     from mnemic.text.graph import picture
 
     if out is not None and out.suffix.lower() not in FORMS:
         raise InvalidInputError(f"--out must end in {', '.join(FORMS)}, not in {out.suffix!r}")
-    with asking.open() as mnemic:
-        drawn = _picture(mnemic, asking, name, depth, as_of, limit)
-    if asking.as_json:
+    with options.open() as mnemic:
+        drawn = _build_picture(mnemic, options.scope, name, depth=depth, as_of=as_of, limit=limit)
+    if options.as_json:
         show_json({"title": drawn.title, "nodes": drawn.nodes, "edges": drawn.edges})
         return
     if not drawn.nodes:
@@ -157,22 +123,23 @@ def show(
     note(f"{len(drawn.nodes)} things and {len(drawn.edges)} relations drawn in {out}")
 
 
-def _picture(
-    mnemic: Mnemic, asking: ScopeOptions, name: str | None, depth: int, as_of: str | None, limit: int
+def _build_picture(
+    mnemic: Mnemic, scope: Scope, name: str | None, *, depth: int, as_of: str | None, limit: int
 ) -> Picture:
-    """What is around a thing; without one, what is around every thing, those that most items name first."""
+    """A thing and what is related to it. Without a name, the things that most items name, with their relations."""
     from mnemic.text.graph.picture import Picture
 
     if name is not None:
-        around = mnemic.graph.neighbours(asking.scope, name, depth=depth, as_of=as_of, limit=limit)
+        around = mnemic.graph.neighbours(scope, name, depth=depth, as_of=as_of, limit=limit)
         return Picture(around.start.name, (around.start, *around.nodes), around.edges)
-    page = mnemic.graph.entities(asking.scope, limit=1000)
-    nodes, edges = dict[str, Node](), dict[tuple[str, str, str], Edge]()
+    page = mnemic.graph.entities(scope, limit=1000)
+    nodes: dict[str, Node] = {}
+    edges: dict[tuple[str, str, str], Edge] = {}
     for node in sorted(page.nodes, key=lambda node: -node.mentions):
         if len(nodes) >= limit:
             break
         if node.id not in nodes:
-            around = mnemic.graph.neighbours(asking.scope, node.id, depth=depth, as_of=as_of, limit=limit)
+            around = mnemic.graph.neighbours(scope, node.id, depth=depth, as_of=as_of, limit=limit)
             nodes |= {each.id: each for each in (around.start, *around.nodes) if len(nodes) < limit}
             edges |= {(edge.source_id, edge.target_id, edge.type): edge for edge in around.edges}
     kept = [edge for edge in edges.values() if edge.source_id in nodes and edge.target_id in nodes]
@@ -188,7 +155,7 @@ def _show_tree(nodes: tuple[Node, ...], edges: tuple[Edge, ...]) -> None:
 
 
 def _show_forest(drawn: Picture) -> None:
-    """One tree for each part that hangs together."""
+    """Shows one tree for each connected part."""
     from mnemic.text.graph.picture import tree
 
     left = {node.id: node for node in drawn.nodes}
@@ -207,25 +174,12 @@ def _show_forest(drawn: Picture) -> None:
         left = {key: node for key, node in left.items() if key not in group}
 
 
-def _row(node: Node) -> Row:
+def _node_row(node: Node) -> Row:
     others = (f"also {', '.join(one_line(name) for name in node.other_names)}",) if node.other_names else ()
     return Row(
         (node.type.value, str(node.mentions)), one_line(node.name), (node.id, *others), one_line(node.description)
     )
 
 
-def _told(names: tuple[str, ...], relations: tuple[tuple[str, str, str], ...]) -> str:
-    said = [f"{source} {type_} {target}" for source, type_, target in relations]
-    return "; ".join(said) if said else ", ".join(names)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands to the group."""
-    command(app, "entities", examples="mnemic graph entities --user ana --type person")(entities)
-    examples = 'mnemic graph neighbours --user ana "Project X"\nmnemic graph neighbours --user ana Redis --depth 2'
-    command(app, "neighbours", examples=examples)(neighbours)
-    command(app, "path", examples='mnemic graph path --user ana "Project X" "Policy Y"')(path)
-    examples = "mnemic graph extract --user ana --dry-run\nmnemic graph extract --user ana --level user --level org"
-    command(app, "extract", examples=examples)(extract)
-    examples = 'mnemic graph show --user ana\nmnemic graph show --user ana "Project X" --out graph.html'
-    command(app, "show", examples=examples)(show)
+def _list_findings(names: tuple[str, ...], relations: tuple[tuple[str, str, str], ...]) -> str:
+    return "; ".join(" ".join(relation) for relation in relations) or ", ".join(names)

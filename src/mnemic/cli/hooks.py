@@ -12,23 +12,20 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from mnemic.cli import hook_clients
-from mnemic.cli.chat import own_name
+from mnemic.cli import clients
+from mnemic.cli.clients import CLAUDE_CODE, PROGRAMS, Changed
+from mnemic.cli.commands import command
 from mnemic.cli.failures import report, show_traceback
-from mnemic.cli.hook_clients import CLAUDE_CODE, PROGRAMS, Changed
-from mnemic.cli.mcp import place_of
-from mnemic.cli.mcp_clients import own_entry
-from mnemic.cli.options import command
+from mnemic.cli.mcp import list_options
+from mnemic.cli.options import IsDryRun, ScopeOptions
 from mnemic.cli.output import note, show_json, write
-from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import ConfigError, InvalidInputError
-from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:
     from mnemic.integrations.holder import AnyMnemic
@@ -44,12 +41,11 @@ _OPENCLAW_NEXT = """  then let OpenClaw load it, and let it read conversations:
 
 Program = Annotated[str, typer.Argument(help="claude-code or openclaw.", metavar="PROGRAM")]
 Folder = Annotated[
-    Path | None, typer.Option("--project", help="Only in this project of Claude Code, not for all.", metavar="FOLDER")
+    Path | None, typer.Option("--project", help="Only in this project of Claude Code.", metavar="FOLDER")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")]
 Server = Annotated[
     str | None,
-    typer.Option("--server", help=f"Ask the server at this address instead, with the key in {KEY_VARIABLE}."),
+    typer.Option("--server", help=f"Use the server at this address, with the key in {KEY_VARIABLE}."),
 ]
 
 
@@ -60,39 +56,52 @@ class HookOptions(ScopeOptions):
     server: Server = None
 
 
-def put(program: Program, asking: HookOptions, project: Folder = None, is_dry_run: DryRun = False) -> None:
-    """Let a program call Mnemic: it recalls before a prompt, and captures what was said after the answer. The scope
-    and the store of the options are written down, never a key. Hooks of others stay; a copy of a file as it was is put
-    beside it; doing it again changes nothing.
+@command(
+    "hooks install",
+    examples="""
+        mnemic hooks install claude-code --user ana
+        mnemic hooks install claude-code --user ana --project . --dry-run
+        mnemic hooks install openclaw --user ana
+    """,
+)
+def install(program: Program, options: HookOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
+    """Let a program call Mnemic: to recall before a prompt, and to capture what was said after the answer. The scope
+    and the store of the options are written into its configuration, but never a key. Other hooks stay, and a copy of
+    the old file is put beside it. Installing again changes nothing.
     """
-    line = _line(_known(program, project), asking)
+    _check_program(program, project)
+    own = clients.build_own_entry(()).program
+    line = [own, "hooks", "run", program, *list_options(options, options.server)]
     if program == CLAUDE_CODE:
-        changed = hook_clients.put_claude_hooks(hook_clients.settings_file(project), line, is_dry_run=is_dry_run)
+        changed = clients.install_claude_hooks(clients.find_settings_file(project), line, is_dry_run=is_dry_run)
     else:
-        changed = hook_clients.put_openclaw_plugin(hook_clients.plugin_folder(), line, is_dry_run=is_dry_run)
-    _tell(changed, asking, "has them already", "would write" if is_dry_run else "wrote")
-    if program != CLAUDE_CODE and not is_dry_run and not asking.as_json:
+        changed = clients.install_openclaw_plugin(clients.find_plugin_folder(), line, is_dry_run=is_dry_run)
+    _show_changed(changed, options, "has them already", "would write" if is_dry_run else "wrote")
+    if program != CLAUDE_CODE and not is_dry_run and not options.as_json:
         note(_OPENCLAW_NEXT)
 
 
-def take(program: Program, asking: ScopeOptions, project: Folder = None, is_dry_run: DryRun = False) -> None:
-    """Take Mnemic's hooks out again, and nothing else. What is remembered stays."""
-    if _known(program, project) == CLAUDE_CODE:
-        changed = hook_clients.take_claude_hooks(hook_clients.settings_file(project), is_dry_run=is_dry_run)
+@command("hooks uninstall", examples="mnemic hooks uninstall claude-code")
+def uninstall(program: Program, options: ScopeOptions, project: Folder = None, is_dry_run: IsDryRun = False) -> None:
+    """Remove Mnemic's hooks, and nothing else. The memories stay."""
+    _check_program(program, project)
+    if program == CLAUDE_CODE:
+        changed = clients.remove_claude_hooks(clients.find_settings_file(project), is_dry_run=is_dry_run)
     else:
-        changed = hook_clients.take_openclaw_plugin(hook_clients.plugin_folder(), is_dry_run=is_dry_run)
-    _tell(changed, asking, "has none", "would take them out of" if is_dry_run else "took them out of")
+        changed = clients.remove_openclaw_plugin(clients.find_plugin_folder(), is_dry_run=is_dry_run)
+    _show_changed(changed, options, "has none", "would take them out of" if is_dry_run else "took them out of")
 
 
+@command("hooks run", examples="mnemic hooks run claude-code --user ana < event.json")
 def run(
     program: Program,
-    asking: HookOptions,
+    options: HookOptions,
     timeout_s: Annotated[
-        float | None, typer.Option("--timeout-s", help="End after so many seconds, done or not.")
+        float | None, typer.Option("--timeout-s", help="Time limit in seconds. The hook ends then, done or not.")
     ] = None,
 ) -> None:
-    """Answer one event, which the program hands in on the standard input. Called by the program, not by people."""
-    event = _event()
+    """Answer one event on the standard input. The program calls this, not a person."""
+    event = _read_event()
     from mnemic.integrations.hooks import HOOKS
 
     if program not in HOOKS:
@@ -101,36 +110,20 @@ def run(
     limit = timeout_s or (TIMEOUT_S if is_asked else CAPTURE_TIMEOUT_S)
 
     def answer() -> str:
-        with _opened(asking) as mnemic:
-            return HOOKS[program](mnemic, _scope(asking), event)
+        with _open_memory(options) as mnemic:
+            return HOOKS[program](mnemic, options.personal_scope, event)
 
-    if answered := _within(limit, answer):
+    if answered := _run_within(limit, answer):
         write(answered)
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the group."""
-    group = typer.Typer(
-        help="Memory for coding assistants, by the hooks that they call.", no_args_is_help=True, rich_markup_mode=None
-    )
-    examples = """
-        mnemic hooks install claude-code --user ana
-        mnemic hooks install claude-code --user ana --project . --dry-run
-        mnemic hooks install openclaw --user ana
-    """
-    command(group, "install", examples=examples)(put)
-    command(group, "uninstall", examples="mnemic hooks uninstall claude-code")(take)
-    command(group, "run", examples="mnemic hooks run claude-code --user ana < event.json")(run)
-    app.add_typer(group, name="hooks")
-
-
 def is_hook(arguments: Sequence[str]) -> bool:
-    """True for a command line that a program runs as its hook."""
+    """True for the command line of a hook."""
     return list(arguments[:2]) == ["hooks", "run"]
 
 
 def harmless(done: Callable[[], int]) -> int:
-    """0, whatever comes of it: Claude Code takes a 2 for an order to throw the user's prompt away."""
+    """Returns 0 even if the hook fails, because for Claude Code a 2 means to discard the user's prompt."""
     try:
         done()
     except Exception as error:  # noqa: BLE001 -- a hook's last resort: the user's session goes on
@@ -139,9 +132,9 @@ def harmless(done: Callable[[], int]) -> int:
     return 0
 
 
-def _within(seconds: float, verb: Callable[[], str]) -> str:
-    """What a verb answers within the time. After it this process ends with 0: a wait cannot be broken off, and may not
-    keep the user waiting.
+def _run_within(seconds: float, verb: Callable[[], str]) -> str:
+    """The answer of a verb. After the time limit this process ends with 0, because a wait cannot be cancelled and must
+    not delay the user.
     """
     watch = threading.Timer(seconds, _give_up, [seconds])
     watch.daemon = True
@@ -158,7 +151,7 @@ def _give_up(seconds: float) -> None:
     os._exit(0)
 
 
-def _event() -> dict[str, Any]:
+def _read_event() -> dict[str, Any]:
     content = sys.stdin.buffer.read(MAX_EVENT_BYTES)
     try:
         event: object = json.loads(content)
@@ -169,47 +162,28 @@ def _event() -> dict[str, Any]:
     return cast("dict[str, Any]", event)
 
 
-def _opened(asking: HookOptions) -> AbstractContextManager[AnyMnemic]:
-    if asking.server is None:
-        return asking.open()
+def _open_memory(options: HookOptions) -> AbstractContextManager[AnyMnemic]:
+    if options.server is None:
+        return options.open()
     from mnemic.remote import connect
 
-    return connect(asking.server, os.environ.get(KEY_VARIABLE))
+    return connect(options.server, os.environ.get(KEY_VARIABLE))
 
 
-def _scope(asking: ScopeOptions) -> Scope:
-    scope = asking.scope
-    return scope if scope.user or scope.agent else replace(scope, user=own_name())
-
-
-def _known(program: str, project: Path | None) -> str:
+def _check_program(program: str, project: Path | None) -> None:
     if program not in PROGRAMS:
         raise InvalidInputError(f"there is no program {program!r}; there are {', '.join(PROGRAMS)}")
     if project is not None and program != CLAUDE_CODE:
         raise InvalidInputError("--project is of claude-code alone")
     if project is not None and not project.expanduser().is_dir():
         raise ConfigError(f"there is no folder {project}")
-    return program
 
 
-def _line(program: str, asking: HookOptions) -> list[str]:
-    """The command line that says the same scope and store again."""
-    scope = _scope(asking)
-    given = {"--user": scope.user, "--agent": scope.agent, "--session": scope.session}
-    given |= {"--server": asking.server, "--store": None if asking.server else place_of(asking.store)}
-    if scope.org != "default":
-        given["--org"] = scope.org
-    if asking.config is not None:
-        given["--config"] = str(asking.config.expanduser().resolve())
-    options = [word for name, value in given.items() if value is not None for word in (name, value)]
-    return [own_entry(()).program, "hooks", "run", program, *options]
-
-
-def _tell(changed: Changed, asking: ScopeOptions, otherwise: str, done: str) -> None:
-    if asking.as_json:
+def _show_changed(changed: Changed, options: ScopeOptions, otherwise: str, done: str) -> None:
+    if options.as_json:
         backup = None if changed.backup is None else str(changed.backup)
-        told = {"program": changed.program, "place": str(changed.place), "is_changed": changed.is_changed}
-        show_json({**told, "backup": backup})
+        shown = {"program": changed.program, "place": str(changed.place), "is_changed": changed.is_changed}
+        show_json({**shown, "backup": backup})
         return
     if not changed.is_changed:
         write(f"{changed.program}: {changed.place} {otherwise}")

@@ -9,30 +9,19 @@ from typing import Annotated
 
 import typer
 
-from mnemic.cli.chat import own_name, working
-from mnemic.cli.mcp_clients import CLIENTS, Client, Entry, Written, install, own_entry
-from mnemic.cli.options import command, flattened
+from mnemic.cli.clients import CLIENTS, Client, Entry, Written, build_own_entry, install_server
+from mnemic.cli.commands import command
+from mnemic.cli.options import IsDryRun, ScopeOptions, Works, run_worker
 from mnemic.cli.output import note, show_json, write
-from mnemic.cli.scope_options import ScopeOptions
 from mnemic.errors import ConfigError, InvalidInputError
 
 INSTALL = "MCP needs a package that is not here ({}): run `pip install 'mnemic[mcp]'`"
-Names = Annotated[
-    list[str] | None,
-    typer.Option("--client", help="Only this client; may be repeated. " + ", ".join(CLIENTS)),
-]
 
 
-def serve(
-    ctx: typer.Context,
-    asking: ScopeOptions,
-    works: Annotated[
-        bool, typer.Option("--worker/--no-worker", help="Extract facts and do other jobs meanwhile.")
-    ] = True,
-) -> None:
-    """Serve this memory to an MCP client over the standard input and output. The scope is what the options and the
-    environment say, for as long as it runs; a client cannot name another. Without --user you are who is
-    configured, else who is logged in.
+@command("mcp", examples="mnemic mcp --user ana")
+def mcp(ctx: typer.Context, options: ScopeOptions, works: Works = True) -> None:
+    """Serve this memory to an MCP client over the standard input and output. The options and the environment fix the
+    scope: a client cannot name another. --user defaults to the configured user, then to your login name.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -40,69 +29,62 @@ def serve(
         from mnemic.mcp.stdio import serve_stdio
     except ImportError as error:
         raise ConfigError(INSTALL.format(error)) from error
-    scope = asking.scope
-    if scope.user is None and scope.agent is None:
-        scope = replace(scope, user=own_name())
+    scope = options.personal_scope
     scope = replace(scope, session=scope.session or str(uuid.uuid4()))
-    with asking.open() as mnemic, working(mnemic, is_on=works):
+    with options.open() as mnemic, run_worker(mnemic, is_on=works):
         serve_stdio(mnemic, scope)
 
 
-def put(
-    asking: ScopeOptions,
-    names: Names = None,
-    is_dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
-    ] = False,
+@command(
+    "mcp install",
+    examples="""
+        mnemic mcp install --user ana
+        mnemic mcp install --user ana --client cursor --dry-run
+    """,
+)
+def install(
+    options: ScopeOptions,
+    names: Annotated[
+        list[str] | None, typer.Option("--client", help="Only this client. Repeatable. " + ", ".join(CLIENTS))
+    ] = None,
+    is_dry_run: IsDryRun = False,
 ) -> None:
-    """Write this server into the configuration of the MCP clients on this machine: of those that are there, or of
-    those that --client names. What is there is kept, and a copy of the file as it was is put beside it. The scope and
-    the store of the options are written down.
+    """Write this server, with the scope and store of the options, into the configuration of the MCP clients on this
+    machine, or of those that --client names. The rest of a file is kept, and a copy of the old file is put beside it.
     """
     unknown = [name for name in names or () if name not in CLIENTS]
     if unknown:
         raise InvalidInputError(f"there is no client {unknown[0]!r}; there are {', '.join(CLIENTS)}")
-    entry = own_entry(_arguments(asking))
+    entry = build_own_entry(["mcp", *list_options(options)])
     chosen = [CLIENTS[name] for name in names] if names else [each for each in CLIENTS.values() if each.is_here]
-    written = [install(client, entry, is_dry_run=is_dry_run) for client in chosen]
-    if asking.as_json:
-        show_json([_told(each, entry) for each in written])
+    written = [install_server(client, entry, is_dry_run=is_dry_run) for client in chosen]
+    if options.as_json:
+        show_json([_describe_written(each, entry) for each in written])
         return
     for each in written:
-        _tell(each, is_dry_run=is_dry_run)
+        _show_written(each, is_dry_run=is_dry_run)
     if not written:
         note("no MCP client was found here; --client names one, or add this to its configuration:")
         write(entry.as_json())
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the group: alone it serves."""
-    group = typer.Typer(
-        help="Serve this memory to MCP clients; `install` writes it into their configuration.", rich_markup_mode=None
-    )
-    group.callback(invoke_without_command=True)(flattened(serve))
-    examples = """
-        mnemic mcp install --user ana
-        mnemic mcp install --user ana --client cursor --dry-run
-    """
-    command(group, "install", examples=examples)(put)
-    app.add_typer(group, name="mcp")
+def list_options(options: ScopeOptions, server: str | None = None) -> list[str]:
+    """The options for the same scope and the same store or server, as a program finds them from any folder."""
+    scope = options.personal_scope
+    given = {
+        "--user": scope.user,
+        "--agent": scope.agent,
+        "--session": scope.session,
+        "--server": server,
+        "--store": None if server else _resolve_store(options.store),
+        "--org": None if scope.org == "default" else scope.org,
+        "--config": None if options.config is None else str(options.config.expanduser().resolve()),
+    }
+    return [word for name, value in given.items() if value is not None for word in (name, value)]
 
 
-def _arguments(asking: ScopeOptions) -> list[str]:
-    """The options that say the same scope and store again."""
-    scope = asking.scope
-    user = scope.user or (None if scope.agent else own_name())
-    given = {"--user": user, "--agent": scope.agent, "--session": scope.session, "--store": place_of(asking.store)}
-    if scope.org != "default":
-        given["--org"] = scope.org
-    if asking.config is not None:
-        given["--config"] = str(asking.config.expanduser().resolve())
-    return ["mcp", *(word for name, value in given.items() if value is not None for word in (name, value))]
-
-
-def place_of(store: str | None) -> str | None:
-    """The store as it is found from any folder. Raises `InvalidInputError` for one whose password would be written."""
+def _resolve_store(store: str | None) -> str | None:
+    """The store as it is found from any folder. Raises `InvalidInputError` if a password would be written."""
     if store is None or "://" in store:
         if store is not None and "@" in store:
             raise InvalidInputError("--store would write a login into the clients' files; set MNEMIC_STORE or --config")
@@ -110,7 +92,7 @@ def place_of(store: str | None) -> str | None:
     return str(Path(store).expanduser().resolve())
 
 
-def _told(written: Written, entry: Entry) -> dict[str, object]:
+def _describe_written(written: Written, entry: Entry) -> dict[str, object]:
     backup = None if written.backup is None else str(written.backup)
     return {
         "client": written.client.name,
@@ -121,7 +103,7 @@ def _told(written: Written, entry: Entry) -> dict[str, object]:
     }
 
 
-def _tell(written: Written, *, is_dry_run: bool) -> None:
+def _show_written(written: Written, *, is_dry_run: bool) -> None:
     client: Client = written.client
     if not written.is_changed:
         write(f"{client.name}: {client.file} has it already")

@@ -1,4 +1,4 @@
-"""How the commands are listed, by what somebody wants to do, and what is said to the words that other programs use."""
+"""The menu of commands: their sections, groups and modules, and the words that other programs use for them."""
 
 from __future__ import annotations
 
@@ -9,62 +9,98 @@ from typer.core import TyperGroup
 
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Remember and find": {
-        "remember": "keep one memory",
-        "capture": "keep what was said: one exchange of a conversation",
+        "remember": "store one memory",
+        "capture": "store one exchange of a conversation",
         "complete": "add the assistant's side to an exchange",
         "recall": "find what answers a question",
-        "context": "show what a model would be told beside a message",
+        "context": "show what a model would get with a message",
         "ask": "answer a question from memories and documents",
         "research": "answer a question from the whole of one long document",
         "chat": "talk with an assistant that remembers",
     },
-    "Look at what is kept, and correct it": {
+    "Look at what is stored, and correct it": {
         "memory": "list, show, change, judge and delete memories",
-        "profile": "the hard facts of a user, always put before a model",
-        "documents": "what was taken in of files",
-        "graph": "who and what is named, and how it is related",
+        "profile": "a user's hard facts, which every prompt contains",
+        "documents": "the documents that were ingested",
+        "graph": "people, projects and things, and their relations",
         "messages": "what was said, word for word",
         "window": "the last messages of a session",
-        "health": "find duplicates, contradictions and what is out of date",
+        "health": "find duplicates, contradictions and stale memories",
     },
     "Bring in and take out": {
-        "ingest": "take in files and folders",
-        "import": "take in chats and memories of other programs",
+        "ingest": "read files and folders",
+        "import": "read chats and memories of other programs",
         "export": "write everything of a user as JSON lines",
         "erase": "erase everything of a user for good, with a receipt",
         "receipts": "list what was erased",
         "backup": "write the whole store to one checked file",
-        "restore": "put a backup in the place of the store",
+        "restore": "replace the store by a backup",
     },
     "Serve": {
         "serve": "REST, MCP, the proxy before a model and the web console",
         "mcp": "serve one MCP client, or write it into its configuration",
         "hooks": "give Claude Code or OpenClaw memory by their hooks",
-        "keys": "who may ask the server, and what was done",
-        "tools": "what a model may call",
+        "keys": "the server's API keys and its audit log",
+        "tools": "the tools that a model may call",
     },
     "Set up and look after": {
-        "tour": "see in a minute what this does, on a store that is thrown away",
+        "tour": "a demonstration of a minute, on a temporary store",
         "init": "write a first configuration file",
-        "config": "show what is configured, and where",
+        "config": "show the configuration and where it comes from",
         "doctor": "check every part of the installation",
-        "reembed": "make the vectors of another embedder",
-        "eval": "measure how good and how fast it is, on your data too",
+        "reembed": "embed everything again with another embedder",
+        "eval": "measure quality and speed, on your data too",
     },
     "What a worker does by itself (`serve` and `chat` run one)": {
-        "worker": "run jobs as they come due, until it is ended",
+        "worker": "run jobs as they come due, until it is stopped",
         "work": "run the jobs that are due, once",
-        "jobs": "list what must still be done, and try again what gave up",
+        "jobs": "list unfinished jobs and retry failed ones",
         "extract": "find the facts in what a user said",
         "summarise": "summarise what has fallen out of a session's window",
         "end": "end a session",
         "reflect": "make a reflection of a session's summaries",
         "curate": "keep of whole days what will still be worth it",
-        "consolidate": "make one preference of what was chosen again and again",
+        "consolidate": "merge repeated choices into one preference",
         "decay": "let the importance of memories fade",
         "evict": "archive what has faded or expired",
     },
 }
+"""Every command and group, by what a person wants to do."""
+
+NAMES = tuple(name for section in SECTIONS.values() for name in section)
+
+GROUPS: Mapping[str, str] = {
+    "memory": "List, add, show, change, judge and delete memories.",
+    "documents": "Ingested documents: list, show, delete.",
+    "graph": "Named things and their relations: list, walk, draw, extract.",
+    "profile": "A user's hard facts, by key. Every prompt contains them.",
+    "jobs": "Unfinished jobs, and jobs that gave up.",
+    "tools": "The tools that a model may call.",
+    "keys": "API keys of the server, and its audit log.",
+    "config": "What is configured, and where.",
+    "eval": "Measure how good and how fast Mnemic is.",
+    "mcp": "Serve this memory to MCP clients; `install` writes it into their configuration.",
+    "hooks": "Memory for coding assistants, by the hooks that they call.",
+}
+"""What the help says of each group."""
+
+MODULES: Mapping[str, tuple[str, ...]] = {
+    "memories": ("remember", "memory", "profile"),
+    "recall": ("recall", "context", "ask"),
+    "conversation": ("capture", "complete", "messages", "window", "extract", "summarise", "end", "reflect"),
+    "chat": ("chat", "tools"),
+    "documents": ("documents", "ingest", "research"),
+    "graph": ("graph",),
+    "transfer": ("import", "export", "backup", "restore", "erase", "receipts"),
+    "upkeep": ("doctor", "health", "reembed", "worker", "work", "jobs", "curate", "consolidate", "decay", "evict"),
+    "serve": ("serve",),
+    "mcp": ("mcp",),
+    "hooks": ("hooks",),
+    "configure": ("init", "config", "keys"),
+    "tour": ("tour",),
+    "evaluate": ("eval",),
+}
+"""The modules of this package and the commands and groups that each registers."""
 
 OTHER_WORDS: Mapping[str, Mapping[str, str]] = {
     "mnemic": {
@@ -107,31 +143,31 @@ OTHER_WORDS: Mapping[str, Mapping[str, str]] = {
         "get": "`mnemic documents show ID` shows a document",
     },
 }
-"""What does what somebody means who comes with another program's words, by group and word."""
+"""Words of other programs, and the command that does the same here, by group."""
 
 
 class Menu(TyperGroup):
-    """A group whose help lists the commands by section where there are any, and says each in full."""
+    """A group whose help lists the commands in full, those of the whole program by section."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands with what they do, wrapped instead of cut."""
-        left = {name: found for name in self.list_commands(ctx) if (found := self.get_command(ctx, name))}
-        width = max(map(len, left))
-        is_whole = ctx.parent is None
-        for title, commands in SECTIONS.items() if is_whole else ():
-            _section(formatter, title, [(name, said) for name, said in commands.items() if left.pop(name, None)], width)
-        rest = [(name, each.get_short_help_str(1000)) for name, each in left.items() if not each.hidden]
-        _section(formatter, "Others" if is_whole else "Commands", rest, width)
+        """Lists the commands with what they do, wrapped instead of cut."""
+        if ctx.parent is None:
+            width = max(map(len, NAMES))
+            for title, commands in SECTIONS.items():
+                _write_section(formatter, title, commands, width)
+            return
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        rows = {name: each.get_short_help_str(1000) for name, each in found.items() if each and not each.hidden}
+        _write_section(formatter, "Commands", rows, max(map(len, rows)))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is named; to a word of another program, what does the same here."""
-        said = OTHER_WORDS.get(ctx.info_name or "", {}).get(args[0])
-        if said is not None and args[0] not in self.commands:
-            ctx.fail(f"No such command {args[0]!r}: {said}")
+        """The named command. A word of another program fails with the command that does the same here."""
+        hint = OTHER_WORDS.get(ctx.info_name or "", {}).get(args[0])
+        if hint is not None and args[0] not in self.commands:
+            ctx.fail(f"No such command {args[0]!r}: {hint}")
         return super().resolve_command(ctx, args)
 
 
-def _section(formatter: Any, title: str, rows: list[tuple[str, str]], width: int) -> None:
-    if rows:
-        with formatter.section(title):
-            formatter.write_dl([(name.ljust(width), said) for name, said in rows])
+def _write_section(formatter: Any, title: str, rows: Mapping[str, str], width: int) -> None:
+    with formatter.section(title):
+        formatter.write_dl([(name.ljust(width), about) for name, about in rows.items()])

@@ -1,4 +1,7 @@
-"""Answers on the standard output: tables that fit a terminal, tab-separated lines for a pipe, JSON for programs."""
+"""Answers on the standard output: tables that fit a terminal, tab-separated lines for a pipe, JSON for programs.
+
+Remarks, questions and the progress of long work go to the standard error.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,16 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn
 
 import typer
 
-from mnemic.cli.failures import PARTIAL, READER_GONE, report
+from mnemic.cli.failures import INTERRUPTED, PARTIAL, READER_GONE, UNEXPECTED, report
+from mnemic.errors import InvalidInputError
 from mnemic.model.graph import Edge
 from mnemic.model.item import Chunk, Item, Message
 from mnemic.model.scope import Level
@@ -26,6 +31,9 @@ MIN_ROOM = 20
 
 TEXT_LINES = 4
 """Lines that a text may take in a table on a terminal; `memory show` prints the whole of it."""
+
+Told = Callable[[str, int, int], None]
+"""A progress callback: `(step, done, total)`."""
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -109,6 +117,27 @@ def note(text: str) -> None:
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
 
 
+def note_all(texts: Iterable[str], before: str = "") -> None:
+    """A remark for each text, such as the sources that were missing."""
+    for text in texts:
+        note(before + one_line(text))
+
+
+def confirm(question: Callable[[], str], *, verb: str, is_sure: bool) -> None:
+    """Asks before something is destroyed, unless the person said so already. Ends the command for every answer but yes.
+    `question` is called only if somebody is there to answer; `require_answer` must have been called before.
+    """
+    if not is_sure and not typer.confirm(question(), err=True):
+        note(f"nothing was {verb}d")
+        raise typer.Exit(UNEXPECTED)
+
+
+def require_answer(verb: str, *, is_sure: bool) -> None:
+    """Raises `InvalidInputError` if a person must confirm and the input is no terminal."""
+    if not is_sure and not sys.stdin.isatty():
+        raise InvalidInputError(f"nobody can be asked here, and this {verb}s for good; add --yes if it is meant")
+
+
 def end_partly(failed: str, *, as_json: bool) -> NoReturn:
     """Ends a command whose answer was given, and of whose many things some failed: one line that says how many."""
     report("partial", failed, is_json=as_json)
@@ -136,6 +165,16 @@ def number_of(count: int, nouns: str) -> str:
     return f"{count:,} {one if count == 1 else nouns}"
 
 
+def list_counts(counts: Mapping[str, int], nothing: str = "nothing") -> str:
+    """`2 chunks, 1 profile facts`: how many of what, but for what there is none of."""
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count) or nothing
+
+
+def note_timings(before: str, timings_ms: Mapping[str, float]) -> None:
+    """Where the time went."""
+    note(before + ", ".join(f"{name} {ms:.1f} ms" for name, ms in timings_ms.items()))
+
+
 def moment(value: datetime) -> str:
     """Minutes are enough for a table; UTC, as everything Mnemic keeps."""
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"
@@ -156,6 +195,70 @@ def edge_row(edge: Edge, names: Mapping[str, str]) -> Row:
     about = ((said.item_id, *dates) if said else tuple(dates)) or ("-",)
     lead = (one_line(names[edge.source_id]), edge.type, one_line(names[edge.target_id]))
     return Row(lead, one_line(said.text) if said else "", about)
+
+
+@contextmanager
+def progress_bars() -> Generator[Told]:
+    """A function to tell progress to. Each step gets a bar on the standard error if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _what, _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bars: dict[str, TaskID] = {}
+    with Progress(*columns, console=Console(stderr=True)) as drawn:
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in bars:
+                bars[what] = drawn.add_task(what, total=total)
+            drawn.update(bars[what], completed=done)
+
+        yield tell
+
+
+@contextmanager
+def interruptible_progress(describe: Callable[[], str]) -> Generator[Told]:
+    """Progress bars for work that Ctrl-C may end; a remark then describes what is left of it."""
+    try:
+        with progress_bars() as tell:
+            yield tell
+    except KeyboardInterrupt as error:
+        note(f"interrupted{describe()}")
+        raise typer.Exit(INTERRUPTED) from error
+
+
+@dataclass(slots=True)
+class Position:
+    """How far long work has come, for its bar and for the remark when it is interrupted. `form` has the fields `name`,
+    `done`, `total` and `item`.
+    """
+
+    form: str
+    before: str = "before anything was read"
+    name: str = ""
+    done: int = 0
+    total: int = 0
+    item: str = ""
+    tell: Told | None = None
+
+    def begin(self, name: str, tell: Told, total: int = 0) -> None:
+        """Another file or step begins."""
+        self.name, self.tell, self.done, self.total, self.item = one_line(name), tell, 0, total, ""
+
+    def reach(self, done: int, total: int | None, item: str = "") -> None:
+        """The verb's progress: how much is done, how much there is, and the item at hand."""
+        self.done, self.total, self.item = done, total or self.total, one_line(item) and f", at {one_line(item)}"
+        if self.tell is not None:
+            self.tell(self.name, done, self.total)
+
+    def __str__(self) -> str:
+        return (
+            self.form.format(name=self.name, done=self.done, total=self.total, item=self.item)
+            if self.total
+            else self.before
+        )
 
 
 def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:

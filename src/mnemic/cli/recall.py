@@ -1,105 +1,116 @@
-"""`mnemic recall`: find what answers a question, and say why."""
+"""`mnemic recall`, `mnemic context` and `mnemic ask`: what answers a question, what a model gets, and an answer."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemic.cli.input import json_mapping
-from mnemic.cli.options import command
-from mnemic.cli.output import edge_row, item_row, note, one_line, show_json, show_rows
-from mnemic.cli.scope_options import ScopeOptions
-from mnemic.errors import InvalidInputError
+from mnemic.cli.commands import Arguments, command, verb_command
+from mnemic.cli.options import ScopeOptions
+from mnemic.cli.output import (
+    edge_row,
+    item_row,
+    moment,
+    note,
+    note_all,
+    note_timings,
+    one_line,
+    printable,
+    show_json,
+    show_rows,
+    write,
+)
 from mnemic.model.item import Memory
 from mnemic.model.recall import Hit, Recall
-from mnemic.model.scope import Level
-from mnemic.model.values import check_unicode
+from mnemic.text.pages import pages_told
 
 if TYPE_CHECKING:
-    from mnemic.api import RecallFields
-
-Query = Annotated[str, typer.Argument(help="The question; a blank one gives the most important memories.")]
+    from mnemic.model.recall import Citation, Context
 
 
-@dataclass(frozen=True, slots=True)
-class RecallOptions:
-    """The arguments of `Mnemic.recall`, as options."""
-
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Most hits; 5 unless said.")] = None
-    is_unlimited: Annotated[bool, typer.Option("--all", help="As many hits as there are.")] = False
-    limits: Annotated[
-        list[str] | None, typer.Option("--level-limit", help="Most hits of a level, as user=3; may be repeated.")
-    ] = None
-    levels: Annotated[list[Level] | None, typer.Option("--level", help="Only this level; may be repeated.")] = None
-    kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this kind, or message; may be repeated.")] = (
-        None
-    )
-    filter: Annotated[
-        str | None, typer.Option(help='Conditions on memories in JSON, as {"categories": {"contains": "work"}}.')
-    ] = None
-    min_relevance: Annotated[
-        float | None, typer.Option(help="Drop what is less sure to have to do with the question, 0 to 1.")
-    ] = None
-    min_similarity: Annotated[
-        float | None, typer.Option(help="Rank by similarity alone and drop what is below, 0 to 1.")
-    ] = None
-    as_of: Annotated[str | None, typer.Option(help="What was true in the world at this time, ISO 8601.")] = None
-    known_at: Annotated[str | None, typer.Option(help="What was known at this time, ISO 8601.")] = None
-    deadline_ms: Annotated[float | None, typer.Option(help="Answer within so many milliseconds.")] = None
-    rerank: Annotated[
-        bool | None, typer.Option("--rerank/--no-rerank", help="Let the configured reranker judge the best hits.")
-    ] = None
-    diversity: Annotated[float, typer.Option(help="From 0, by score alone, to 1: hits unlike each other.")] = 0.0
-    hops: Annotated[
-        int | None, typer.Option("--hops", help="Follow the graph so many relations, 1 to 4.", min=0, max=4)
-    ] = None
-    explain: Annotated[bool, typer.Option("--explain", help="Show what each hit's score is made of.")] = False
-
-    def arguments(self) -> RecallFields:
-        """The arguments of `Mnemic.recall` that were given. Raises `InvalidInputError` for what cannot be read."""
-        given: RecallFields = {
-            "limits": dict(level_limit(text) for text in self.limits or ()),
-            "levels": self.levels or (),
-            "kinds": self.kinds or (),
-            "filter": json_mapping(self.filter, "filter"),
-            "min_similarity": self.min_similarity,
-            "as_of": self.as_of,
-            "known_at": self.known_at,
-            "deadline_ms": self.deadline_ms,
-            "rerank": self.rerank,
-            "diversity": self.diversity,
-        }
-        if self.min_relevance is not None:
-            given["min_relevance"] = self.min_relevance
-        if self.is_unlimited:
-            given["limit"] = None
-        elif self.limit is not None:
-            given["limit"] = self.limit
-        if self.hops is not None:
-            given["hops"] = self.hops
-        return given
-
-
-def ask(query: Query, asking: ScopeOptions, wanted: RecallOptions) -> None:
+@verb_command(
+    "recall",
+    "recall",
+    examples="""
+        mnemic recall --user ana "what should the editor look like?"
+        mnemic recall --user ana "coding project" --explain --limit 10
+        mnemic recall --user ana "deadlines" --kind goal --kind event --json
+        mnemic recall --user ana "notice period" --kind document    # passages, with their page
+        mnemic recall --user ana ""     # general background: the most important memories
+        mnemic recall --user ana "How does Project X relate to Policy Y?" --hops 2     # after `mnemic graph extract`
+    """,
+)
+def recall(
+    found: Recall, explain: Annotated[bool, typer.Option("--explain", help="Show how each score is made up.")] = False
+) -> None:
     """Find what answers a question among the messages, memories and documents of this scope, best first."""
-    scope, arguments = asking.scope, wanted.arguments()
-    check_unicode(query, "query")
-    with asking.open() as mnemic:
-        found = mnemic.recall(scope, query, **arguments)
-    if asking.as_json:
-        show_json(found)
+    show_recall(found, is_explained=explain)
+
+
+@verb_command(
+    "context",
+    "context",
+    examples="""
+        mnemic context --user ana --session s1 "what should I cook tonight?"
+        mnemic context --user ana "what should I cook?" --budget 500 --placement before_last_user --explain
+        mnemic context --user ana "what should I cook?" --system "You are a cook." --json
+    """,
+)
+def context(
+    found: Context,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the citations and the time per step on the standard error.")
+    ] = False,
+) -> None:
+    """Show the messages that a model would get: system prompt, profile, facts, documents, session, and the message."""
+    for message in found.messages:
+        write(f"--- {message.role.value} ---\n{printable(message.content)}\n")
+    note_all(found.degraded, "degraded: ")
+    if not explain:
         return
-    show_recall(found, is_explained=wanted.explain)
+    note(f"{found.token_count} tokens from memory, in the blocks {', '.join(found.blocks)}")
+    for citation in found.citations:
+        source = f" of {one_line(citation.source)}" if citation.source else ""
+        pages = pages_told(citation.page, citation.last_page)
+        about = f"{citation.item_id} · {citation.kind}{source}{pages and f', {pages}'} · {moment(citation.observed_at)}"
+        note(f"[{citation.number}] {about}")
+    recalled = {f"recall.{name}": ms for name, ms in found.recall.timings_ms.items()}
+    note_timings("took ", {**found.timings_ms, **recalled})
 
 
-def show_recall(found: Recall, *, is_explained: bool) -> None:
-    """Hits as a table, and ways in the graph as one for each; remarks about background and missing sources go to the
-    standard error.
+@command(
+    "ask",
+    verb="ask",
+    examples="""
+        mnemic ask --user ana "which milk do I like?"
+        mnemic ask --user ana "what is the notice period?" --documents 8 --json
+    """,
+)
+def ask(options: ScopeOptions, arguments: Arguments) -> None:
+    """Answer a question from memories and documents, with citations. Nothing is stored. Without a configured language
+    model it shows the best passages instead; with --json that is an error.
     """
-    for source in found.degraded:
-        note(f"degraded: {source}")
+    scope = options.scope
+    with options.open() as mnemic:
+        if mnemic.model is None and not options.as_json:
+            note("no language model is configured (MNEMIC_LLM, or llm.name), so these are the best passages:")
+            show_recall(mnemic.recall(scope, arguments["question"]))
+            return
+        answer = mnemic.ask(scope, **arguments)
+    if options.as_json:
+        show_json(answer)
+        return
+    write(printable(answer.text.strip()))
+    note_all(map(_describe_source, answer.citations))
+    note_all(answer.degraded, "missing: ")
+
+
+def show_recall(found: Recall, *, is_explained: bool = False) -> None:
+    """Hits as a table, and each path in the graph as another one. Remarks about background and missing sources go to
+    the standard error.
+    """
+    note_all(found.degraded, "degraded: ")
     if not found.hits:
         note("nothing found in this scope; --user, --agent and --session say whose memory is asked")
         return
@@ -110,7 +121,7 @@ def show_recall(found: Recall, *, is_explained: bool) -> None:
             hit.item,
             str(rank),
             f"{hit.score:.2f}",
-            why=explanation(hit) if is_explained else "",
+            why=explain_score(hit) if is_explained else "",
             remark="general background" if hit.is_fallback else "",
         )
         for rank, hit in enumerate(found.hits, start=1)
@@ -122,35 +133,18 @@ def show_recall(found: Recall, *, is_explained: bool) -> None:
         show_rows(("from", "relation", "to"), [edge_row(edge, names) for edge in path.edges])
 
 
-def explanation(hit: Hit) -> str:
-    """The parts of a score, which add up to it, similarity and relevance, and what a memory brings along."""
+def explain_score(hit: Hit) -> str:
+    """The parts of a score, which add up to it, similarity and relevance, and what a memory adds."""
     parts = " + ".join(f"{c.feature} {c.points:.2f}" for c in hit.contributions)
     similarity = "" if hit.similarity is None else f"; similarity {hit.similarity:.2f}"
     relevance = "" if hit.relevance is None else f"; relevance {hit.relevance:.2f}"
-    memory = (
-        f"; importance {hit.item.importance:.2f}, accesses {hit.item.access_count}"
-        if isinstance(hit.item, Memory)
-        else ""
-    )
-    return f"{hit.score:.2f} = {parts}{similarity}{relevance}{memory}"
+    text = f"{hit.score:.2f} = {parts}{similarity}{relevance}"
+    if isinstance(hit.item, Memory):
+        text += f"; importance {hit.item.importance:.2f}, accesses {hit.item.access_count}"
+    return text
 
 
-def level_limit(text: str) -> tuple[str, int]:
-    """A level and its cap, from `user=3`. Raises `InvalidInputError`."""
-    level, _, count = text.partition("=")
-    if not count.isdecimal():
-        raise InvalidInputError(f"--level-limit {text!r} must look like user=3")
-    return level, int(count)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    examples = """
-        mnemic recall --user ana "what should the editor look like?"
-        mnemic recall --user ana "coding project" --explain --limit 10
-        mnemic recall --user ana "deadlines" --kind goal --kind event --json
-        mnemic recall --user ana "notice period" --kind document    # passages, with their page
-        mnemic recall --user ana ""     # general background: the most important memories
-        mnemic recall --user ana "How does Project X relate to Policy Y?" --hops 2     # after `mnemic graph extract`
-    """
-    command(app, "recall", examples=examples)(ask)
+def _describe_source(citation: Citation) -> str:
+    pages = pages_told(citation.page, citation.last_page)
+    name = one_line(citation.title or citation.source or citation.kind)
+    return f"[{citation.number}] {name}{pages and f', {pages}'}, {moment(citation.observed_at)} ({citation.item_id})"

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemic.cli.options import command
+from mnemic.cli.commands import command
+from mnemic.cli.options import ConfigFile, Store
 from mnemic.cli.output import note
-from mnemic.cli.scope_options import ConfigFile, Store
 from mnemic.errors import ConfigError, UnavailableError
 
 if TYPE_CHECKING:
@@ -68,6 +68,14 @@ class Bounds:
     ] = None
 
 
+@command(
+    "serve",
+    examples="""
+        mnemic serve
+        mnemic serve --port 0 --store memory.db
+        mnemic serve --host 0.0.0.0     # after `mnemic keys create`
+    """,
+)
 def serve(
     place: Place,
     bounds: Bounds,
@@ -116,16 +124,6 @@ def serve(
                 answer(mnemic, plan, listening, partial(tell, listening))
                 return
         raise typer.Exit(_supervised(plan, listening, partial(_reread, plan, store, config, version("mnemic"))))
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    examples = """
-        mnemic serve
-        mnemic serve --port 0 --store memory.db
-        mnemic serve --host 0.0.0.0     # after `mnemic keys create`
-    """
-    command(app, "serve", examples=examples)(serve)
 
 
 def is_here(name: str) -> bool:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from mnemic.cli.commands import command
 from mnemic.cli.failures import UNEXPECTED
-from mnemic.cli.options import command
+from mnemic.cli.options import ACTOR, AsJson
 from mnemic.cli.output import note, show_json, write
-from mnemic.cli.recall import explanation, show_recall
-from mnemic.cli.scope_options import ACTOR
+from mnemic.cli.recall import explain_score, show_recall
 from mnemic.model.item import Memory
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Scope
@@ -41,9 +41,10 @@ NEXT = """Next:
   mnemic --help"""
 
 
-def tour(as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")] = False) -> None:
-    """Keep two sessions and five memories, ask a question that shares no word with its answer, and show that another
-    user sees nothing. Runs on the embedded store and the offline model; exits with 1 when a step does not hold.
+@command("tour", examples="mnemic tour")
+def tour(as_json: AsJson = False) -> None:
+    """Store two sessions and five memories, ask a question that shares no word with its answer, and show that another
+    user sees nothing. Runs on a temporary store and the offline model. Exits with 1 if a step fails.
     """
     from mnemic.api import Mnemic
 
@@ -51,22 +52,22 @@ def tour(as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON, f
         tempfile.TemporaryDirectory(prefix="mnemic-tour-") as folder,
         Mnemic.open(Path(folder) / "memory.db", actor=ACTOR) as mnemic,
     ):
-        _keep(mnemic)
+        _store_examples(mnemic)
         found = mnemic.recall(Scope(user="sam", session="today"), QUESTION)
         stranger = Scope(user="robin", session="today")
         seen = [*mnemic.recall(stranger, QUESTION).hits, *mnemic.list(stranger).memories]
-    shared, failed = shared_words(), failures(found, len(seen))
+    shared, failed = list_shared_words(), list_failures(found, len(seen))
     if as_json:
         show_json({"question": QUESTION, "recall": found, "shared_words": shared, "failures": failed})
     else:
-        _tell(found, shared, len(seen))
+        _show_tour(found, shared, len(seen))
     for failure in failed:
         note(f"mnemic: the tour failed: {failure}")
     if failed:
         raise typer.Exit(UNEXPECTED)
 
 
-def failures(found: Recall, seen_by_others: int) -> list[str]:
+def list_failures(found: Recall, seen_by_others: int) -> list[str]:
     """What did not hold, in words; empty when all is well."""
     memories = [hit for hit in found.hits if isinstance(hit.item, Memory) and not hit.is_fallback]
     failed: list[str] = []
@@ -74,14 +75,14 @@ def failures(found: Recall, seen_by_others: int) -> list[str]:
         failed.append(f"{EXPECTED!r} is not the first memory found")
     if found.degraded:
         failed.append(f"a source was missing: {', '.join(found.degraded)}")
-    if shared_words():
+    if list_shared_words():
         failed.append("question and answer share a word, so nothing is shown")
     if seen_by_others:
         failed.append(f"another user saw {seen_by_others} of these memories")
     return failed
 
 
-def shared_words() -> list[str]:
+def list_shared_words() -> list[str]:
     """The search terms that question and expected answer have in common, as the keyword index sees them."""
     from mnemic.text.analyser import Analyser
 
@@ -89,12 +90,7 @@ def shared_words() -> list[str]:
     return sorted({*analyser.query_terms(QUESTION)} & {*analyser.terms(EXPECTED)})
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    command(app, "tour", examples="mnemic tour")(tour)
-
-
-def _keep(mnemic: Mnemic) -> None:
+def _store_examples(mnemic: Mnemic) -> None:
     sam = Scope(user="sam")
     mnemic.remember_many(sam, [{"text": text, "kind": kind} for text, kind in MEMORIES])
     for session, exchanges in (("last-week", PAST_SESSION), ("today", CURRENT_SESSION)):
@@ -102,18 +98,18 @@ def _keep(mnemic: Mnemic) -> None:
             mnemic.capture(Scope(user="sam", session=session), user=said, assistant=answered)
 
 
-def _tell(found: Recall, shared: list[str], seen_by_others: int) -> None:
+def _show_tour(found: Recall, shared: list[str], seen_by_others: int) -> None:
     messages = 2 * (len(PAST_SESSION) + len(CURRENT_SESSION))
     write(f"1. Kept {len(MEMORIES)} memories of the user sam, and {messages} messages of two sessions:\n")
     for text, kind in MEMORIES:
         write(f"   {kind:<10} {text}")
     write("\n2. Today sam spoke of nothing but the weather, and now asks:\n")
     write(f"   {QUESTION}\n")
-    show_recall(found, is_explained=False)
+    show_recall(found)
     best = next((hit for hit in found.hits if isinstance(hit.item, Memory)), None)
     if best is not None:
         write(f"\n   The first memory: {best.text}")
         write(f"   Words it shares with the question: {', '.join(shared) or 'none'}")
-        write(f"   Why it is found:  {explanation(best)}")
+        write(f"   Why it is found:  {explain_score(best)}")
     write(f"\n3. Another user, robin, asks the same and lists everything: {seen_by_others or 'nothing'} found.\n")
     write(NEXT)

@@ -1,4 +1,4 @@
-"""`mnemic import` and `mnemic export`: conversations of other programs in, everything out, without loss."""
+"""Everything of a user or a store: `mnemic import`, `export`, `backup`, `restore`, `erase` and `receipts`."""
 
 from __future__ import annotations
 
@@ -13,152 +13,252 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemic.cli.failures import INTERRUPTED
+from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.input import STDIN, file_content
-from mnemic.cli.options import command
-from mnemic.cli.output import end_partly, note, number_of, one_line, show_json, write
-from mnemic.cli.progress import Told, progress_bars
-from mnemic.cli.scope_options import ScopeOptions
+from mnemic.cli.options import IsSure, ScopeOptions
+from mnemic.cli.output import (
+    Position,
+    Told,
+    confirm,
+    end_partly,
+    interruptible_progress,
+    list_counts,
+    moment,
+    note,
+    note_all,
+    number_of,
+    one_line,
+    require_answer,
+    show_json,
+    write,
+)
 from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
-from mnemic.model.scope import Level
+from mnemic.model.scope import Level, Scope
 from mnemic.text.chatlogs import FORMATS
 from mnemic.text.memoryfiles import MEMORY_FORMATS
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
-    from mnemic.api import ImportFields
     from mnemic.engine.import_files import ImportReport
+    from mnemic.model.backup import BackupReport, LostOrg, RestoreReport
+    from mnemic.model.records import Receipt
 
-PROBLEMS_SHOWN = 20
+LINES_SHOWN = 20
+"""Problems and changes that a report lists of each file; `--json` has all."""
+
 PLURALS = {"memory": "memories", "history": "history entries", "profile": "profile facts"}
 MAX_FILE_CHARS = 200
-Files = Annotated[list[str], typer.Argument(help="The files to read; - is the standard input.", metavar="FILE...")]
+"""How much of a file's path is kept as the place where memories came from: its end."""
+
 _FORMATS = ("mnemic-export", *FORMATS, *MEMORY_FORMATS)
-Format = Annotated[
-    str | None, typer.Option(help=f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}; found out unless said.")
-]
 
 
-def take_in(
-    files: Files,
-    asking: ScopeOptions,
-    format: Format = None,
-    name: Annotated[str, typer.Option(help="The file's name, for what comes by the standard input.")] = "",
-    is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")] = False,
-    include_tools: Annotated[bool, typer.Option("--include-tools", help="Keep the results of tool calls too.")] = False,
+@command(
+    "import",
+    verb="import_",
+    examples="""
+        mnemic import --user ana conversations.json --dry-run
+        mnemic import --user ana ~/logs/*.jsonl --include-tools
+        mnemic import --user ana MEMORY.md memory/*.md
+        mnemic export --user ana | mnemic import --user ana --store other.db -
+    """,
+)
+def import_(
+    files: Annotated[list[str], typer.Argument(help="The files to read. - is the standard input.", metavar="FILE...")],
+    options: ScopeOptions,
+    arguments: Arguments,
 ) -> None:
-    """Take in exports of Mnemic, and chats and memories of other programs. Repeating it changes nothing, and goes on
-    where an interrupted one stopped. What cannot be read is listed and does not stop the rest; the command then exits
-    with 14. What is left out on purpose is no failure.
+    """Import exports of Mnemic, and chats and memories of other programs. Importing a file again changes nothing, and
+    continues an interrupted import. Records that cannot be read are listed and do not stop the rest; the command then
+    exits with 14. Records that are left out on purpose are no failure.
     """
     for file in files:
         if file != STDIN and not Path(file).is_file():
             raise InvalidInputError(f"there is no file {file}")
-    scope, place = asking.scope, _Place()
-    reports: list[tuple[str, ImportReport]] = []
-    told: ImportFields = {
-        "format": format,
-        "is_dry_run": is_dry_run,
-        "include_tools": include_tools,
-        "progress": place.reached,
-    }
-    try:
-        with asking.open() as mnemic, progress_bars() as tell:
-            for file in files:
-                content = file_content(file)
-                place.begin(file, content.count("\n") + 1 if isinstance(content, str) else 1, tell)
-                with _named(file):
-                    fields: ImportFields = {**told, "name": name if file == STDIN else _file_name(file)}
-                    reports.append((file, mnemic.import_(scope, content, **fields)))
-    except KeyboardInterrupt as error:
-        note(f"interrupted {place}; what was done stays: run the same command again, and it goes on from there")
-        raise typer.Exit(INTERRUPTED) from error
-    _show(reports, asking)
+    name = arguments.pop("name", "")
+    scope, reports = options.scope, list[tuple[str, "ImportReport"]]()
+    position = Position("in {name}, {done} of {total} done")
+    remark = "what was done stays: run the same command again, and it goes on from there"
+    with interruptible_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
+        for file in files:
+            content = file_content(file)
+            position.begin(Path(file).name, tell, content.count("\n") + 1 if isinstance(content, str) else 1)
+            with _naming_errors(file):
+                arguments["name"] = name if file == STDIN else _shorten_path(file)
+                reports.append((file, mnemic.import_(scope, content, **arguments, progress=position.reach)))
+    _end_import(reports, options)
 
 
-def give_out(
-    asking: ScopeOptions,
-    file: Annotated[str, typer.Argument(help="Where to write; - is the standard output.", metavar="[FILE]")] = STDIN,
-    levels: Annotated[
-        list[Level] | None,
-        typer.Option("--level", "--levels", help="Only this level; may be repeated; all but org unless said."),
-    ] = None,
-    is_forced: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
+@command(
+    "export",
+    verb="export",
+    examples="""
+        mnemic export --user ana ana.jsonl
+        mnemic export --user ana --agent quill --level agent agent.jsonl --force
+    """,
+)
+def export(
+    options: ScopeOptions,
+    arguments: Arguments,
+    file: Annotated[str, typer.Argument(help="Where to write. - is the standard output.", metavar="[FILE]")] = STDIN,
+    is_forced: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write everything the scope owns as JSON lines; `mnemic import` reads them back without loss. A file is complete
-    or not there at all.
+    """Write everything the scope owns as JSON lines, which `mnemic import` reads back without loss. A file is written
+    completely or not at all.
     """
-    wanted = tuple(levels) if levels else (Level.SESSION, Level.USER, Level.AGENT)
     path = None if file == STDIN else Path(file)
     if path is not None and path.exists() and not is_forced:
         raise ConflictError(f"{file} exists already; --force overwrites it")
-    with asking.open() as mnemic:
-        lines = mnemic.export(asking.scope, levels=wanted)
+    with options.open() as mnemic:
+        lines = mnemic.export(options.scope, **arguments)
         if path is None:
             for line in lines:
                 write(line)
             return
         counts = write_whole(path, lines, is_forced=is_forced)
-    if asking.as_json:
+    if options.as_json:
         show_json({"file": file, "counts": counts})
         return
-    note(f"wrote {_records(counts)} to {file}")
+    note(f"wrote {_count_records(counts)} to {file}")
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    examples = """
-        mnemic import --user ana conversations.json --dry-run
-        mnemic import --user ana ~/logs/*.jsonl --include-tools
-        mnemic import --user ana MEMORY.md memory/*.md
-        mnemic export --user ana | mnemic import --user ana --store other.db -
+@command(
+    "backup",
+    verb="backup",
+    examples="""
+        mnemic backup monday.zip
+        mnemic backup --sealed monday.zip
+        mnemic backup --receipts-only receipts.zip --force
+        mnemic backup --verify monday.zip
+    """,
+)
+def backup(
+    options: ScopeOptions,
+    arguments: Arguments,
+    is_checking: Annotated[
+        bool, typer.Option("--verify", help="Write nothing. Read a backup from end to end and count its rows.")
+    ] = False,
+) -> None:
+    """Write the whole store, with all orgs, to one checked file that only you can read. The store can be used in the
+    meantime. The file restores into SQLite and PostgreSQL alike.
     """
-    command(app, "import", examples=examples)(take_in)
-    examples = """
-        mnemic export --user ana ana.jsonl
-        mnemic export --user ana --agent quill --level agent agent.jsonl --force
+    if is_checking and set(arguments) != {"path"}:
+        raise InvalidInputError(
+            "--verify writes nothing, so it goes with none of --force, --receipts-only, --sealed and --plain"
+        )
+    with _interruptible_step("checking", "the file is whole, or not there") as tell:
+        if is_checking:
+            from mnemic.api.backup import check_backup
+            from mnemic.config import load_config
+
+            config = load_config(options.store, file=options.config)
+            report = check_backup(arguments["path"], progress=tell, config=config)
+        else:
+            with options.open() as mnemic:
+                report = mnemic.backup(**arguments, progress=tell)
+    if options.as_json:
+        show_json(report)
+        return
+    _show_backup(report, is_checking=is_checking)
+
+
+@command(
+    "restore",
+    verb="restore",
+    examples="""
+        mnemic restore monday.zip --dry-run
+        mnemic restore monday.zip --receipts receipts.zip --replace
+        mnemic restore monday.zip --store postgresql://user@db.example/mnemic
+    """,
+)
+def restore(options: ScopeOptions, arguments: Arguments) -> None:
+    """Replace everything in the store by a backup, in one step. What was erased since is erased again. Existing keys
+    and the audit log stay. Other processes may have the store open in the meantime.
     """
-    command(app, "export", examples=examples)(give_out)
+    whole = "the store holds all that it held, or all of the backup"
+    with _interruptible_step("restoring", whole) as tell, options.open() as mnemic:
+        report = mnemic.restore(**arguments, progress=tell)
+    if options.as_json:
+        show_json(report)
+        return
+    _show_restore(report)
 
 
-class _Place:
-    """How far an import has come."""
+@command(
+    "erase",
+    verb="erase",
+    examples="""
+        mnemic erase --user ana --dry-run
+        mnemic erase --user ana --session s1 --level session --yes
+    """,
+)
+def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
+    """Erase everything of a user (or session, agent, org) for good: messages, memories, documents, profile, history,
+    jobs, indexes, and what was derived from them elsewhere. A receipt without names is kept. The user must be given
+    with --user or MNEMIC_USER: a configured one does not count.
+    """
+    is_sure = is_sure or "is_dry_run" in arguments
+    require_answer("erase", is_sure=is_sure)
+    scope = options.stated_scope
+    owner = _describe_owner(scope, arguments.get("level"))
+    with options.open() as mnemic:
 
-    def __init__(self) -> None:
-        self._name, self._done, self._total = "", 0, 0
-        self._tell: Told = lambda _what, _done, _total: None
+        def ask() -> str:
+            plan = mnemic.erase(scope, level=arguments.get("level"), is_dry_run=True)
+            return f"Erase {_describe_erased(plan)} of {owner} for good?"
 
-    def begin(self, name: str, lines: int, tell: Told) -> None:
-        """Another file, of so many lines."""
-        self._name, self._done, self._total, self._tell = one_line(Path(name).name), 0, lines, tell
+        confirm(ask, verb="erase", is_sure=is_sure)
+        receipt = mnemic.erase(scope, **arguments)
+    if options.as_json:
+        show_json(receipt)
+    elif receipt.is_plan:
+        write(f"would erase {_describe_erased(receipt)} of {owner}")
+    else:
+        write(receipt.id)
+        note(f"erased {_describe_erased(receipt)}")
+        note_all(receipt.notes)
 
-    def reached(self, done: int, total: int | None) -> None:
-        """So many records are done."""
-        self._done, self._total = done, total or self._total
-        self._tell(self._name, done, self._total)
 
-    def __str__(self) -> str:
-        return f"in {self._name}, {self._done} of {self._total} done" if self._name else "before anything was read"
+@verb_command("receipts", "receipts", examples="mnemic receipts --json")
+def receipts(found: Sequence[Receipt]) -> None:
+    """List the erasures of an org: when, and how many rows of which tables. Receipts hold no names."""
+    for receipt in found:
+        write(f"{receipt.id}  {receipt.at.isoformat()}  {_describe_erased(receipt)}")
+    note(number_of(len(found), "erasures"))
 
 
 @contextmanager
-def _named(name: str) -> Generator[None]:
-    """Errors say which file they are about."""
+def _interruptible_step(last_step: str, whole: str) -> Generator[Told]:
+    """Progress bars, and a remark on what Ctrl-C left: before the last step nothing has changed."""
+    is_late = False
+    with interruptible_progress(lambda: f"; {whole}" if is_late else "; nothing was changed") as tell:
+
+        def tell_step(step: str, done: int, total: int) -> None:
+            nonlocal is_late
+            is_late = is_late or step == last_step
+            tell(step, done, total)
+
+        yield tell_step
+
+
+@contextmanager
+def _naming_errors(file: str) -> Generator[None]:
+    """Errors name the file that they are about."""
     try:
         yield
     except InvalidInputError as error:
-        raise InvalidInputError(f"{name}: {error}") from error
+        raise InvalidInputError(f"{file}: {error}") from error
 
 
-def _file_name(name: str) -> str:
-    """Where a file is, from the home folder where it is below it: one name from wherever it is imported."""
+def _shorten_path(name: str) -> str:
+    """The path of a file, from the home folder if it is below it: the same name from wherever it is imported."""
     path, home = Path(name).resolve(), Path.home().resolve()
     place = f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()
     return place[-MAX_FILE_CHARS:]
 
 
-def _show(reports: list[tuple[str, ImportReport]], asking: ScopeOptions) -> None:
-    if asking.as_json:
+def _end_import(reports: list[tuple[str, ImportReport]], options: ScopeOptions) -> None:
+    if options.as_json:
         answers = [{"file": name, **to_wire(report)} for name, report in reports]
         show_json(answers[0] if len(answers) == 1 else answers)
     else:
@@ -168,20 +268,19 @@ def _show(reports: list[tuple[str, ImportReport]], asking: ScopeOptions) -> None
         added = sum(report.added.total() for _, report in reports)
         known = sum(report.known.total() for _, report in reports)
         would = "would be " if any(report.is_dry_run for _, report in reports) else ""
-        told = f"{number_of(problems, 'records')} could not be read; {added:,} {would}added, {known:,} known already"
-        end_partly(told, as_json=asking.as_json)
+        failed = f"{number_of(problems, 'records')} could not be read; {added:,} {would}added, {known:,} known already"
+        end_partly(failed, as_json=options.as_json)
 
 
 def _show_reports(reports: list[tuple[str, ImportReport]]) -> None:
     for name, report in reports:
         would = "would be " if report.is_dry_run else ""
-        write(
-            f"{name} ({report.format}): {_records(report.added)} {would}added, {_records(report.known)} known already"
-        )
+        added, known = _count_records(report.added), _count_records(report.known)
+        write(f"{name} ({report.format}): {added} {would}added, {known} known already")
         if any(report.skipped.values()):
-            write(f"  left out: {_counted(report.skipped)}")
+            write(f"  left out: {list_counts(report.skipped)}")
         if report.redacted:
-            write(f"  secrets redacted: {_counted(report.redacted)}")
+            write(f"  secrets redacted: {list_counts(report.redacted)}")
         if report.quarantined:
             write(f"  wait for a review, `mnemic memory review` lists them: {report.quarantined}")
         _show_lines(report.changed, "changes", write)
@@ -189,20 +288,16 @@ def _show_reports(reports: list[tuple[str, ImportReport]]) -> None:
 
 
 def _show_lines(lines: Sequence[str], what: str, show: Callable[[str], object]) -> None:
-    for line in lines[:PROBLEMS_SHOWN]:
+    for line in lines[:LINES_SHOWN]:
         show(f"  {one_line(line)}")
-    if len(lines) > PROBLEMS_SHOWN:
-        show(f"  and {len(lines) - PROBLEMS_SHOWN} more {what}; --json lists all")
+    if len(lines) > LINES_SHOWN:
+        show(f"  and {len(lines) - LINES_SHOWN} more {what}; --json lists all")
 
 
-def _records(counts: Mapping[str, int]) -> str:
-    """So many of each type of record; what an export calls one `memory` is many memories."""
+def _count_records(counts: Mapping[str, int]) -> str:
+    """How many of each type of record there are. What an export calls `memory` is many memories."""
     named = {kind: PLURALS.get(kind, f"{kind}s") for kind, count in counts.items() if count}
     return ", ".join(number_of(counts[kind], many) for kind, many in named.items()) or "nothing"
-
-
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count) or "nothing"
 
 
 def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter[str]:
@@ -229,3 +324,49 @@ def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter
         raise UnavailableError(f"{path} cannot be written: {error.strerror}") from error
     del counts["header"]
     return counts
+
+
+def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
+    manifest = report.manifest
+    done = "is whole" if report.notes else "is whole and readable" if is_checking else "written and read again"
+    write(f"{one_line(report.path)}: {done}, {report.size:,} bytes")
+    write(f"  made {moment(manifest.made_at)} by Mnemic {one_line(manifest.made_by)} of {one_line(manifest.store)}")
+    write(f"  {manifest.contents.value}: {_list_sorted(manifest.counts)}; {number_of(manifest.receipts, 'receipts')}")
+    if manifest.sealed is not None:
+        write(f"  sealed: {number_of(len(manifest.sealed.parts), 'orgs')}, each under a key of its own")
+    _show_lost(report.lost)
+    note_all(report.notes)
+
+
+def _show_restore(report: RestoreReport) -> None:
+    would = "would hold" if report.is_dry_run else "holds"
+    write(f"the store {would} {_list_sorted(report.counts)}, as of {moment(report.manifest.made_at)}")
+    if any(report.replaced.values()):
+        write(f"  in place of {_list_sorted(report.replaced)}")
+    if report.replayed:
+        write(f"  {number_of(report.replayed, 'erasures')} made since, and made again: {_list_sorted(report.erased)}")
+    if report.kept:
+        write(f"  kept as they are: {', '.join(name.replace('_', ' ') for name in report.kept)}")
+    _show_lost(report.lost)
+    note_all(report.notes)
+
+
+def _show_lost(lost: Sequence[LostOrg]) -> None:
+    for each in lost:
+        name = f"key {one_line(each.key)}" if each.org is None else f"{one_line(each.org)}, key {one_line(each.key)}"
+        why = "never in this keyring" if each.destroyed_at is None else f"destroyed {moment(each.destroyed_at)}"
+        note(f"an org cannot be opened: {name}, {why}")
+
+
+def _list_sorted(counts: Mapping[str, int]) -> str:
+    return list_counts(dict(sorted(counts.items())))
+
+
+def _describe_erased(receipt: Receipt) -> str:
+    return _list_sorted(receipt.counts)
+
+
+def _describe_owner(scope: Scope, level: Level | None) -> str:
+    chosen = scope.default_level if level is None else level
+    names = {Level.SESSION: scope.session, Level.USER: scope.user, Level.AGENT: scope.agent, Level.ORG: scope.org}
+    return f"{chosen.value} {one_line(names[chosen] or '')}"

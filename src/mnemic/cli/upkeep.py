@@ -1,134 +1,82 @@
-"""`mnemic doctor`, `work` and `jobs …`: look after a store."""
+"""Looking after a store: `mnemic doctor`, `health`, `reembed`, jobs and workers, and the fading of memories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import queue
+import signal
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED
-from mnemic.cli.options import command
-from mnemic.cli.output import Row, end_partly, moment, note, number_of, one_line, show_json, show_rows, write
-from mnemic.cli.scope_options import ScopeOptions
+from mnemic.cli.options import ScopeOptions
+from mnemic.cli.output import (
+    Position,
+    Row,
+    end_partly,
+    interruptible_progress,
+    list_counts,
+    moment,
+    note,
+    number_of,
+    one_line,
+    progress_bars,
+    show_json,
+    show_rows,
+    write,
+)
 from mnemic.errors import BackendError
 from mnemic.model.chat import Usage
 from mnemic.model.health import Condition, Diagnosis, Finding
-from mnemic.model.records import JobState
+from mnemic.model.records import Job, JobState
 from mnemic.model.values import check_unicode
+from mnemic.wire import to_wire
 
 if TYPE_CHECKING:
-    from mnemic.api import Mnemic
+    from mnemic.engine.consolidate import ConsolidateReport
+    from mnemic.engine.curate import CurateReport
+    from mnemic.engine.health import HealthReport
+    from mnemic.engine.jobs import JobRun, Worker
+    from mnemic.engine.reembed import Estimate, ReembedReport
+    from mnemic.engine.upkeep import DecayReport, EvictReport
 
-States = Annotated[
-    list[JobState] | None,
-    typer.Option("--state", help="This state; may be repeated; those that are not done unless said."),
-]
+SCORES_SHOWN = 10
+FINDINGS_LISTED = 20
+"""Findings of a kind that fit a screen or two; the library lists 100."""
+
 MOST_RETRIED = 1000
+SECONDS_OF_AN_HOUR = 3600
+SECONDS_OF_A_MINUTE = 60
+POLL_S = 5.0
+REPORT_S = 0.1
+"""How soon a finished job is reported and a signal is noticed."""
+
+OUTCOMES = {
+    None: "was taken by another worker",
+    JobState.DONE: "done",
+    JobState.PENDING: "failed and will be tried again",
+    JobState.DEAD: "gave up",
+}
 
 
-def examine(
-    asking: ScopeOptions,
-    is_quick: Annotated[bool, typer.Option("--quick", help="Only whether the store answers, for probes.")] = False,
-) -> None:
-    """Look thoroughly at every part of the whole store: what works, what is degraded or broken, and what to do. Exits
-    with 1 when anything is not well. How well what is remembered is, `mnemic health` tells.
+@command(
+    "doctor", verb="doctor", examples="mnemic doctor\nmnemic doctor --quick\nmnemic doctor --json --store memory.db"
+)
+def doctor(options: ScopeOptions, arguments: Arguments) -> None:
+    """Check every part of the whole store: what works, what is degraded or broken, and what to do. Exits with 1 if
+    anything is wrong. `mnemic health` checks the memories themselves.
     """
-    _tell(_looked(asking, lambda mnemic: mnemic.doctor(is_quick=is_quick)), asking)
-
-
-def labour(
-    asking: ScopeOptions, is_one: Annotated[bool, typer.Option("--one", help="Do one job, not all of them.")] = False
-) -> None:
-    """Run the jobs of the whole store that are due, such as vectors that must still be made. Exits with 14 when some
-    failed, whether they will be tried again or gave up.
-    """
-    with asking.open() as mnemic:
-        report = mnemic.work(until_idle=not is_one)
-    if asking.as_json:
-        show_json(report)
-    else:
-        write(f"{report.done} done, {report.retried} will be tried again, {report.dead} gave up")
-    if failed := report.retried + report.dead:
-        end_partly(f"{number_of(failed, 'runs')} of jobs failed; `mnemic jobs list` tells why", as_json=asking.as_json)
-
-
-def enumerate_jobs(
-    asking: ScopeOptions,
-    states: States = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Most jobs.", min=1, max=MOST_RETRIED)] = 100,
-) -> None:
-    """List the jobs of this scope, oldest first."""
-    wanted = states or (JobState.PENDING, JobState.RUNNING, JobState.DEAD)
-    with asking.open() as mnemic:
-        jobs = mnemic.jobs.list(asking.scope, states=wanted, limit=limit)
-    if asking.as_json:
-        show_json(jobs)
-        return
-    rows = [
-        Row(
-            (job.state.value, str(job.attempts)),
-            one_line(job.error or job.kind),
-            (job.id, job.kind, moment(job.run_at), *cost(job.usage)),
-        )
-        for job in jobs
-    ]
-    if rows:
-        show_rows(("state", "tries"), rows)
-    else:
-        note("no job in this scope")
-
-
-def try_again(
-    asking: ScopeOptions,
-    ids: Annotated[list[str] | None, typer.Argument(help="Jobs; every dead one of this scope unless said.")] = None,
-) -> None:
-    """Let jobs that gave up be tried again from now; `mnemic work` runs them."""
-    with asking.open() as mnemic:
-        scope = asking.scope
-        dead = [] if ids else mnemic.jobs.list(scope, states=[JobState.DEAD], limit=MOST_RETRIED)
-        wanted = [check_unicode(each, "id") for each in ids] if ids else [job.id for job in dead]
-        count = mnemic.jobs.retry(scope, wanted)
-    if asking.as_json:
-        show_json(count)
-        return
-    write(f"{number_of(count, 'jobs')} will be tried again")
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    command(app, "doctor", examples="mnemic doctor\nmnemic doctor --quick\nmnemic doctor --json --store memory.db")(
-        examine
-    )
-    command(app, "work", examples="mnemic work\nmnemic work --one")(labour)
-
-
-def register_jobs(jobs: typer.Typer) -> None:
-    """Adds the commands of the group."""
-    command(jobs, "list", examples="mnemic jobs list --user ana --state dead")(enumerate_jobs)
-    command(jobs, "retry", examples="mnemic jobs retry --user ana")(try_again)
-
-
-def cost(usage: Usage) -> tuple[str, ...]:
-    """What the tries of a job cost of a language model, in words; none where none was asked."""
-    if not usage.calls:
-        return ()
-    tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens"
-    return (f"{usage.calls} model calls, {tokens}, {usage.seconds:.1f} s",)
-
-
-def _looked(asking: ScopeOptions, look: Callable[[Mnemic], Diagnosis]) -> Diagnosis:
-    """The diagnosis; a store that cannot even be opened is one too."""
     try:
-        with asking.open() as mnemic:
-            return look(mnemic)
-    except BackendError as error:
+        with options.open() as mnemic:
+            diagnosis = mnemic.doctor(**arguments)
+    except BackendError as error:  # a store that cannot even be opened is a diagnosis too
         remedy = "mend what it says, or name another store with --store"
-        return Diagnosis((Finding("store", Condition.BROKEN, str(error), remedy),))
-
-
-def _tell(diagnosis: Diagnosis, asking: ScopeOptions) -> None:
-    if asking.as_json:
+        diagnosis = Diagnosis((Finding("store", Condition.BROKEN, str(error), remedy),))
+    if options.as_json:
         show_json({"condition": diagnosis.condition, "findings": diagnosis.findings})
     else:
         rows = [
@@ -140,3 +88,276 @@ def _tell(diagnosis: Diagnosis, asking: ScopeOptions) -> None:
         show_rows(("state", "part"), rows)
     if diagnosis.condition is not Condition.OK:
         raise typer.Exit(UNEXPECTED)
+
+
+@command(
+    "health",
+    verb="health",
+    examples="""
+        mnemic health --user ana
+        mnemic health --user ana --fix junk --fix duplicate --dry-run
+        mnemic health --user ana --fix junk --fix duplicate
+    """,
+)
+def health(options: ScopeOptions, arguments: Arguments) -> None:
+    """Find and fix memories that contradict each other, repeat each other, are worthless, are old and unused, or lost
+    their sources. Shows a score from 0 to 100. `mnemic doctor` checks the installation.
+    """
+    arguments.setdefault("limit", FINDINGS_LISTED)
+    with options.open() as mnemic, progress_bars() as tell:
+        report = mnemic.health(options.scope, **arguments, progress=lambda done, total: tell("memories", done, total))
+    if options.as_json:
+        show_json(report)
+    else:
+        _show_health(report)
+
+
+@command("reembed", verb="reembed", examples="mnemic reembed --dry-run\nmnemic reembed\nmnemic reembed --prune")
+def reembed(options: ScopeOptions, arguments: Arguments) -> None:
+    """Re-embed the whole store after changing the embedder. The store can be used in the meantime. Repeat an
+    interrupted command to go on where it stopped. Old vectors are kept, so you can switch back. Exits with 14 if the
+    embedder refused texts.
+    """
+    position = Position("at {done} of {total} vectors", before="before anything was embedded")
+    remark = "what was done stays: run the same command again, and it goes on from there"
+    with interruptible_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
+        position.begin("vectors", tell)
+        report = mnemic.reembed(**arguments, progress=position.reach)
+    if options.as_json:
+        show_json(report)
+    else:
+        _show_reembed(report)
+    if report.refused:
+        refused = number_of(len(report.refused), "texts")
+        end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
+
+
+@command("work", verb="work", examples="mnemic work\nmnemic work --one")
+def work(options: ScopeOptions, arguments: Arguments) -> None:
+    """Run all due jobs of the whole store, such as the embedding of new memories. Exits with 14 if some failed, whether
+    they will be retried or gave up.
+    """
+    with options.open() as mnemic:
+        report = mnemic.work(**arguments)
+    if options.as_json:
+        show_json(report)
+    else:
+        write(f"{report.done} done, {report.retried} will be tried again, {report.dead} gave up")
+    if failed := report.retried + report.dead:
+        end_partly(f"{number_of(failed, 'runs')} of jobs failed; `mnemic jobs list` tells why", as_json=options.as_json)
+
+
+@command("worker", examples="mnemic worker\nmnemic worker --poll 60\nmnemic worker --once --json")
+def worker(
+    options: ScopeOptions,
+    poll_s: Annotated[float, typer.Option("--poll", help="Seconds between two looks for work.", min=0.1)] = POLL_S,
+    is_once: Annotated[bool, typer.Option("--once", help="End when no job is due.")] = False,
+) -> None:
+    """Run jobs of the whole store as they come due, and those of the schedules, until a signal. SIGTERM or Ctrl-C stops
+    it after the job at hand; a second signal stops it at once. Several workers may run. Prints a line for each job.
+    """
+    runs: queue.Queue[JobRun] = queue.Queue()
+    with options.open() as mnemic:
+        running = mnemic.worker(poll_s=poll_s, on_run=runs.put)
+        with _stopping_at_signals(running):
+            running.start(until_idle=is_once)
+            if not options.as_json:
+                note("looking for work" if is_once else f"looking for work every {poll_s:g} s; Ctrl-C ends it")
+            while not running.join(REPORT_S):
+                _show_runs(runs, options)
+        _show_runs(runs, options)
+    if is_once and running.failure is not None:
+        raise running.failure
+
+
+@verb_command("jobs list", "jobs.list", examples="mnemic jobs list --user ana --state dead")
+def list_jobs(jobs: Sequence[Job]) -> None:
+    """List the jobs of this scope, oldest first."""
+    rows = [
+        Row(
+            (job.state.value, str(job.attempts)),
+            one_line(job.error or job.kind),
+            (job.id, job.kind, moment(job.run_at), *list_cost(job.usage)),
+        )
+        for job in jobs
+    ]
+    if rows:
+        show_rows(("state", "tries"), rows)
+    else:
+        note("no job in this scope")
+
+
+@command("jobs retry", examples="mnemic jobs retry --user ana")
+def retry(
+    options: ScopeOptions,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of jobs. Default: every dead job of this scope.")] = None,
+) -> None:
+    """Retry jobs that gave up. `mnemic work` runs them."""
+    with options.open() as mnemic:
+        scope = options.scope
+        dead = [] if ids else mnemic.jobs.list(scope, states=[JobState.DEAD], limit=MOST_RETRIED)
+        wanted = [check_unicode(each, "id") for each in ids] if ids else [job.id for job in dead]
+        count = mnemic.jobs.retry(scope, wanted)
+    if options.as_json:
+        show_json(count)
+        return
+    write(f"{number_of(count, 'jobs')} will be tried again")
+
+
+@verb_command(
+    "curate", "curate", examples="mnemic curate --user ana --dry-run\nmnemic curate --user ana --day 2026-05-01"
+)
+def curate(report: CurateReport) -> None:
+    """Read the days that were not read yet, and keep as gems what will be worth knowing in six months. The worker does
+    this every night.
+    """
+    for day in report.days:
+        rows = [
+            Row((day.day, each.verdict.value), each.gem.gem, (each.memory_id or "", *each.gem.categories))
+            for each in day.gems
+        ]
+        rows += [Row((day.day, "refused"), each.excerpt, (one_line(each.reason),)) for each in day.refused]
+        if rows:
+            show_rows(("day", "done"), rows)
+        if day.fallback:
+            note(f"{day.day}: by rules, because the language model failed ({day.fallback})")
+    turns, gems = sum(day.turns for day in report.days), sum(len(day.gems) for day in report.days)
+    note(f"{turns} turns of {len(report.days)} days {_were(is_dry_run=report.is_dry_run)} read, {gems} gems found")
+    if report.held:
+        note(f"turns of {len(report.held)} conversations wait for the next run, because a gem was refused")
+
+
+@verb_command(
+    "consolidate", "consolidate", examples="mnemic consolidate --user ana --dry-run\nmnemic consolidate --user ana"
+)
+def consolidate(report: ConsolidateReport) -> None:
+    """Merge repeated choices into one general preference. The worker does this every week. The single memories are kept
+    as superseded; `memory undo` of the preference restores them.
+    """
+    if report.entries:
+        rows = [Row((str(len(each.merged)),), one_line(each.text), (each.memory_id or "",)) for each in report.entries]
+        show_rows(("choices",), rows)
+    count = sum(len(each.merged) for each in report.entries)
+    note(f"{count} choices {_were(is_dry_run=report.is_dry_run)} summed up in {len(report.entries)} preferences")
+
+
+@verb_command("decay", "decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")
+def decay(report: DecayReport) -> None:
+    """Let the importance of memories fade with the time since their last access. The worker does this every night. The
+    stored importance stays: an access, or the verdict relevant, restores it.
+    """
+    if report.entries:
+        rows = [Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), each.id, ()) for each in report.entries]
+        show_rows(("was", "is"), rows)
+    note(f"{len(report.entries)} of {report.examined} memories {_were(is_dry_run=report.is_dry_run)} faded anew")
+
+
+@verb_command("evict", "evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")
+def evict(report: EvictReport) -> None:
+    """Archive memories that have faded and are old, or have expired. Delete those that were archived long ago. The
+    worker does this every night. `memory undo` restores what was archived.
+    """
+    gone = (*report.archived, *report.deleted)
+    if gone:
+        show_rows(("done",), [Row((each.action.value,), one_line(each.reason), (each.id,)) for each in gone])
+    counts = f"{len(report.archived)} archived and {len(report.deleted)} deleted"
+    note(f"of {report.examined} memories {_were(is_dry_run=report.is_dry_run)} {counts}")
+
+
+def list_cost(usage: Usage) -> tuple[str, ...]:
+    """What a job's tries cost of a language model, in words. Empty if no model was called."""
+    if not usage.calls:
+        return ()
+    tokens = f"{usage.prompt_tokens}+{usage.completion_tokens} tokens"
+    return (f"{usage.calls} model calls, {tokens}, {usage.seconds:.1f} s",)
+
+
+def _were(*, is_dry_run: bool) -> str:
+    return "would be" if is_dry_run else "were"
+
+
+def _show_health(report: HealthReport) -> None:
+    rows = [
+        Row(
+            (one.ailment.value,),
+            one_line(f"{one.text}: {one.reason}" if one.text else one.reason),
+            one.ids,
+            f"to do: {one_line(one.remedy.command)}",
+        )
+        for one in report.findings
+    ]
+    if rows:
+        show_rows(("finding",), rows)
+    if report.fixed:
+        would = "would be ended" if report.is_dry_run else "ended; `mnemic memory undo` takes it back"
+        note(f"{number_of(len(report.fixed), 'findings')} {would}")
+    for line in report.notes:
+        note(line)
+    score, counts = report.score, list_counts(report.score.counts, nothing="")
+    write(f"{score.score:g} of 100, of {number_of(score.memories, 'memories')}{counts and f': {counts}'}")
+    earlier = report.scores[-SCORES_SHOWN:]
+    if earlier:
+        note("before: " + ", ".join(f"{each.score:g} ({moment(each.at)})" for each in earlier))
+
+
+def _show_reembed(report: ReembedReport) -> None:
+    for space in report.spaces:
+        write(f"{space.model}: {space.vectors:,} of {space.items:,} items have their vector ({space.share:.0%})")
+    if report.estimate is not None:
+        write(_describe_estimate(report.estimate))
+    else:
+        write(f"{report.filled:,} vectors made in {report.seconds:.1f} s")
+    if report.removed:
+        would = "would be removed" if report.is_dry_run else "removed"
+        write(f"{_count_vectors(report.removed)} of other embedders {would}")
+    elif any(report.kept.values()):
+        note(f"{_count_vectors(report.kept)} of other embedders are kept, to go back to; --prune removes them")
+
+
+def _describe_estimate(estimate: Estimate) -> str:
+    if not estimate.texts:
+        return "nothing to do"
+    seconds = _format_seconds(estimate.seconds)
+    return f"{estimate.texts:,} texts to embed, about {estimate.characters:,} characters and {seconds}"
+
+
+def _format_seconds(seconds: float) -> str:
+    if seconds >= SECONDS_OF_AN_HOUR:
+        return f"{seconds / SECONDS_OF_AN_HOUR:.1f} hours"
+    return (
+        f"{seconds / SECONDS_OF_A_MINUTE:.1f} minutes" if seconds >= SECONDS_OF_A_MINUTE else f"{seconds:.1f} seconds"
+    )
+
+
+def _count_vectors(counts: Mapping[str, int]) -> str:
+    return f"{sum(counts.values()):,} vectors"
+
+
+@contextmanager
+def _stopping_at_signals(worker: Worker) -> Generator[None]:
+    """A signal stops the worker after the job at hand. A second one does what it always does."""
+
+    def stop(number: int, _frame: object) -> None:
+        signal.signal(number, before[signal.Signals(number)])
+        worker.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _show_runs(runs: queue.Queue[JobRun], options: ScopeOptions) -> None:
+    """Prints a line for each job that was done or failed."""
+    while not runs.empty():
+        run = runs.get()
+        job = run.job
+        if options.as_json:
+            write(json.dumps(to_wire(run)))
+            continue
+        line = ", ".join(
+            (f"{job.kind} {job.id} {OUTCOMES[run.outcome]} after {run.seconds:.1f} s", *list_cost(job.usage))
+        )
+        write(f"{line}: {one_line(run.error)}" if run.error else line)

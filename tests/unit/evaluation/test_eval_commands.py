@@ -10,7 +10,7 @@ import pytest
 
 from mnemic.cli import main
 from mnemic.cli.failures import EXIT_CODES
-from mnemic.cli.progress import progress_bars
+from mnemic.cli.output import progress_bars
 from mnemic.errors import InvalidInputError
 from mnemic.evaluation.retrieval import read_run
 

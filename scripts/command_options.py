@@ -1,0 +1,120 @@
+"""Writes src/mnemic/cli/signatures.json: the parameters of each verb as the command line offers them.
+
+    python scripts/command_options.py           print them
+    python scripts/command_options.py --write   keep them, after a change of a verb's signature
+
+A kept file, because `mnemic COMMAND --help` must not import the engine to find out what a verb takes.
+`tests/docs/test_reference.py` compares it with the signatures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from mnemic import Mnemic
+from mnemic.cli.options import row_of
+from mnemic.testing.verbs import VERBS
+
+KEPT = Path(__file__).resolve().parent.parent / "src" / "mnemic" / "cli" / "signatures.json"
+
+
+def signatures() -> str:
+    """The whole file: each verb that has a command, with its parameters, one a line."""
+    parts = [
+        f"{json.dumps(verb.name)}: [\n" + ",\n".join(f"  {json.dumps(each)}" for each in _options(verb.name)) + "\n]"
+        for verb in VERBS
+        if verb.command
+    ]
+    return "{\n" + ",\n".join(part.replace("[\n\n]", "[]") for part in parts) + "\n}\n"
+
+
+def parameters_of(verb: str) -> Iterator[tuple[inspect.Parameter, str]]:
+    """The parameters of a verb but for the scope, with their types resolved, and the text that describes them.
+    `**fields: Unpack[T]` stands for the keys of T, whose defaults are not known.
+    """
+    owner: Any = Mnemic
+    *groups, name = verb.split(".")
+    for group in groups:
+        owner = get_type_hints(getattr(owner, group).fget)["return"]
+    method = getattr(owner, name)
+    hints = get_type_hints(method)
+    for parameter in [*inspect.signature(method).parameters.values()][1:]:
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            (fields,) = get_args(hints[parameter.name])
+            for key, hint in get_type_hints(fields).items():
+                described = inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+                yield described, fields.__doc__ or ""
+        elif parameter.name != "scope":
+            yield parameter.replace(annotation=hints[parameter.name]), method.__doc__ or ""
+
+
+def _options(verb: str) -> Iterator[dict[str, object]]:
+    for parameter, text in parameters_of(verb):
+        form = _form(parameter.annotation)
+        if form is None:
+            continue
+        option: dict[str, object] = {"name": parameter.name, **form}
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            option["is_operand"] = True
+        if parameter.default is inspect.Parameter.empty:
+            option["is_required"] = True
+        elif isinstance(parameter.default, int | float | str) and parameter.default not in ("", False):
+            option["default"] = parameter.default
+        row = row_of(verb, parameter.name)
+        if row is None or row.help:
+            yield option
+            continue
+        if found := re.search(rf"[^.;]*`{parameter.name}`[^.;]*", text):
+            option["about"] = " ".join(found[0].replace("`", "").split())
+        yield option
+
+
+def _form(annotation: Any) -> dict[str, object] | None:
+    """The type of an option, and whether it may be repeated. None for a type that no option can hold."""
+    is_union = get_origin(annotation) in (Union, UnionType)
+    members = [each for each in (get_args(annotation) if is_union else (annotation,)) if each is not NoneType]
+    for member in members:
+        name, inner = getattr(get_origin(member), "__name__", ""), get_args(member)
+        if name in ("Iterable", "Collection", "Sequence", "list", "tuple"):
+            form = _form(inner[0])
+            return None if form is None else {**form, "is_many": True}
+        if name in ("Mapping", "dict"):
+            return {"type": "limits" if inner[1] is int else "json"}
+    if bool in members and NoneType in get_args(annotation):
+        return {"type": "bool", "has_opposite": True}
+    kind = _plain_type(members)
+    return None if kind is None else {"type": kind}
+
+
+def _plain_type(members: Sequence[Any]) -> str | None:
+    for member in members:
+        if isinstance(member, type) and issubclass(member, Enum):
+            return f"{member.__module__}:{member.__qualname__}"
+    if {float, str} <= set(members):
+        return "number_or_word"
+    found = next((kind.__name__ for kind in (bool, int, float, str) if kind in members), None)
+    is_text = any(get_origin(member) is Literal for member in members) or {date, datetime, Path} & set(members)
+    return found or ("str" if is_text else None)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Prints the signatures, or keeps them with `--write`."""
+    parser = argparse.ArgumentParser(description="The parameters of the verbs, for the command line.")
+    parser.add_argument("--write", action="store_true", help=f"keep them in {KEPT.name}")
+    if parser.parse_args(arguments).write:
+        KEPT.write_text(signatures(), encoding="utf-8")
+    else:
+        print(signatures(), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,329 @@
+"""The configuration files of other programs: where they are, and how Mnemic is written there without harm to the rest.
+
+Answers for MCP clients, the hooks of Claude Code, and the folder of the OpenClaw plugin. A file is read as JSON, backed
+up, and replaced completely or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from mnemic.errors import ConfigError
+
+NAME = "mnemic"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client: its file, below the folder of its platform; the key that holds its servers; and whether an entry says
+    that it is of the type stdio.
+    """
+
+    name: str
+    title: str
+    places: Mapping[str, str]
+    key: str = "mcpServers"
+    has_type: bool = False
+
+    @property
+    def file(self) -> Path:
+        """Its configuration file, there or not."""
+        place = self.places.get(sys.platform, self.places["linux"])
+        base = {"~": Path.home(), "$CONFIG": _find_config_folder(), "$APPDATA": _find_app_data()}
+        root, _, rest = place.partition("/")
+        return base[root] / rest
+
+    @property
+    def is_here(self) -> bool:
+        """True when the client seems to be installed: its file or its folder is there."""
+        return self.file.exists() or (self.file.parent != Path.home() and self.file.parent.is_dir())
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a client starts this server."""
+
+    program: str
+    arguments: Sequence[str]
+
+    def of(self, client: Client) -> dict[str, object]:
+        """As the client writes it."""
+        kind: dict[str, object] = {"type": "stdio"} if client.has_type else {}
+        return {**kind, "command": self.program, "args": list(self.arguments)}
+
+    def as_json(self) -> str:
+        """As most clients write it, to be copied."""
+        entry = {"command": self.program, "args": list(self.arguments)}
+        return json.dumps({"mcpServers": {NAME: entry}}, indent=2, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of one client's file; `backup` is the copy of the file as it was."""
+
+    client: Client
+    is_changed: bool
+    backup: Path | None
+
+
+CLIENTS: Mapping[str, Client] = {
+    client.name: client
+    for client in (
+        Client(
+            "claude-desktop",
+            "Claude Desktop",
+            {
+                "linux": "$CONFIG/Claude/claude_desktop_config.json",
+                "darwin": "~/Library/Application Support/Claude/claude_desktop_config.json",
+                "win32": "$APPDATA/Claude/claude_desktop_config.json",
+            },
+        ),
+        Client("claude-code", "Claude Code", {"linux": "~/.claude.json"}, has_type=True),
+        Client("cursor", "Cursor", {"linux": "~/.cursor/mcp.json"}),
+        Client(
+            "vscode",
+            "Visual Studio Code",
+            {
+                "linux": "$CONFIG/Code/User/mcp.json",
+                "darwin": "~/Library/Application Support/Code/User/mcp.json",
+                "win32": "$APPDATA/Code/User/mcp.json",
+            },
+            key="servers",
+            has_type=True,
+        ),
+        Client("windsurf", "Windsurf", {"linux": "~/.codeium/windsurf/mcp_config.json"}),
+        Client("gemini-cli", "Gemini CLI", {"linux": "~/.gemini/settings.json"}),
+    )
+}
+
+
+CLAUDE_CODE, OPENCLAW = "claude-code", "openclaw"
+PROGRAMS = (CLAUDE_CODE, OPENCLAW)
+EVENTS = {"UserPromptSubmit": 15, "Stop": 60, "PreCompact": 60, "SessionEnd": 60}
+"""The events of Claude Code that are answered, and after how many seconds it may give up on each."""
+
+_PLUGIN_FILES = ("package.json", "openclaw.plugin.json", "index.js")
+_COMMAND_FILE = "mnemic.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What became of a program's `place`, a file or a folder; `backup` is the copy of the file as it was."""
+
+    program: str
+    place: Path
+    is_changed: bool
+    backup: Path | None = None
+
+
+def build_own_entry(arguments: Sequence[str]) -> Entry:
+    """This installation's program, by its full path: clients do not start in a shell."""
+    beside = Path(sys.executable).with_name("mnemic.exe" if sys.platform == "win32" else "mnemic")
+    program = str(beside) if beside.is_file() else shutil.which("mnemic")
+    return Entry(program or "mnemic", arguments)
+
+
+def install_server(client: Client, entry: Entry, *, is_dry_run: bool = False) -> Written:
+    """Write the entry into the client's file; all else in it stays, and a copy of it is kept beside it.
+
+    Raises `ConfigError`, and changes nothing, for a file that cannot be read as JSON or written.
+    """
+    file = client.file.resolve()
+    try:
+        before = file.read_text(encoding="utf-8-sig") if file.exists() else None
+        whole = parse_object(before, file)
+        servers = _read_servers(whole, client, file)
+        if servers.get(NAME) == entry.of(client):
+            return Written(client, is_changed=False, backup=None)
+        servers[NAME] = entry.of(client)
+        whole[client.key] = servers
+        if is_dry_run:
+            return Written(client, is_changed=True, backup=None)
+        backup = None if before is None else back_up(file)
+        replace_file(file, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} of {client.title} cannot be changed: {error}") from error
+    return Written(client, is_changed=True, backup=backup)
+
+
+def _read_servers(whole: Mapping[str, object], client: Client, file: Path) -> dict[str, object]:
+    servers = whole.get(client.key, {})
+    if not isinstance(servers, dict):
+        raise ConfigError(f"{client.key} of {file} is no JSON object; it was left alone")
+    return dict(cast("dict[str, object]", servers))
+
+
+def _find_config_folder() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+
+
+def _find_app_data() -> Path:
+    return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+
+
+def find_settings_file(folder: Path | None) -> Path:
+    """The settings of Claude Code: the user's own, or those of a project that are not shared with others."""
+    if folder is not None:
+        return folder.expanduser().resolve() / ".claude" / "settings.local.json"
+    own = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(own) if own else Path.home() / ".claude") / "settings.json"
+
+
+def find_plugin_folder() -> Path:
+    """Where the files of the OpenClaw plugin are put: in the folder of OpenClaw's own extensions."""
+    own = os.environ.get("OPENCLAW_STATE_DIR")
+    return (Path(own) if own else Path.home() / ".openclaw") / "extensions" / "mnemic"
+
+
+def install_claude_hooks(file: Path, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
+    """Let Claude Code call `command` at its events. Hooks of others stay, older ones of Mnemic give way.
+
+    Raises `ConfigError`, and changes nothing, for a file that is no JSON object or cannot be written.
+    """
+    line = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
+    wanted = {
+        event: {"hooks": [{"type": "command", "command": line, "timeout": seconds}]}
+        for event, seconds in EVENTS.items()
+    }
+    return _rewrite_hooks(file, wanted, is_dry_run=is_dry_run)
+
+
+def remove_claude_hooks(file: Path, *, is_dry_run: bool = False) -> Changed:
+    """Take Mnemic's hooks out of the settings; all else stays. Raises as `install_claude_hooks`."""
+    return _rewrite_hooks(file, {}, is_dry_run=is_dry_run)
+
+
+def install_openclaw_plugin(folder: Path, command: Sequence[str], *, is_dry_run: bool = False) -> Changed:
+    """Write the plugin's files, and the command that it calls. Raises `ConfigError` where that cannot be done."""
+    source = files("mnemic.integrations") / "openclaw_plugin"
+    wanted = {name: (source / name).read_text(encoding="utf-8") for name in _PLUGIN_FILES}
+    wanted[_COMMAND_FILE] = json.dumps({"command": list(command)}, indent=2, ensure_ascii=False) + "\n"
+    try:
+        old = {name: _read_text(folder / name) for name in wanted}
+        if old == wanted:
+            return Changed(OPENCLAW, folder, is_changed=False)
+        if not is_dry_run:
+            for name, content in wanted.items():
+                replace_file(folder / name, content)
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be written: {error}") from error
+    return Changed(OPENCLAW, folder, is_changed=True)
+
+
+def remove_openclaw_plugin(folder: Path, *, is_dry_run: bool = False) -> Changed:
+    """Remove the plugin's files, and its folder where nothing else is in it."""
+    here = [folder / name for name in (*_PLUGIN_FILES, _COMMAND_FILE) if (folder / name).exists()]
+    if here and not is_dry_run:
+        try:
+            for file in here:
+                file.unlink()
+            if not any(folder.iterdir()):
+                folder.rmdir()
+        except OSError as error:
+            raise ConfigError(f"{folder} cannot be removed: {error}") from error
+    return Changed(OPENCLAW, folder, is_changed=bool(here))
+
+
+def _rewrite_hooks(file: Path, wanted: dict[str, Any], *, is_dry_run: bool) -> Changed:
+    target = file.resolve()
+    try:
+        before = target.read_text(encoding="utf-8-sig") if target.exists() else None
+        whole = parse_object(before, target)
+        hooks = _remove_own_hooks(whole.get("hooks", {}), target)
+        for event, entry in wanted.items():
+            hooks[event] = [*hooks.get(event, []), entry]
+        after = {**whole, "hooks": hooks} if hooks else {key: each for key, each in whole.items() if key != "hooks"}
+        if after == whole:
+            return Changed(CLAUDE_CODE, file, is_changed=False)
+        if is_dry_run:
+            return Changed(CLAUDE_CODE, file, is_changed=True)
+        backup = None if before is None else back_up(target)
+        replace_file(target, json.dumps(after, indent=2, ensure_ascii=False) + "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} of Claude Code cannot be changed: {error}") from error
+    return Changed(CLAUDE_CODE, file, is_changed=True, backup=backup)
+
+
+def _remove_own_hooks(found: object, file: Path) -> dict[str, list[Any]]:
+    """The hooks of others, by event. Raises `ConfigError` for a form that Claude Code does not write."""
+    hooks = cast("dict[str, object]", found) if isinstance(found, dict) else None
+    if hooks is None or not all(isinstance(entries, list) for entries in hooks.values()):
+        raise ConfigError(f"the hooks of {file} are no lists by event; it was left alone")
+    kept: dict[str, list[Any]] = {}
+    for event, entries in hooks.items():
+        others = [left for entry in cast("list[object]", entries) if (left := _remove_own_commands(entry)) is not None]
+        if others or not entries:
+            kept[event] = others
+    return kept
+
+
+def _remove_own_commands(entry: object) -> object | None:
+    """An entry without Mnemic's commands; None where it held nothing else."""
+    if not isinstance(entry, dict):
+        return entry
+    held = cast("dict[str, object]", entry)
+    inner = held.get("hooks")
+    if not isinstance(inner, list):
+        return held
+    commands = cast("list[object]", inner)
+    left = [each for each in commands if not _is_own_command(each)]
+    if len(left) == len(commands):
+        return held
+    return {**held, "hooks": left} if left else None
+
+
+def _is_own_command(hook: object) -> bool:
+    command = cast("dict[str, object]", hook).get("command") if isinstance(hook, dict) else None
+    return isinstance(command, str) and "mnemic" in command and f" hooks run {CLAUDE_CODE}" in command
+
+
+def _read_text(file: Path) -> str | None:
+    return file.read_text(encoding="utf-8") if file.exists() else None
+
+
+def parse_object(content: str | None, file: Path) -> dict[str, object]:
+    """The JSON object in a file. Empty if there is no file. Raises `ConfigError` for anything else."""
+    if content is None or not content.strip():
+        return {}
+    try:
+        whole: object = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file} is not plain JSON ({error}); it was left alone, change it by hand") from error
+    if not isinstance(whole, dict):
+        raise ConfigError(f"{file} holds no JSON object; it was left alone")
+    return cast("dict[str, object]", whole)
+
+
+def back_up(file: Path) -> Path:
+    """Copies the file to a free name beside it."""
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    names = (file.with_name(f"{file.name}.{stamp}{suffix}.bak") for suffix in ("", *(f"-{n}" for n in range(1, 100))))
+    backup = next(name for name in names if not name.exists())
+    shutil.copy2(file, backup)
+    return backup
+
+
+def replace_file(file: Path, content: str) -> None:
+    """Writes the file completely or not at all, with the permissions it had."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as part:
+            part.write(content)
+        if file.exists():
+            shutil.copymode(file, name)
+        Path(name).replace(file)
+    finally:
+        Path(name).unlink(missing_ok=True)

@@ -1,0 +1,112 @@
+"""Conversations: keep what is said, look at it, and run by hand what a worker makes of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mnemic.cli.commands import Arguments, verb_command
+from mnemic.cli.output import Row, item_row, note, number_of, one_line, show_rows, write
+
+if TYPE_CHECKING:
+    from mnemic.engine.conversation import EndReport
+    from mnemic.engine.extract import ExtractReport
+    from mnemic.engine.reflect import ReflectReport
+    from mnemic.engine.summaries import SummariseReport
+    from mnemic.model.item import Message, Turn
+    from mnemic.model.recall import MessagePage
+
+_SCOPE = "--user ana --session today"
+
+
+@verb_command(
+    "capture",
+    "capture",
+    examples="""
+        mnemic capture --user ana --session s1 --user-text "I moved to Lisbon" --assistant-text "How is it there?"
+        mnemic capture --user ana --session s1 - < messages.jsonl
+        echo '{"role": "user", "content": "I moved to Lisbon"}' | mnemic capture --user ana -
+    """,
+)
+def capture(turn: Turn) -> None:
+    """Store one exchange. A message on the standard input is a JSON object with role and content, and optionally name,
+    observed_at, external_id, trust and metadata: one per line, or a list of them. Without --session a new conversation
+    begins. Its id is in the answer.
+    """
+    write(turn.id)
+    note(f"turn {turn.number} of session {turn.session}, {number_of(len(turn.messages), 'messages')}")
+    if turn.left_out:
+        note(f"{turn.left_out} messages hold what Mnemic itself had put into the prompt; that was left out")
+
+
+@verb_command("complete", "complete", examples='mnemic complete --user ana TURN_ID --assistant-text "How is it there?"')
+def complete(turn: Turn) -> None:
+    """Add the assistant's side to a turn that was captured before."""
+    capture(turn)
+
+
+@verb_command(
+    "messages",
+    "messages",
+    examples="mnemic messages --user ana\nmnemic messages --user ana --since 2026-04-01 --json",
+)
+def messages(page: MessagePage, arguments: Arguments) -> None:
+    """List messages, the newest first, page by page."""
+    if page.messages:
+        _show_messages(page.messages)
+    elif "after" not in arguments:
+        note("nothing was said in this scope")
+    if page.next:
+        note(f"there are more: --after {page.next}")
+
+
+@verb_command("window", "window", examples=f"mnemic window {_SCOPE}\nmnemic window {_SCOPE} --limit 5")
+def window(found: Sequence[Message]) -> None:
+    """Show the last messages of a session, oldest first. Shows none if the session was silent for two hours."""
+    if found:
+        _show_messages(found)
+    note(f"{len(found)} messages")
+
+
+@verb_command("extract", "extract", examples=f"mnemic extract {_SCOPE} --dry-run\nmnemic extract {_SCOPE}")
+def extract(report: ExtractReport, arguments: Arguments) -> None:
+    """Extract facts from a session's unprocessed messages. The worker does this after every message."""
+    if report.entries:
+        rows = [
+            Row((each.verdict or "found", each.kind.value), one_line(each.text), (each.reason,) if each.reason else ())
+            for each in report.entries
+        ]
+        show_rows(("done", "kind"), rows)
+    done = "would be kept of" if arguments.get("is_dry_run") else "were found in"
+    note(f"{len(report.entries)} facts {done} {report.messages} messages")
+
+
+@verb_command(
+    "summarise", "summarise", examples=f"mnemic summarise {_SCOPE} --dry-run\nmnemic summarise {_SCOPE} --flush"
+)
+def summarise(report: SummariseReport, arguments: Arguments) -> None:
+    """Summarise what has fallen out of a session's window. The worker does this automatically."""
+    rows = [Row((f"{each.first}-{each.last}",), each.memory_id or "no new summary", ()) for each in report.entries]
+    if rows:
+        show_rows(("messages",), rows)
+    count = sum(each.last - each.first + 1 for each in report.entries)
+    note(f"{count} messages {'would be' if arguments.get('is_dry_run') else 'were'} summarised")
+
+
+@verb_command("end", "end", examples=f"mnemic end {_SCOPE}")
+def end(report: EndReport) -> None:
+    """End a session. Its session-level memories expire, and a job summarises it."""
+    note(f"{len(report.expired)} memories expired, {report.pending} messages wait for a summary")
+
+
+@verb_command("reflect", "reflect", examples=f"mnemic reflect {_SCOPE} --dry-run\nmnemic reflect {_SCOPE}")
+def reflect(report: ReflectReport) -> None:
+    """Make a reflection of a session's newest summaries. The worker does this after every ten summaries."""
+    if report.memory_id is not None:
+        show_rows(("summaries",), [Row((str(report.summaries),), report.memory_id, ())])
+    facts = ", ".join(sorted(report.facts or {}))
+    note(report.skipped or f"{report.summaries} summaries; new in the profile: {facts or 'nothing'}")
+
+
+def _show_messages(found: Sequence[Message]) -> None:
+    show_rows(("said by",), [item_row(message, message.role.value) for message in found])

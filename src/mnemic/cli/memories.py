@@ -1,0 +1,374 @@
+"""`mnemic remember`, `mnemic memory …` and `mnemic profile …`: single memories, and the facts of a user by key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from mnemic.cli.commands import Arguments, command, verb_command
+from mnemic.cli.options import IsSure, ScopeOptions, number_or_word
+from mnemic.cli.output import (
+    Row,
+    confirm,
+    item_row,
+    moment,
+    note,
+    note_all,
+    one_line,
+    printable,
+    require_answer,
+    show_json,
+    show_rows,
+    write,
+)
+from mnemic.model.item import Item, Memory, Profile, ProfileEntry, State
+from mnemic.model.recall import Counts, Page
+from mnemic.model.records import HistoryEntry, Receipt
+from mnemic.model.scope import Level
+from mnemic.model.values import check_unicode
+from mnemic.wire import to_wire
+
+if TYPE_CHECKING:
+    from mnemic.api import Mnemic
+    from mnemic.engine.recall import WhyNot
+    from mnemic.model.item import Review
+
+IMPORTANCE_OF_A_PERSON = 1.0
+"""What a person enters by hand matters most."""
+
+MOST_COUNTED = 1000
+"""How many memories are counted before they are cleared: one page."""
+
+SHOWN_CHARS = 200
+"""How much of a memory's text a remark shows."""
+
+TECHNICAL = frozenset({"dedup_key", "undone", "updated_at", "last_accessed_at", "access_count"})
+"""Fields of a change that mean nothing to a person."""
+
+_NOTHING = "--user, --agent and --session say whose memory is asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Conditions on memories that the filter of `Mnemic.list` expresses in JSON."""
+
+    categories: Annotated[
+        list[str] | None, typer.Option("--category", help="With this category. Repeat it to require several.")
+    ] = None
+    min_importance: Annotated[
+        str | None, typer.Option(help="Minimum importance: low, medium, high, or 0 to 1.", metavar="IMPORTANCE")
+    ] = None
+    since: Annotated[str | None, typer.Option(help="Said at this time or later, ISO 8601.")] = None
+    before: Annotated[str | None, typer.Option(help="Said before this time, ISO 8601.")] = None
+
+    def join_to(self, arguments: Arguments) -> None:
+        """Adds the conditions to the filter. Raises `InvalidInputError` for an importance that is none."""
+        from mnemic.engine.inputs import check_fraction
+
+        conditions: list[dict[str, object]] = [
+            {"categories": {"contains": check_unicode(category, "category")}} for category in self.categories or ()
+        ]
+        if self.min_importance is not None:
+            least = check_fraction(number_or_word(self.min_importance), "importance")
+            conditions.append({"importance": {"gte": least}})
+        for operator, time in (("gte", self.since), ("lt", self.before)):
+            if time is not None:
+                conditions.append({"observed_at": {operator: time}})
+        if conditions:
+            given = arguments.get("filter")
+            arguments["filter"] = {"and": [*([given] if given else []), *conditions]}
+
+
+@command(
+    "remember",
+    verb="remember",
+    examples="""
+        mnemic remember --user ana "Ana prefers dark mode" --kind preference
+        mnemic remember --user ana "Ship the beta" --kind goal --importance high --category work
+        pbpaste | mnemic remember --user ana -
+        mnemic remember --user ana -- "-v is the verbose flag of her tool"
+    """,
+)
+@command("memory add", verb="remember", examples='mnemic memory add --user ana "Ana prefers dark mode"')
+def remember(options: ScopeOptions, arguments: Arguments) -> None:
+    """Store one memory. If the same place already holds one that says the same, that one is returned instead."""
+    arguments.setdefault("importance", IMPORTANCE_OF_A_PERSON)
+    scope = options.scope
+    with options.open() as mnemic:
+        memory = mnemic.remember(scope, **arguments)
+    if options.as_json:
+        show_json(memory)
+        return
+    write(memory.id)
+    note(f"kept as {memory.kind.value}, importance {memory.importance:.2f}, level {memory.level.value}")
+
+
+@command(
+    "memory list",
+    verb="list",
+    examples="""
+        mnemic memory list --user ana
+        mnemic memory list --user ana --kind gem --category architecture --since 2026-04-01 --before 2026-05-01
+        mnemic memory list --user ana --kind goal --order importance
+        mnemic memory list --user ana --filter '{"categories": {"contains": "work"}}' --json
+    """,
+)
+def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Conditions) -> None:
+    """List memories, the newest first."""
+    scope = options.scope
+    conditions.join_to(arguments)
+    with options.open() as mnemic:
+        page: Page = mnemic.list(scope, **arguments)
+    if options.as_json:
+        show_json(page)
+        return
+    if page.memories:
+        show_rows(("imp.",), [_memory_row(memory) for memory in page.memories])
+    elif "after" not in arguments:
+        note(f"no memory in this scope; {_NOTHING}")
+    if page.next:
+        note(f"there are more: --after {page.next}")
+
+
+@verb_command("memory count", "count", examples="mnemic memory count --user ana")
+def count(counts: Counts) -> None:
+    """Count memories by state, active ones by kind, and documents by status."""
+    groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
+    rows = [Row((str(number), what), name, ()) for what, names in groups for name, number in names.items()]
+    if rows:
+        show_rows(("number", "of"), rows)
+    else:
+        note(f"nothing is kept in this scope; {_NOTHING}")
+
+
+@verb_command("memory show", "get", examples="mnemic memory show --user ana ID")
+def show_memory(item: Item) -> None:
+    """Show everything about one memory or message."""
+    write(printable(item.text))
+    write("")
+    for name, value in to_wire(item).items():
+        if name != "text" and value not in (None, "", [], {}):
+            write(f"{name}: {one_line(str(value))}")
+
+
+@verb_command("memory delete", "delete", examples='mnemic memory delete --user ana ID --reason "no longer true"')
+def delete(receipt: Receipt) -> None:
+    """Delete the text, the vectors and the history of one memory or message, and what was made of it alone."""
+    write("removed " + ", ".join(f"{number} {table}" for table, number in receipt.counts.items() if number))
+    note_all(receipt.notes)
+
+
+@verb_command("memory history", "history", examples="mnemic memory history --user ana ID")
+def history(entries: Sequence[HistoryEntry]) -> None:
+    """Show the changes of a memory with the values before and after, oldest first. A deletion is shown too."""
+    rows = [
+        Row((moment(e.at), e.action.value), _describe_changes(e), (one_line(e.actor),), one_line(e.reason))
+        for e in entries
+    ]
+    show_rows(("when", "done"), rows)
+
+
+@verb_command(
+    "memory edit",
+    "update",
+    examples="""
+        mnemic memory edit --user ana ID --text "Ana prefers light mode" --reason "she said so"
+        mnemic memory edit --user ana ID --importance high --valid-to 2026-12-31
+        mnemic memory edit --user ana ID --valid-to none
+    """,
+)
+def edit(memory: Memory) -> None:
+    """Correct a memory. Its history keeps the values before and after. `memory undo` reverts the change."""
+    _show_changed(memory, "changed")
+
+
+@verb_command("memory pin", "pin", examples="mnemic memory pin --user ana ID", fixed={"is_pinned": True})
+def pin(memory: Memory) -> None:
+    """Keep a memory from fading and from being evicted."""
+    _show_changed(memory, "pinned")
+
+
+@verb_command("memory unpin", "pin", examples="mnemic memory unpin --user ana ID", fixed={"is_pinned": False})
+def unpin(memory: Memory) -> None:
+    """Let a pinned memory fade again like every other."""
+    _show_changed(memory, "unpinned")
+
+
+@verb_command("memory undo", "undo", examples="mnemic memory undo --user ana ID")
+def undo(memory: Memory) -> None:
+    """Revert the last change of a memory, a merge included. Repeat it to revert the change before."""
+    _show_changed(memory, "as it was before")
+
+
+@verb_command(
+    "memory merge",
+    "merge",
+    examples='mnemic memory merge --user ana ID OTHER_ID --text "Ana drinks tea and coffee"',
+)
+def merge(memory: Memory) -> None:
+    """Merge several memories into the first. It supersedes the others."""
+    _show_changed(memory, "merged")
+
+
+@verb_command("memory feedback", "feedback", examples="mnemic memory feedback --user ana ID outdated")
+def feedback(memory: Memory, arguments: Arguments) -> None:
+    """Judge whether a memory still holds."""
+    _show_changed(memory, f"judged {arguments['verdict']}")
+
+
+@verb_command("memory why-not", "why_not", examples='mnemic memory why-not --user ana ID "what does she drink?"')
+def why_not(found: WhyNot) -> None:
+    """Show where recall lost a memory or message on the way to an answer, or the rank it has."""
+    write(f"{found.stage}: {one_line(found.reason)}")
+    if found.rank is not None:
+        note(f"rank {found.rank} of {found.candidates} candidates")
+    if found.score is not None:
+        parts = " + ".join(f"{part.feature} {part.points:.2f}" for part in found.contributions)
+        note(f"score {found.score:.2f} = {parts}")
+
+
+@command(
+    "memory clear",
+    verb="clear",
+    examples="""
+        mnemic memory clear --user ana
+        mnemic memory clear --user ana --session s1 --level session --yes
+    """,
+)
+def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) -> None:
+    """Delete every memory (not the messages) of the scope's levels for good. The user must be given with --user or
+    MNEMIC_USER: a configured one does not count.
+    """
+    scope = options.stated_scope
+    levels: list[Level] = arguments.setdefault("levels", [scope.default_level])
+    require_answer("delete", is_sure=is_sure)
+    with options.open() as mnemic:
+        confirm(lambda: _ask_to_clear(mnemic, options, levels), verb="delete", is_sure=is_sure)
+        receipt = mnemic.clear(scope, **arguments)
+    if options.as_json:
+        show_json(receipt)
+        return
+    write(f"removed {receipt.counts['memories']} memories")
+    note_all(receipt.notes)
+
+
+@verb_command("memory review", "review", examples="mnemic memory review --user ana")
+def review(found: Sequence[Review], arguments: Arguments) -> None:
+    """List the memories that need review, newest first, with the reason: quarantined, disputed or flagged ones."""
+    for each in found:
+        how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
+        write(f"{each.memory.id}  {how} since {moment(each.since)}: {one_line(each.reason)}")
+        write(f"  {one_line(each.memory.text)[:SHOWN_CHARS]}")
+    if not found:
+        note("nothing waits for a judgement in this scope")
+    elif len(found) == arguments["limit"]:
+        note(f"there may be more: --after {found[-1].memory.id}")
+
+
+@verb_command("memory trust", "trust", examples='mnemic memory trust --user ana ID --reason "I wrote that file"')
+def trust(memory: Memory) -> None:
+    """Let a memory that needs review be recalled. A flagged one loses its flags."""
+    _show_changed(memory, "trusted")
+
+
+@verb_command("memory reject", "reject", examples="mnemic memory reject --user ana ID")
+def reject(memory: Memory) -> None:
+    """Archive a memory that needs review. `memory undo` reverts it."""
+    _show_changed(memory, "rejected")
+
+
+@verb_command("profile show", "profile.all", examples="mnemic profile show --user ana")
+def show_profile(profile: Profile) -> None:
+    """Show the facts by key, and below them the user's most important and newest memories."""
+    facts = [
+        Row((one_line(f.key),), one_line(f.value), (f"set by {one_line(f.source)}", moment(f.updated_at)))
+        for f in profile.static
+    ]
+    if facts:
+        show_rows(("key",), facts)
+    if profile.dynamic:
+        note("and what matters or is new:")
+        show_rows(("imp.",), [item_row(memory, f"{memory.importance:.2f}") for memory in profile.dynamic])
+    if not facts and not profile.dynamic:
+        note("nothing is known in this scope; --user says whose profile is asked")
+
+
+@verb_command(
+    "profile set",
+    "profile.set",
+    examples="""
+        mnemic profile set --user ana city=Lisbon "favourite tea=smoked"
+        echo '{"city": "Porto", "age": null}' | mnemic profile set --user ana -
+    """,
+)
+def set_profile(entries: Sequence[ProfileEntry]) -> None:
+    """Write facts by key. In a JSON object, null removes its key."""
+    note(f"{len(entries)} facts in the profile")
+
+
+@command("profile remove", examples="mnemic profile remove --user ana city")
+def remove(
+    keys: Annotated[list[str], typer.Argument(help="The keys to remove.", metavar="KEY...")], options: ScopeOptions
+) -> None:
+    """Remove facts by key. A key that is not there is no error."""
+    with options.open() as mnemic:
+        entries = mnemic.profile.set(options.scope, dict.fromkeys(keys))
+    if options.as_json:
+        show_json(entries)
+    else:
+        set_profile(entries)
+
+
+@verb_command("profile format", "profile.format", examples="mnemic profile format --user ana --language zh")
+def format_profile(text: str) -> None:
+    """Print the block for a system prompt: a heading and "key: value" lines. Prints nothing if there is nothing."""
+    if text:
+        write(printable(text.strip("\n")))
+
+
+def _show_changed(memory: Memory, done: str) -> None:
+    write(memory.id)
+    note(f"{done}: {one_line(memory.text)[:SHOWN_CHARS]}")
+
+
+def _memory_row(memory: Memory) -> Row:
+    """The row of a memory with its present importance, the stored one if it has faded, and what contradicts it."""
+    shown, stored = f"{memory.present_importance:.2f}", f"{memory.importance:.2f}"
+    remarks = [f"stored with {stored}"] if shown != stored else []
+    if memory.state is not State.ACTIVE:
+        remarks.append(memory.state.value)
+    if memory.flags:
+        remarks.append("flagged")
+    if memory.other_id is not None:
+        remarks.append(f"see {memory.other_id}")
+    return item_row(memory, shown, remark=" · ".join(remarks))
+
+
+def _describe_changes(entry: HistoryEntry) -> str:
+    """The changed fields before and after, without those that mean nothing to a person; `--json` has all."""
+    names = [name for name in {**entry.before, **entry.after} if name not in TECHNICAL]
+    values = ((name, entry.before.get(name), entry.after.get(name)) for name in names)
+    return "; ".join(
+        f"{name}: {one_line(_format_value(was))} → {one_line(_format_value(now))}"
+        for name, was, now in values
+        if was != now
+    )
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(each) for each in cast("Sequence[object]", value)) or "none"
+    return "none" if value in (None, "", {}) else str(value)
+
+
+def _ask_to_clear(mnemic: Mnemic, options: ScopeOptions, levels: Sequence[Level]) -> str:
+    scope = options.stated_scope
+    states = [state for state in State if state is not State.ERASED]
+    page = mnemic.list(scope, levels=levels, states=states, limit=MOST_COUNTED)
+    count = f"{len(page.memories)}{' or more' if page.next else ''}"
+    owners = {Level.SESSION: scope.session, Level.USER: scope.user, Level.AGENT: scope.agent, Level.ORG: scope.org}
+    places = ", ".join(f"{level.value} {one_line(owners[level] or '')}".strip() for level in levels)
+    return f"Delete {count} memories of {places} for good?"
