@@ -13,7 +13,7 @@ import argparse
 import inspect
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime
 from enum import Enum
 from pathlib import Path
@@ -22,30 +22,39 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from mnemic import Mnemic
 from mnemic.cli.options import row_of
+from mnemic.engine.tools.docstring import read_docstring
 from mnemic.testing.verbs import VERBS
 
 KEPT = Path(__file__).resolve().parent.parent / "src" / "mnemic" / "cli" / "signatures.json"
+KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
+"""How a docstring names the verb that explains the other arguments."""
 
 
 def signatures() -> str:
-    """The whole file: each verb that has a command, with its parameters, one a line."""
-    parts = [
-        f"{json.dumps(verb.name)}: [\n" + ",\n".join(f"  {json.dumps(each)}" for each in _options(verb.name)) + "\n]"
-        for verb in VERBS
-        if verb.command
-    ]
-    return "{\n" + ",\n".join(part.replace("[\n\n]", "[]") for part in parts) + "\n}\n"
+    """The whole file: each command that is a verb, with the verb's arguments, one a line."""
+    parts: list[str] = []
+    for verb in VERBS:
+        if verb.command:
+            arguments = ",\n".join(f"  {json.dumps(each)}" for each in _options(verb.name))
+            listed = f"[\n{arguments}\n]" if arguments else "[]"
+            parts.append(f'{json.dumps(verb.command)}: {{"verb": {json.dumps(verb.name)}, "arguments": {listed}}}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def method_of(verb: str) -> Callable[..., Any]:
+    """The method of a verb of the table."""
+    owner: Any = Mnemic
+    *groups, name = verb.split(".")
+    for group in groups:
+        owner = get_type_hints(getattr(owner, group).fget)["return"]
+    return getattr(owner, name)
 
 
 def parameters_of(verb: str) -> Iterator[tuple[inspect.Parameter, str]]:
     """The parameters of a verb but for the scope, with their types resolved, and the text that describes them.
     `**fields: Unpack[T]` stands for the keys of T, whose defaults are not known.
     """
-    owner: Any = Mnemic
-    *groups, name = verb.split(".")
-    for group in groups:
-        owner = get_type_hints(getattr(owner, group).fget)["return"]
-    method = getattr(owner, name)
+    method = method_of(verb)
     hints = get_type_hints(method)
     for parameter in [*inspect.signature(method).parameters.values()][1:]:
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
@@ -57,7 +66,22 @@ def parameters_of(verb: str) -> Iterator[tuple[inspect.Parameter, str]]:
             yield parameter.replace(annotation=hints[parameter.name]), method.__doc__ or ""
 
 
+def describe_arguments(verb: str) -> dict[str, str]:
+    """What the docstring of a verb says of its arguments, with those that another verb explains."""
+    about, described = read_docstring(method_of(verb).__doc__)
+    for other in KIN.findall(about):
+        if other != verb:
+            described = {**describe_arguments(other), **described}
+    return dict(described)
+
+
+def _sentence_on(name: str, text: str) -> str:
+    found = re.search(rf"[^.;]*`{name}`[^.;]*", text)
+    return "" if found is None else " ".join(found[0].replace("`", "").split())
+
+
 def _options(verb: str) -> Iterator[dict[str, object]]:
+    described = describe_arguments(verb)
     for parameter, text in parameters_of(verb):
         form = _form(parameter.annotation)
         if form is None:
@@ -70,11 +94,8 @@ def _options(verb: str) -> Iterator[dict[str, object]]:
         elif isinstance(parameter.default, int | float | str) and parameter.default not in ("", False):
             option["default"] = parameter.default
         row = row_of(verb, parameter.name)
-        if row is None or row.help:
-            yield option
-            continue
-        if found := re.search(rf"[^.;]*`{parameter.name}`[^.;]*", text):
-            option["about"] = " ".join(found[0].replace("`", "").split())
+        if row is not None and not row.help:
+            option["about"] = described.get(parameter.name) or _sentence_on(parameter.name, text)
         yield option
 
 

@@ -11,7 +11,7 @@ import typer
 from mnemic import errors
 from mnemic.cli.app import application
 from mnemic.cli.failures import EXIT_CODES, error_kind
-from scripts import cli_reference, verbs_reference
+from scripts import cli_reference, command_options, verbs_reference
 
 ROW = re.compile(r"^\| `(\w+Error)` \|.*\| (\d+) \| `(\w+)` \|$", re.MULTILINE)
 
@@ -19,6 +19,11 @@ ROW = re.compile(r"^\| `(\w+Error)` \|.*\| (\d+) \| `(\w+)` \|$", re.MULTILINE)
 def test_the_reference_of_the_command_line_is_up_to_date():
     kept = cli_reference.KEPT.read_text(encoding="utf-8")
     assert kept == cli_reference.reference(), "run: python scripts/cli_reference.py --write"
+
+
+def test_the_options_of_commands_are_those_of_the_signatures():
+    kept = command_options.KEPT.read_text(encoding="utf-8")
+    assert kept == command_options.signatures(), "run: python scripts/command_options.py --write"
 
 
 @pytest.mark.requirement("P-01")

@@ -67,7 +67,6 @@ LISTED = 10
 
 @command(
     "chat",
-    verb="chat",
     examples="""
         mnemic chat
         MNEMIC_LLM=ollama:qwen3:4b mnemic chat --user ana
@@ -96,15 +95,13 @@ def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> No
         raise typer.Exit(conversation.failure)
 
 
-@verb_command("tools list", "tools.list", examples="mnemic tools list")
+@verb_command("tools list", examples="mnemic tools list")
 def list_tools(tools: Sequence[ToolSpec]) -> None:
     """List the tools that a model may call: Mnemic's own, and those of configured packages and modules."""
-    show_rows(("tool",), [Row((tool.name,), one_line(tool.description), ()) for tool in tools])
+    show_rows(("tool",), [Row((tool.name,), tool.description, ()) for tool in tools])
 
 
-@verb_command(
-    "tools call", "tools.call", examples="""mnemic tools call calculator --arguments '{"expression": "17 * 23"}'"""
-)
+@verb_command("tools call", examples="""mnemic tools call calculator --arguments '{"expression": "17 * 23"}'""")
 def call(outcome: ToolOutcome) -> None:
     """Call a tool as a model would. If the tool fails, its answer says why and the command exits with 1."""
     if outcome.is_error:
@@ -350,7 +347,7 @@ class Commands:
             self._mnemic.profile.set(self._scope, {key: value or None})
         known = self._mnemic.profile.get(self._scope)
         if known:
-            show_rows(("key",), [Row((one_line(key),), one_line(value), ()) for key, value in known.items()])
+            show_rows(("key",), [Row((key,), value, ()) for key, value in known.items()])
         else:
             note("the profile is empty; /profile KEY=VALUE sets a fact")
 

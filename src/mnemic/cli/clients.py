@@ -12,14 +12,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
+from mnemic.cli.input import open_replacement
 from mnemic.errors import ConfigError
 
 NAME = "mnemic"
@@ -67,15 +67,6 @@ class Entry:
         """As most clients write it, to be copied."""
         entry = {"command": self.program, "args": list(self.arguments)}
         return json.dumps({"mcpServers": {NAME: entry}}, indent=2, ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What became of one client's file; `backup` is the copy of the file as it was."""
-
-    client: Client
-    is_changed: bool
-    backup: Path | None
 
 
 CLIENTS: Mapping[str, Client] = {
@@ -135,33 +126,19 @@ def build_own_entry(arguments: Sequence[str]) -> Entry:
     return Entry(program or "mnemic", arguments)
 
 
-def install_server(client: Client, entry: Entry, *, is_dry_run: bool = False) -> Written:
-    """Write the entry into the client's file; all else in it stays, and a copy of it is kept beside it.
+def install_server(client: Client, entry: Entry, *, is_dry_run: bool = False) -> Changed:
+    """Write the entry into the client's file. Raises `ConfigError` as `_change_file` does."""
 
-    Raises `ConfigError`, and changes nothing, for a file that cannot be read as JSON or written.
-    """
-    file = client.file.resolve()
-    try:
-        before = file.read_text(encoding="utf-8-sig") if file.exists() else None
-        whole = parse_object(before, file)
-        servers = _read_servers(whole, client, file)
-        if servers.get(NAME) == entry.of(client):
-            return Written(client, is_changed=False, backup=None)
-        servers[NAME] = entry.of(client)
-        whole[client.key] = servers
-        if is_dry_run:
-            return Written(client, is_changed=True, backup=None)
-        backup = None if before is None else back_up(file)
-        replace_file(file, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} of {client.title} cannot be changed: {error}") from error
-    return Written(client, is_changed=True, backup=backup)
+    def add(whole: dict[str, object]) -> dict[str, object]:
+        return {**whole, client.key: {**_read_servers(whole, client), NAME: entry.of(client)}}
+
+    return _change_file(client.name, client.title, client.file, add, is_dry_run=is_dry_run)
 
 
-def _read_servers(whole: Mapping[str, object], client: Client, file: Path) -> dict[str, object]:
+def _read_servers(whole: Mapping[str, object], client: Client) -> dict[str, object]:
     servers = whole.get(client.key, {})
     if not isinstance(servers, dict):
-        raise ConfigError(f"{client.key} of {file} is no JSON object; it was left alone")
+        raise ConfigError(f"{client.key} of {client.file} is no JSON object; it was left alone")
     return dict(cast("dict[str, object]", servers))
 
 
@@ -237,23 +214,38 @@ def remove_openclaw_plugin(folder: Path, *, is_dry_run: bool = False) -> Changed
 
 
 def _rewrite_hooks(file: Path, wanted: dict[str, Any], *, is_dry_run: bool) -> Changed:
+    def rewrite(whole: dict[str, object]) -> dict[str, object]:
+        hooks = _remove_own_hooks(whole.get("hooks", {}), file.resolve())
+        for event, entry in wanted.items():
+            hooks[event] = [*hooks.get(event, []), entry]
+        return {**whole, "hooks": hooks} if hooks else {key: each for key, each in whole.items() if key != "hooks"}
+
+    return _change_file(CLAUDE_CODE, "Claude Code", file, rewrite, is_dry_run=is_dry_run)
+
+
+def _change_file(
+    program: str,
+    title: str,
+    file: Path,
+    change: Callable[[dict[str, object]], dict[str, object]],
+    *,
+    is_dry_run: bool,
+) -> Changed:
+    """Changes the JSON object in a file, with a copy of the old file beside it. Raises `ConfigError`, and changes
+    nothing, for a file that cannot be read as JSON or written.
+    """
     target = file.resolve()
     try:
         before = target.read_text(encoding="utf-8-sig") if target.exists() else None
-        whole = parse_object(before, target)
-        hooks = _remove_own_hooks(whole.get("hooks", {}), target)
-        for event, entry in wanted.items():
-            hooks[event] = [*hooks.get(event, []), entry]
-        after = {**whole, "hooks": hooks} if hooks else {key: each for key, each in whole.items() if key != "hooks"}
-        if after == whole:
-            return Changed(CLAUDE_CODE, file, is_changed=False)
-        if is_dry_run:
-            return Changed(CLAUDE_CODE, file, is_changed=True)
-        backup = None if before is None else back_up(target)
+        whole = _parse_object(before, target)
+        after = change(whole)
+        if after == whole or is_dry_run:
+            return Changed(program, file, is_changed=after != whole)
+        backup = None if before is None else _back_up(target)
         replace_file(target, json.dumps(after, indent=2, ensure_ascii=False) + "\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} of Claude Code cannot be changed: {error}") from error
-    return Changed(CLAUDE_CODE, file, is_changed=True, backup=backup)
+        raise ConfigError(f"{file} of {title} cannot be changed: {error}") from error
+    return Changed(program, file, is_changed=True, backup=backup)
 
 
 def _remove_own_hooks(found: object, file: Path) -> dict[str, list[Any]]:
@@ -293,7 +285,7 @@ def _read_text(file: Path) -> str | None:
     return file.read_text(encoding="utf-8") if file.exists() else None
 
 
-def parse_object(content: str | None, file: Path) -> dict[str, object]:
+def _parse_object(content: str | None, file: Path) -> dict[str, object]:
     """The JSON object in a file. Empty if there is no file. Raises `ConfigError` for anything else."""
     if content is None or not content.strip():
         return {}
@@ -306,7 +298,7 @@ def parse_object(content: str | None, file: Path) -> dict[str, object]:
     return cast("dict[str, object]", whole)
 
 
-def back_up(file: Path) -> Path:
+def _back_up(file: Path) -> Path:
     """Copies the file to a free name beside it."""
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
     names = (file.with_name(f"{file.name}.{stamp}{suffix}.bak") for suffix in ("", *(f"-{n}" for n in range(1, 100))))
@@ -318,12 +310,5 @@ def back_up(file: Path) -> Path:
 def replace_file(file: Path, content: str) -> None:
     """Writes the file completely or not at all, with the permissions it had."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as part:
-            part.write(content)
-        if file.exists():
-            shutil.copymode(file, name)
-        Path(name).replace(file)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with open_replacement(file, keeps_mode=True) as part:
+        part.write(content)

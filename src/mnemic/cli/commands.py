@@ -9,16 +9,20 @@ stands in signatures.json, because help must not import the engine.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cache
+from importlib import import_module
 from operator import attrgetter
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
 from mnemic.cli.menu import GROUPS, Menu
-from mnemic.cli.options import FLAGS, ScopeOptions, option_of, signature_of
+from mnemic.cli.options import FLAGS, ScopeOptions, number_or_word, read_json, read_level_limits, row_of
 from mnemic.cli.output import show_json
 from mnemic.model.values import check_unicode
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from mnemic.model.scope import Scope
 
 Function = Callable[..., None]
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 class Arguments(dict[str, Any]):
@@ -41,30 +46,35 @@ Find = Callable[["Mnemic", "Scope", str], str]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command by its whole name, as `memory list`. `verb`: that of `Mnemic` whose options it has; `shows`: the
-    function takes its answer. `fixed`: arguments that are no options here. `find`: what to do with an operand before
-    the call. `is_stated`: a configured user is not meant.
+    """A command by its whole name, as `memory list`. `like`: the command of signatures.json whose verb it has, itself
+    unless named. `shows`: the function takes the verb's answer. `fixed`: arguments that are no options here. `find`:
+    what to do with an operand before the call. `is_stated`: a configured user is not meant.
     """
 
     name: str
     function: Function
     examples: str
-    verb: str = ""
+    like: str = ""
     shows: bool = False
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
     find: Mapping[str, Find] = field(default_factory=dict[str, Find])
     is_stated: bool = False
+
+    @property
+    def signature(self) -> Mapping[str, Any]:
+        """The name of its verb, and the verb's arguments but for the scope."""
+        return _signatures()[self.like or self.name]
 
 
 COMMANDS: dict[str, Command] = {}
 """Every command whose module is imported."""
 
 
-def command(name: str, *, examples: str, verb: str = "") -> Callable[[Function], Function]:
-    """Registers a function as a command; `verb` is needed where it takes `Arguments`."""
+def command(name: str, *, examples: str, like: str = "") -> Callable[[Function], Function]:
+    """Registers a function as a command. `Arguments` are those of the verb of this command, or of the one `like` it."""
 
     def register(function: Function) -> Function:
-        COMMANDS[name] = Command(name, function, examples, verb)
+        COMMANDS[name] = Command(name, function, examples, like)
         return function
 
     return register
@@ -72,9 +82,9 @@ def command(name: str, *, examples: str, verb: str = "") -> Callable[[Function],
 
 def verb_command(
     name: str,
-    verb: str,
     *,
     examples: str,
+    like: str = "",
     fixed: Mapping[str, object] | None = None,
     find: Mapping[str, Find] | None = None,
     is_stated: bool = False,
@@ -84,7 +94,7 @@ def verb_command(
     """
 
     def register(function: Function) -> Function:
-        COMMANDS[name] = Command(name, function, examples, verb, True, fixed or {}, find or {}, is_stated)
+        COMMANDS[name] = Command(name, function, examples, like, True, fixed or {}, find or {}, is_stated)
         return function
 
     return register
@@ -133,7 +143,7 @@ def callback_of(known: Command) -> Function:
     def run(**given: Any) -> None:
         built = {name: _build(group, given) for name, group in groups.items()}
         options = (built[scope] if scope else _build(ScopeOptions, given)) if known.shows else None
-        read = read_arguments(known, given) if known.verb else Arguments()
+        read = read_arguments(known, given) if known.shows or arguments else Arguments()
         if arguments is not None:
             built[arguments] = read
         if options is None:
@@ -156,7 +166,7 @@ def call_verb(known: Command, options: ScopeOptions, arguments: Arguments) -> ob
     with options.open() as mnemic:
         for name, find in known.find.items():
             arguments[name] = find(mnemic, scope, arguments[name])
-        verb = attrgetter(known.verb)(mnemic)
+        verb = attrgetter(known.signature["verb"])(mnemic)
         scoped = {"scope": scope} if "scope" in inspect.signature(verb).parameters else {}
         return verb(**scoped, **known.fixed, **arguments)
 
@@ -174,7 +184,7 @@ def read_arguments(known: Command, given: dict[str, Any]) -> Arguments:
             if isinstance(text, str):
                 check_unicode(text, name)
         found[name] = value if option.read is None else option.read(value)
-    for flag in FLAGS.get(known.verb, ()):
+    for flag in FLAGS.get(known.signature["verb"], ()):
         if given.pop(flag.key):
             found[flag.argument] = flag.value
     return found
@@ -186,15 +196,16 @@ def _types_of(function: Function, names: Sequence[str]) -> dict[str, Any]:
     return get_type_hints(chosen, getattr(function, "__globals__", {}), include_extras=True)
 
 
-def _offered(known: Command) -> dict[str, Any]:
-    names = [row for row in signature_of(known.verb) if row["name"] not in known.fixed]
-    rows = {row["name"]: option_of(known.verb, row) for row in names}
+def _offered(known: Command) -> dict[str, Option]:
+    """The verb's arguments that are options of the command, by name."""
+    verb, arguments = known.signature["verb"], known.signature["arguments"]
+    rows = {each["name"]: option_of(verb, each) for each in arguments if each["name"] not in known.fixed}
     return {name: option for name, option in rows.items() if option is not None}
 
 
 def _options_of(known: Command) -> list[inspect.Parameter]:
     options = [option.parameter for option in _offered(known).values()]
-    return [*options, *(flag.parameter for flag in FLAGS.get(known.verb, ()))]
+    return [*options, *(flag.parameter for flag in FLAGS.get(known.signature["verb"], ()))]
 
 
 def _fields_of(group: Any) -> list[inspect.Parameter]:
@@ -212,3 +223,74 @@ def _fields_of(group: Any) -> list[inspect.Parameter]:
 
 def _build(group: Any, given: dict[str, Any]) -> Any:
     return group(**{each.name: given.pop(each.name) for each in fields(group)})
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An argument of a verb as an option: the parameter that Typer takes, and how its value is read."""
+
+    parameter: inspect.Parameter
+    read: Callable[[Any], object] | None
+    has_opposite: bool
+
+    @property
+    def key(self) -> str:
+        """Its name among what Typer gives."""
+        return self.parameter.name
+
+
+@cache
+def _signatures() -> Mapping[str, Mapping[str, Any]]:
+    return json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
+
+
+def option_of(verb: str, argument: Mapping[str, Any]) -> Option | None:
+    """An argument of a verb as an option. One that is not given is left to the verb, whose default is only shown."""
+    name: str = argument["name"]
+    row = row_of(verb, name)
+    if row is None:
+        return None
+    is_required, is_many = argument.get("is_required", False), argument.get("is_many", False)
+    has_opposite = argument.get("has_opposite") or argument.get("default") is True or "/" in "".join(row.names)
+    kind, read = _type_of(argument["type"], name)
+    kind = row.kind or (list[kind] if is_many else kind)
+    default = argument.get("default")
+    about = row.help or argument.get("about") or name.replace("_", " ")
+    if default not in (None, True) and "efault" not in about:
+        about += f" Default: {default}."
+    if argument.get("is_operand") and not row.names:
+        metavar: Any = {"metavar": name.upper() + ("..." if is_many else ""), **row.settings}
+        info = typer.Argument(help=about, **metavar)
+    else:
+        names = row.names or (_option_name(name, is_many=is_many, has_opposite=has_opposite),)
+        info = typer.Option(*names, help=about, **row.settings)
+    key = f"{name}_" if name in ScopeOptions.__dataclass_fields__ else name
+    annotation = Annotated[kind if is_required else kind | None, info]
+    absent = inspect.Parameter.empty if is_required else False if kind is bool and not has_opposite else None
+    parameter = inspect.Parameter(key, KEYWORD, default=absent, annotation=annotation)
+    return Option(parameter, row.read or read, has_opposite)
+
+
+def _type_of(name: str, argument: str) -> tuple[Any, Callable[[Any], object] | None]:
+    """The type that Typer is told, and how its value is read."""
+    if ":" in name:
+        module, _, kind = name.partition(":")
+        return getattr(import_module(module), kind), None
+    if name == "json":
+        return str, lambda text: read_json(text, argument)
+    if name == "limits":
+        return list[str], read_level_limits
+    if name == "number_or_word":
+        return str, number_or_word
+    return {"bool": bool, "int": int, "float": float, "str": str}[name], None
+
+
+def _option_name(argument: str, *, is_many: bool, has_opposite: bool) -> str:
+    """`--dry-run` of `is_dry_run`, `--category` of `categories`, `--rerank/--no-rerank`."""
+    name = argument.removeprefix("is_")
+    if is_many:
+        endings = {"ies": "y", "sses": "ss", "uses": "us", "s": ""}
+        ending = next((each for each in endings if name.endswith(each)), "")
+        name = name.removesuffix(ending) + endings.get(ending, "")
+    option = name.replace("_", "-")
+    return f"--{option}/--no-{option}" if has_opposite else f"--{option}"

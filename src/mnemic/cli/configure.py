@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemic.cli.commands import command, verb_command
+from mnemic.cli.input import open_replacement
 from mnemic.cli.options import AsJson, ConfigFile, Store
 from mnemic.cli.output import Row, moment, note, one_line, show_json, show_rows, write
 from mnemic.errors import ConfigError, ConflictError
@@ -43,9 +43,7 @@ def show(options: ConfigOptions) -> None:
     if options.as_json:
         show_json({"file": None if effective.file is None else str(effective.file), "values": values})
         return
-    show_rows(
-        ("key",), [Row((str(v["key"]),), _format_value(v["value"]), (one_line(str(v["origin"])),)) for v in values]
-    )
+    show_rows(("key",), [Row((str(v["key"]),), _format_value(v["value"]), (str(v["origin"]),)) for v in values])
     for name, nearest in slips(os.environ).items():
         note(f"{name} is set in the environment and is no key; did you mean {nearest}?")
     if effective.file is None:
@@ -87,7 +85,6 @@ def init(
 
 @verb_command(
     "keys create",
-    "keys.create",
     examples="""
         mnemic keys create --name laptop
         mnemic keys create --user ana --right read --expires-at 2027-01-01
@@ -104,7 +101,7 @@ def create(issued: IssuedKey) -> None:
     write(issued.token)
 
 
-@verb_command("keys list", "keys.list", examples="mnemic keys list --json", is_stated=True)
+@verb_command("keys list", examples="mnemic keys list --json", is_stated=True)
 def list_keys(keys: Sequence[ApiKey]) -> None:
     """List the keys of the org without their secrets. Expired and revoked keys are listed too."""
     if keys:
@@ -113,27 +110,22 @@ def list_keys(keys: Sequence[ApiKey]) -> None:
         note("no key in this org")
 
 
-@verb_command("keys revoke", "keys.revoke", examples="mnemic keys revoke 3f9c0a4b7d21e6f580", is_stated=True)
+@verb_command("keys revoke", examples="mnemic keys revoke 3f9c0a4b7d21e6f580", is_stated=True)
 def revoke(key: ApiKey) -> None:
     """Revoke a key at once, also for servers that are running."""
     note(f"key {one_line(key.id)} is not accepted any more")
 
 
-@verb_command(
-    "keys rotate", "keys.rotate", examples="mnemic keys rotate 3f9c0a4b7d21e6f580 --overlap 600", is_stated=True
-)
+@verb_command("keys rotate", examples="mnemic keys rotate 3f9c0a4b7d21e6f580 --overlap 600", is_stated=True)
 def rotate(issued: IssuedKey) -> None:
     """Replace a key by one like it. The old key ends after a while. The new one is shown only this once."""
     create(issued)
 
 
-@verb_command("keys audit", "keys.audit", examples="mnemic keys audit --limit 20", is_stated=True)
+@verb_command("keys audit", examples="mnemic keys audit --limit 20", is_stated=True)
 def audit(page: AuditPage) -> None:
     """Show what was done in the org over HTTP and with keys, newest first."""
-    rows = [
-        Row((moment(entry.at), one_line(entry.actor)), one_line(entry.verb), (one_line(entry.target), entry.outcome))
-        for entry in page.entries
-    ]
+    rows = [Row((moment(entry.at), entry.actor), entry.verb, (entry.target, entry.outcome)) for entry in page.entries]
     if rows:
         show_rows(("at", "who"), rows)
     else:
@@ -146,26 +138,18 @@ def _write_whole(path: Path, text: str, *, replaces: bool) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
         return
-    path = path.resolve()  # a link stays a link
-    descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(beside).replace(path)
-    finally:
-        Path(beside).unlink(missing_ok=True)
+    with open_replacement(path.resolve()) as file:  # a link stays a link
+        file.write(text)
 
 
 def _format_value(value: object) -> str:
     """A value as in a configuration file, but texts without quotes."""
     from mnemic.config.resolution import as_toml
 
-    return "–" if value is None else one_line(value if isinstance(value, str) else as_toml(value))
+    return "–" if value is None else value if isinstance(value, str) else as_toml(value)
 
 
 def _key_row(key: ApiKey) -> Row:
     ends = [f"{word} {moment(at)}" for word, at in (("expires", key.expires_at), ("revoked", key.revoked_at)) if at]
-    bounds = [f"{part} {one_line(value)}" for part, value in (("user", key.user), ("agent", key.agent)) if value]
-    return Row(
-        (key.id, " ".join(sorted(key.rights))), one_line(key.name), (*bounds, f"made {moment(key.created_at)}", *ends)
-    )
+    bounds = [f"{part} {value}" for part, value in (("user", key.user), ("agent", key.agent)) if value]
+    return Row((key.id, " ".join(sorted(key.rights))), key.name, (*bounds, f"made {moment(key.created_at)}", *ends))

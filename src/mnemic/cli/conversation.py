@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mnemic.cli.commands import Arguments, verb_command
-from mnemic.cli.output import Row, item_row, note, number_of, one_line, show_rows, write
+from mnemic.cli.output import Row, item_row, note, number_of, show_rows, write
 
 if TYPE_CHECKING:
     from mnemic.engine.conversation import EndReport
@@ -20,7 +20,6 @@ _SCOPE = "--user ana --session today"
 
 
 @verb_command(
-    "capture",
     "capture",
     examples="""
         mnemic capture --user ana --session s1 --user-text "I moved to Lisbon" --assistant-text "How is it there?"
@@ -39,17 +38,13 @@ def capture(turn: Turn) -> None:
         note(f"{turn.left_out} messages hold what Mnemic itself had put into the prompt; that was left out")
 
 
-@verb_command("complete", "complete", examples='mnemic complete --user ana TURN_ID --assistant-text "How is it there?"')
+@verb_command("complete", examples='mnemic complete --user ana TURN_ID --assistant-text "How is it there?"')
 def complete(turn: Turn) -> None:
     """Add the assistant's side to a turn that was captured before."""
     capture(turn)
 
 
-@verb_command(
-    "messages",
-    "messages",
-    examples="mnemic messages --user ana\nmnemic messages --user ana --since 2026-04-01 --json",
-)
+@verb_command("messages", examples="mnemic messages --user ana\nmnemic messages --user ana --since 2026-04-01 --json")
 def messages(page: MessagePage, arguments: Arguments) -> None:
     """List messages, the newest first, page by page."""
     if page.messages:
@@ -60,7 +55,7 @@ def messages(page: MessagePage, arguments: Arguments) -> None:
         note(f"there are more: --after {page.next}")
 
 
-@verb_command("window", "window", examples=f"mnemic window {_SCOPE}\nmnemic window {_SCOPE} --limit 5")
+@verb_command("window", examples=f"mnemic window {_SCOPE}\nmnemic window {_SCOPE} --limit 5")
 def window(found: Sequence[Message]) -> None:
     """Show the last messages of a session, oldest first. Shows none if the session was silent for two hours."""
     if found:
@@ -68,12 +63,12 @@ def window(found: Sequence[Message]) -> None:
     note(f"{len(found)} messages")
 
 
-@verb_command("extract", "extract", examples=f"mnemic extract {_SCOPE} --dry-run\nmnemic extract {_SCOPE}")
+@verb_command("extract", examples=f"mnemic extract {_SCOPE} --dry-run\nmnemic extract {_SCOPE}")
 def extract(report: ExtractReport, arguments: Arguments) -> None:
     """Extract facts from a session's unprocessed messages. The worker does this after every message."""
     if report.entries:
         rows = [
-            Row((each.verdict or "found", each.kind.value), one_line(each.text), (each.reason,) if each.reason else ())
+            Row((each.verdict or "found", each.kind.value), each.text, (each.reason,) if each.reason else ())
             for each in report.entries
         ]
         show_rows(("done", "kind"), rows)
@@ -81,9 +76,7 @@ def extract(report: ExtractReport, arguments: Arguments) -> None:
     note(f"{len(report.entries)} facts {done} {report.messages} messages")
 
 
-@verb_command(
-    "summarise", "summarise", examples=f"mnemic summarise {_SCOPE} --dry-run\nmnemic summarise {_SCOPE} --flush"
-)
+@verb_command("summarise", examples=f"mnemic summarise {_SCOPE} --dry-run\nmnemic summarise {_SCOPE} --flush")
 def summarise(report: SummariseReport, arguments: Arguments) -> None:
     """Summarise what has fallen out of a session's window. The worker does this automatically."""
     rows = [Row((f"{each.first}-{each.last}",), each.memory_id or "no new summary", ()) for each in report.entries]
@@ -93,13 +86,13 @@ def summarise(report: SummariseReport, arguments: Arguments) -> None:
     note(f"{count} messages {'would be' if arguments.get('is_dry_run') else 'were'} summarised")
 
 
-@verb_command("end", "end", examples=f"mnemic end {_SCOPE}")
+@verb_command("end", examples=f"mnemic end {_SCOPE}")
 def end(report: EndReport) -> None:
     """End a session. Its session-level memories expire, and a job summarises it."""
     note(f"{len(report.expired)} memories expired, {report.pending} messages wait for a summary")
 
 
-@verb_command("reflect", "reflect", examples=f"mnemic reflect {_SCOPE} --dry-run\nmnemic reflect {_SCOPE}")
+@verb_command("reflect", examples=f"mnemic reflect {_SCOPE} --dry-run\nmnemic reflect {_SCOPE}")
 def reflect(report: ReflectReport) -> None:
     """Make a reflection of a session's newest summaries. The worker does this after every ten summaries."""
     if report.memory_id is not None:

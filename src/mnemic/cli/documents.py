@@ -52,7 +52,6 @@ RESUMABLE = "what was read is kept: the same command goes on from there"
 
 @command(
     "ingest",
-    verb="ingest",
     examples="""
         mnemic ingest --user ana ~/papers --dry-run
         mnemic ingest --user ana ~/papers report.pdf
@@ -115,7 +114,7 @@ def find_document(mnemic: Mnemic, scope: Scope, reference: str) -> str:
 FIND = {"id": find_document}
 
 
-@verb_command("documents list", "documents.list", examples="mnemic documents list --user ana --status failed")
+@verb_command("documents list", examples="mnemic documents list --user ana --status failed")
 def list_documents(page: DocumentPage) -> None:
     """List documents by source, with status and passages, and why one failed."""
     if not page.documents:
@@ -126,9 +125,7 @@ def list_documents(page: DocumentPage) -> None:
         note(f"there are more: --after {page.after}")
 
 
-@verb_command(
-    "documents show", "documents.get", examples="mnemic documents show --user ana handbook/tea.pdf", find=FIND
-)
+@verb_command("documents show", examples="mnemic documents show --user ana handbook/tea.pdf", find=FIND)
 def show_document(document: Document) -> None:
     """Show everything about a document but its text."""
     facts = {
@@ -149,9 +146,7 @@ def show_document(document: Document) -> None:
             write(f"{name:<12}{one_line(fact)}")
 
 
-@verb_command(
-    "documents text", "documents.text", examples="mnemic documents text --user ana handbook/holidays.md", find=FIND
-)
+@verb_command("documents text", examples="mnemic documents text --user ana handbook/holidays.md", find=FIND)
 def text(stored: str) -> None:
     """Print the stored text of a document."""
     if stored:
@@ -160,28 +155,19 @@ def text(stored: str) -> None:
 
 @verb_command(
     "documents passages",
-    "documents.passages",
     examples="mnemic documents passages --user ana handbook/holidays.md --first 10 --count 5",
     find=FIND,
 )
 def passages(found: Sequence[Chunk]) -> None:
     """List the passages of a document with their pages and headings."""
-    rows = [
-        Row((str(chunk.index), _format_pages(chunk)), one_line(chunk.text), (chunk.id, one_line(chunk.heading)))
-        for chunk in found
-    ]
+    rows = [Row((str(chunk.index), _format_pages(chunk)), chunk.text, (chunk.id, chunk.heading)) for chunk in found]
     if rows:
         show_rows(("passage", "pages"), rows)
     else:
         note("this document has no such passages")
 
 
-@verb_command(
-    "documents delete",
-    "documents.delete",
-    examples="mnemic documents delete --user ana handbook/holidays.md",
-    find=FIND,
-)
+@verb_command("documents delete", examples="mnemic documents delete --user ana handbook/holidays.md", find=FIND)
 def delete_document(receipt: Receipt) -> None:
     """Delete a document and everything made of it. The file itself is not touched."""
     note(f"removed with {number_of(receipt.counts['chunks'], 'passages')}")
@@ -190,7 +176,6 @@ def delete_document(receipt: Receipt) -> None:
 
 @command(
     "research",
-    verb="research",
     examples="""
         mnemic research --user ana minutes.pdf "what was decided about the harbour?" --dry-run
         mnemic research --user ana minutes.pdf "what was decided about the harbour?" --max-calls 50
@@ -307,7 +292,5 @@ def _format_pages(chunk: Chunk) -> str:
 
 
 def _document_row(document: Document) -> Row:
-    about = (one_line(document.source), document.id, document.level.value, moment(document.updated_at))
-    return Row(
-        (document.status.value, str(document.chunks)), one_line(document.title), about, one_line(document.reason)
-    )
+    about = (document.source, document.id, document.level.value, moment(document.updated_at))
+    return Row((document.status.value, str(document.chunks)), document.title, about, document.reason)

@@ -24,7 +24,7 @@ MOST_DRAWN = 200
 FORMS = (".html", ".svg", ".dot", ".mermaid")
 
 
-@verb_command("graph entities", "graph.entities", examples="mnemic graph entities --user ana --type person")
+@verb_command("graph entities", examples="mnemic graph entities --user ana --type person")
 def entities(page: NodePage) -> None:
     """List people, projects, technologies, places and other named things, by name."""
     if page.nodes:
@@ -37,7 +37,6 @@ def entities(page: NodePage) -> None:
 
 @verb_command(
     "graph neighbours",
-    "graph.neighbours",
     examples='mnemic graph neighbours --user ana "Project X"\nmnemic graph neighbours --user ana Redis --depth 2',
 )
 def neighbours(around: Neighbourhood) -> None:
@@ -47,7 +46,7 @@ def neighbours(around: Neighbourhood) -> None:
         note("there is more than is shown")
 
 
-@verb_command("graph path", "graph.path", examples='mnemic graph path --user ana "Project X" "Policy Y"')
+@verb_command("graph path", examples='mnemic graph path --user ana "Project X" "Policy Y"')
 def path(found: GraphPath) -> None:
     """Show how two things are related, step by step, with citations."""
     if not found.nodes:
@@ -63,13 +62,12 @@ def path(found: GraphPath) -> None:
 
 @verb_command(
     "graph extract",
-    "graph.extract",
     examples="mnemic graph extract --user ana --dry-run\nmnemic graph extract --user ana --level user --level org",
 )
 def extract(report: GraphReport) -> None:
     """Update the graph from memories, messages and documents that were not processed yet."""
     rows = [
-        Row((entry.kind.value,), one_line(_list_findings(entry.names, entry.relations)), (entry.item_id,))
+        Row((entry.kind.value,), _list_findings(entry.names, entry.relations), (entry.item_id,))
         for entry in report.entries
     ]
     if rows:
@@ -175,10 +173,8 @@ def _show_forest(drawn: Picture) -> None:
 
 
 def _node_row(node: Node) -> Row:
-    others = (f"also {', '.join(one_line(name) for name in node.other_names)}",) if node.other_names else ()
-    return Row(
-        (node.type.value, str(node.mentions)), one_line(node.name), (node.id, *others), one_line(node.description)
-    )
+    others = (f"also {', '.join(node.other_names)}",) if node.other_names else ()
+    return Row((node.type.value, str(node.mentions)), node.name, (node.id, *others), node.description)
 
 
 def _list_findings(names: tuple[str, ...], relations: tuple[tuple[str, str, str], ...]) -> str:

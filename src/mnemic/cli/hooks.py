@@ -22,7 +22,7 @@ from mnemic.cli import clients
 from mnemic.cli.clients import CLAUDE_CODE, PROGRAMS, Changed
 from mnemic.cli.commands import command
 from mnemic.cli.failures import report, show_traceback
-from mnemic.cli.mcp import list_options
+from mnemic.cli.mcp import describe_change, list_options, show_change
 from mnemic.cli.options import IsDryRun, ScopeOptions
 from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
@@ -179,15 +179,8 @@ def _check_program(program: str, project: Path | None) -> None:
         raise ConfigError(f"there is no folder {project}")
 
 
-def _show_changed(changed: Changed, options: ScopeOptions, otherwise: str, done: str) -> None:
+def _show_changed(changed: Changed, options: ScopeOptions, unchanged: str, done: str) -> None:
     if options.as_json:
-        backup = None if changed.backup is None else str(changed.backup)
-        shown = {"program": changed.program, "place": str(changed.place), "is_changed": changed.is_changed}
-        show_json({**shown, "backup": backup})
-        return
-    if not changed.is_changed:
-        write(f"{changed.program}: {changed.place} {otherwise}")
-        return
-    write(f"{changed.program}: {done} {changed.place}")
-    if changed.backup is not None:
-        note(f"  as it was: {changed.backup}")
+        show_json({"program": changed.program, "place": str(changed.place), **describe_change(changed)})
+    else:
+        show_change(changed, unchanged, done)

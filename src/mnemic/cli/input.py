@@ -1,12 +1,16 @@
-"""What comes in beside options: texts and messages from the standard input, and JSON in options."""
+"""Input beside options: texts and messages from the standard input, files, and JSON in options; and whole files out."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import TextIO, cast
 
 from mnemic.errors import InvalidInputError
 
@@ -74,6 +78,24 @@ def json_mapping(text: str | None, name: str) -> Mapping[str, object] | None:
     if not isinstance(value, dict):
         raise InvalidInputError(f'{name} must be a JSON object such as {{"key": "value"}}')
     return cast("dict[str, object]", value)
+
+
+@contextmanager
+def open_replacement(path: Path, *, keeps_mode: bool = False) -> Generator[TextIO]:
+    """A text file that takes the place of `path` when it is complete and on the disk. What fails or is interrupted
+    leaves nothing. Only its owner may read it, or whoever could read the file before, with `keeps_mode`.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if keeps_mode and path.exists():
+            shutil.copymode(path, name)
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def _json_lines(content: str) -> list[object]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mnemic.cli.clients import CLIENTS, Client, Entry, Written, build_own_entry, install_server
+from mnemic.cli.clients import CLIENTS, Changed, build_own_entry, install_server
 from mnemic.cli.commands import command
 from mnemic.cli.options import IsDryRun, ScopeOptions, Works, run_worker
 from mnemic.cli.output import note, show_json, write
@@ -57,12 +57,19 @@ def install(
         raise InvalidInputError(f"there is no client {unknown[0]!r}; there are {', '.join(CLIENTS)}")
     entry = build_own_entry(["mcp", *list_options(options)])
     chosen = [CLIENTS[name] for name in names] if names else [each for each in CLIENTS.values() if each.is_here]
-    written = [install_server(client, entry, is_dry_run=is_dry_run) for client in chosen]
+    written = [(client, install_server(client, entry, is_dry_run=is_dry_run)) for client in chosen]
     if options.as_json:
-        show_json([_describe_written(each, entry) for each in written])
+        show_json(
+            [
+                {"client": client.name, "file": str(client.file), **describe_change(each), "entry": entry.of(client)}
+                for client, each in written
+            ]
+        )
         return
-    for each in written:
-        _show_written(each, is_dry_run=is_dry_run)
+    for client, each in written:
+        show_change(each, "has it already", "would write" if is_dry_run else "wrote")
+        if each.is_changed and not is_dry_run:
+            note(f"  restart {client.title} to use it")
     if not written:
         note("no MCP client was found here; --client names one, or add this to its configuration:")
         write(entry.as_json())
@@ -92,24 +99,16 @@ def _resolve_store(store: str | None) -> str | None:
     return str(Path(store).expanduser().resolve())
 
 
-def _describe_written(written: Written, entry: Entry) -> dict[str, object]:
-    backup = None if written.backup is None else str(written.backup)
-    return {
-        "client": written.client.name,
-        "file": str(written.client.file),
-        "is_changed": written.is_changed,
-        "backup": backup,
-        "entry": entry.of(written.client),
-    }
+def describe_change(changed: Changed) -> dict[str, object]:
+    """The change of a file, in JSON."""
+    backup = None if changed.backup is None else str(changed.backup)
+    return {"is_changed": changed.is_changed, "backup": backup}
 
 
-def _show_written(written: Written, *, is_dry_run: bool) -> None:
-    client: Client = written.client
-    if not written.is_changed:
-        write(f"{client.name}: {client.file} has it already")
-        return
-    write(f"{client.name}: {'would write' if is_dry_run else 'wrote'} {client.file}")
-    if written.backup is not None:
-        note(f"  as it was: {written.backup}")
-    if not is_dry_run:
-        note(f"  restart {client.title} to use it")
+def show_change(changed: Changed, unchanged: str, done: str) -> None:
+    """The change of a program's file as a line, and where its copy is."""
+    write(
+        f"{changed.program}: " + (f"{done} {changed.place}" if changed.is_changed else f"{changed.place} {unchanged}")
+    )
+    if changed.backup is not None:
+        note(f"  as it was: {changed.backup}")

@@ -42,6 +42,9 @@ IMPORTANCE_OF_A_PERSON = 1.0
 MOST_COUNTED = 1000
 """How many memories are counted before they are cleared: one page."""
 
+REVIEW_LIMIT = 50
+"""How many memories the library lists for review."""
+
 SHOWN_CHARS = 200
 """How much of a memory's text a remark shows."""
 
@@ -84,7 +87,6 @@ class Conditions:
 
 @command(
     "remember",
-    verb="remember",
     examples="""
         mnemic remember --user ana "Ana prefers dark mode" --kind preference
         mnemic remember --user ana "Ship the beta" --kind goal --importance high --category work
@@ -92,7 +94,7 @@ class Conditions:
         mnemic remember --user ana -- "-v is the verbose flag of her tool"
     """,
 )
-@command("memory add", verb="remember", examples='mnemic memory add --user ana "Ana prefers dark mode"')
+@command("memory add", like="remember", examples='mnemic memory add --user ana "Ana prefers dark mode"')
 def remember(options: ScopeOptions, arguments: Arguments) -> None:
     """Store one memory. If the same place already holds one that says the same, that one is returned instead."""
     arguments.setdefault("importance", IMPORTANCE_OF_A_PERSON)
@@ -108,7 +110,6 @@ def remember(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command(
     "memory list",
-    verb="list",
     examples="""
         mnemic memory list --user ana
         mnemic memory list --user ana --kind gem --category architecture --since 2026-04-01 --before 2026-05-01
@@ -133,7 +134,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
         note(f"there are more: --after {page.next}")
 
 
-@verb_command("memory count", "count", examples="mnemic memory count --user ana")
+@verb_command("memory count", examples="mnemic memory count --user ana")
 def count(counts: Counts) -> None:
     """Count memories by state, active ones by kind, and documents by status."""
     groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
@@ -144,7 +145,7 @@ def count(counts: Counts) -> None:
         note(f"nothing is kept in this scope; {_NOTHING}")
 
 
-@verb_command("memory show", "get", examples="mnemic memory show --user ana ID")
+@verb_command("memory show", examples="mnemic memory show --user ana ID")
 def show_memory(item: Item) -> None:
     """Show everything about one memory or message."""
     write(printable(item.text))
@@ -154,26 +155,22 @@ def show_memory(item: Item) -> None:
             write(f"{name}: {one_line(str(value))}")
 
 
-@verb_command("memory delete", "delete", examples='mnemic memory delete --user ana ID --reason "no longer true"')
+@verb_command("memory delete", examples='mnemic memory delete --user ana ID --reason "no longer true"')
 def delete(receipt: Receipt) -> None:
     """Delete the text, the vectors and the history of one memory or message, and what was made of it alone."""
     write("removed " + ", ".join(f"{number} {table}" for table, number in receipt.counts.items() if number))
     note_all(receipt.notes)
 
 
-@verb_command("memory history", "history", examples="mnemic memory history --user ana ID")
+@verb_command("memory history", examples="mnemic memory history --user ana ID")
 def history(entries: Sequence[HistoryEntry]) -> None:
     """Show the changes of a memory with the values before and after, oldest first. A deletion is shown too."""
-    rows = [
-        Row((moment(e.at), e.action.value), _describe_changes(e), (one_line(e.actor),), one_line(e.reason))
-        for e in entries
-    ]
+    rows = [Row((moment(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason) for e in entries]
     show_rows(("when", "done"), rows)
 
 
 @verb_command(
     "memory edit",
-    "update",
     examples="""
         mnemic memory edit --user ana ID --text "Ana prefers light mode" --reason "she said so"
         mnemic memory edit --user ana ID --importance high --valid-to 2026-12-31
@@ -185,41 +182,39 @@ def edit(memory: Memory) -> None:
     _show_changed(memory, "changed")
 
 
-@verb_command("memory pin", "pin", examples="mnemic memory pin --user ana ID", fixed={"is_pinned": True})
+@verb_command("memory pin", examples="mnemic memory pin --user ana ID", fixed={"is_pinned": True})
 def pin(memory: Memory) -> None:
     """Keep a memory from fading and from being evicted."""
     _show_changed(memory, "pinned")
 
 
-@verb_command("memory unpin", "pin", examples="mnemic memory unpin --user ana ID", fixed={"is_pinned": False})
+@verb_command(
+    "memory unpin", like="memory pin", examples="mnemic memory unpin --user ana ID", fixed={"is_pinned": False}
+)
 def unpin(memory: Memory) -> None:
     """Let a pinned memory fade again like every other."""
     _show_changed(memory, "unpinned")
 
 
-@verb_command("memory undo", "undo", examples="mnemic memory undo --user ana ID")
+@verb_command("memory undo", examples="mnemic memory undo --user ana ID")
 def undo(memory: Memory) -> None:
     """Revert the last change of a memory, a merge included. Repeat it to revert the change before."""
     _show_changed(memory, "as it was before")
 
 
-@verb_command(
-    "memory merge",
-    "merge",
-    examples='mnemic memory merge --user ana ID OTHER_ID --text "Ana drinks tea and coffee"',
-)
+@verb_command("memory merge", examples='mnemic memory merge --user ana ID OTHER_ID --text "Ana drinks tea and coffee"')
 def merge(memory: Memory) -> None:
     """Merge several memories into the first. It supersedes the others."""
     _show_changed(memory, "merged")
 
 
-@verb_command("memory feedback", "feedback", examples="mnemic memory feedback --user ana ID outdated")
+@verb_command("memory feedback", examples="mnemic memory feedback --user ana ID outdated")
 def feedback(memory: Memory, arguments: Arguments) -> None:
     """Judge whether a memory still holds."""
     _show_changed(memory, f"judged {arguments['verdict']}")
 
 
-@verb_command("memory why-not", "why_not", examples='mnemic memory why-not --user ana ID "what does she drink?"')
+@verb_command("memory why-not", examples='mnemic memory why-not --user ana ID "what does she drink?"')
 def why_not(found: WhyNot) -> None:
     """Show where recall lost a memory or message on the way to an answer, or the rank it has."""
     write(f"{found.stage}: {one_line(found.reason)}")
@@ -232,7 +227,6 @@ def why_not(found: WhyNot) -> None:
 
 @command(
     "memory clear",
-    verb="clear",
     examples="""
         mnemic memory clear --user ana
         mnemic memory clear --user ana --session s1 --level session --yes
@@ -255,7 +249,7 @@ def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
     note_all(receipt.notes)
 
 
-@verb_command("memory review", "review", examples="mnemic memory review --user ana")
+@verb_command("memory review", examples="mnemic memory review --user ana")
 def review(found: Sequence[Review], arguments: Arguments) -> None:
     """List the memories that need review, newest first, with the reason: quarantined, disputed or flagged ones."""
     for each in found:
@@ -264,29 +258,26 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
         write(f"  {one_line(each.memory.text)[:SHOWN_CHARS]}")
     if not found:
         note("nothing waits for a judgement in this scope")
-    elif len(found) == arguments["limit"]:
+    elif len(found) == arguments.get("limit", REVIEW_LIMIT):
         note(f"there may be more: --after {found[-1].memory.id}")
 
 
-@verb_command("memory trust", "trust", examples='mnemic memory trust --user ana ID --reason "I wrote that file"')
+@verb_command("memory trust", examples='mnemic memory trust --user ana ID --reason "I wrote that file"')
 def trust(memory: Memory) -> None:
     """Let a memory that needs review be recalled. A flagged one loses its flags."""
     _show_changed(memory, "trusted")
 
 
-@verb_command("memory reject", "reject", examples="mnemic memory reject --user ana ID")
+@verb_command("memory reject", examples="mnemic memory reject --user ana ID")
 def reject(memory: Memory) -> None:
     """Archive a memory that needs review. `memory undo` reverts it."""
     _show_changed(memory, "rejected")
 
 
-@verb_command("profile show", "profile.all", examples="mnemic profile show --user ana")
+@verb_command("profile show", examples="mnemic profile show --user ana")
 def show_profile(profile: Profile) -> None:
     """Show the facts by key, and below them the user's most important and newest memories."""
-    facts = [
-        Row((one_line(f.key),), one_line(f.value), (f"set by {one_line(f.source)}", moment(f.updated_at)))
-        for f in profile.static
-    ]
+    facts = [Row((f.key,), f.value, (f"set by {f.source}", moment(f.updated_at))) for f in profile.static]
     if facts:
         show_rows(("key",), facts)
     if profile.dynamic:
@@ -298,7 +289,6 @@ def show_profile(profile: Profile) -> None:
 
 @verb_command(
     "profile set",
-    "profile.set",
     examples="""
         mnemic profile set --user ana city=Lisbon "favourite tea=smoked"
         echo '{"city": "Porto", "age": null}' | mnemic profile set --user ana -
@@ -322,7 +312,7 @@ def remove(
         set_profile(entries)
 
 
-@verb_command("profile format", "profile.format", examples="mnemic profile format --user ana --language zh")
+@verb_command("profile format", examples="mnemic profile format --user ana --language zh")
 def format_profile(text: str) -> None:
     """Print the block for a system prompt: a heading and "key: value" lines. Prints nothing if there is nothing."""
     if text:
@@ -351,11 +341,7 @@ def _describe_changes(entry: HistoryEntry) -> str:
     """The changed fields before and after, without those that mean nothing to a person; `--json` has all."""
     names = [name for name in {**entry.before, **entry.after} if name not in TECHNICAL]
     values = ((name, entry.before.get(name), entry.after.get(name)) for name in names)
-    return "; ".join(
-        f"{name}: {one_line(_format_value(was))} → {one_line(_format_value(now))}"
-        for name, was, now in values
-        if was != now
-    )
+    return "; ".join(f"{name}: {_format_value(was)} → {_format_value(now)}" for name, was, now in values if was != now)
 
 
 def _format_value(value: object) -> str:

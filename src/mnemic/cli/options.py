@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import getpass
 import inspect
-import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -372,8 +369,8 @@ OPTIONS: Mapping[str, Row | None] = {
     "types": _row("Only along relations of this type. Repeatable."),
     "graph.neighbours.as_of": _row("The graph at this time, for example 2026-05-01."),
     "graph.path.as_of": _row("The graph at this time, for example 2026-05-01."),
-    "graph.path.source": _row("The name of one thing."),
-    "target": _row("The name of the other thing."),
+    "graph.path.source": _row("The name of the source."),
+    "target": _row("The name of the target."),
     "max_hops": _row("Maximum number of relations, 1 to 8.", min=1, max=8),
     "graph.extract.levels": _OWN_LEVELS,
     "graph.extract.limit": _row("Maximum number of items.", *_LIMIT, min=1),
@@ -465,83 +462,6 @@ FLAGS: Mapping[str, Sequence[Flag]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An argument of a verb as an option: the parameter that Typer takes, and how its value is read."""
-
-    parameter: inspect.Parameter
-    read: Callable[[Any], object] | None
-    has_opposite: bool
-
-    @property
-    def key(self) -> str:
-        """Its name among what Typer gives."""
-        return self.parameter.name
-
-
-@cache
-def _signatures() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    return json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
-
-
-def signature_of(verb: str) -> Sequence[Mapping[str, Any]]:
-    """The arguments of a verb but for the scope, as signatures.json describes them."""
-    return _signatures()[verb]
-
-
 def row_of(verb: str, name: str) -> Row | None:
     """What is written of an argument; of one without a row, an empty row. None: it is not an option."""
     return OPTIONS.get(f"{verb}.{name}", OPTIONS.get(name, Row("")))
-
-
-def option_of(verb: str, argument: Mapping[str, Any]) -> Option | None:
-    """An argument of a verb as an option."""
-    name: str = argument["name"]
-    row = row_of(verb, name)
-    if row is None:
-        return None
-    is_required, is_many = argument.get("is_required", False), argument.get("is_many", False)
-    has_opposite = argument.get("has_opposite") or argument.get("default") is True or "/" in "".join(row.names)
-    kind, read = _type_of(argument["type"], name)
-    kind = row.kind or (list[kind] if is_many else kind)
-    default = argument.get("default")
-    if kind is bool and not has_opposite:
-        default = False
-    about = row.help or argument.get("about") or name.replace("_", " ")
-    if argument.get("is_operand") and not row.names:
-        metavar: Any = {"metavar": name.upper() + ("..." if is_many else ""), **row.settings}
-        info = typer.Argument(help=about, **metavar)
-    else:
-        names = row.names or (_option_name(name, is_many=is_many, has_opposite=has_opposite),)
-        info = typer.Option(*names, help=about, **row.settings)
-    key = f"{name}_" if name in ScopeOptions.__dataclass_fields__ else name
-    annotation = Annotated[kind if is_required else kind | None, info]
-    parameter = inspect.Parameter(
-        key, KEYWORD, default=inspect.Parameter.empty if is_required else default, annotation=annotation
-    )
-    return Option(parameter, row.read or read, has_opposite)
-
-
-def _type_of(name: str, argument: str) -> tuple[Any, Callable[[Any], object] | None]:
-    """The type that Typer is told, and how its value is read."""
-    if ":" in name:
-        module, _, kind = name.partition(":")
-        return getattr(import_module(module), kind), None
-    if name == "json":
-        return str, lambda text: read_json(text, argument)
-    if name == "limits":
-        return list[str], read_level_limits
-    if name == "number_or_word":
-        return str, number_or_word
-    return {"bool": bool, "int": int, "float": float, "str": str}[name], None
-
-
-def _option_name(argument: str, *, is_many: bool, has_opposite: bool) -> str:
-    """`--dry-run` of `is_dry_run`, `--category` of `categories`, `--rerank/--no-rerank`."""
-    name = argument.removeprefix("is_")
-    if is_many:
-        endings = {"ies": "y", "sses": "ss", "uses": "us", "s": ""}
-        ending = next((each for each in endings if name.endswith(each)), "")
-        name = name.removesuffix(ending) + endings.get(ending, "")
-    option = name.replace("_", "-")
-    return f"--{option}/--no-{option}" if has_opposite else f"--{option}"

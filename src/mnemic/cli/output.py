@@ -40,7 +40,9 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of an answer: short cells, a text, what is known about it, and why it is here."""
+    """One row of an answer: short cells, a text, what is known about it, and why it is here. Its texts may hold
+    anything: control characters and line ends are taken out when it is shown.
+    """
 
     lead: tuple[str, ...]
     text: str
@@ -61,10 +63,13 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
     the last column, wrapped. Elsewhere a row is one line of tab-separated cells, uncut and without a head, so that
     `cut`, `head` and `wc -l` do what they should.
     """
+    rows = [
+        Row(tuple(map(one_line, row.lead)), one_line(row.text), tuple(map(one_line, row.about)), one_line(row.why))
+        for row in rows
+    ]
     if not is_terminal():
         for row in rows:
-            cells = (*row.lead, row.text, *row.about, *([row.why] if row.why else ()))
-            write("\t".join(" ".join(cell.split()) for cell in cells))
+            write("\t".join((*row.lead, row.text, *row.about, *([row.why] if row.why else ()))))
         return
     widths = [max(len(name), *(len(row.lead[place]) for row in rows)) for place, name in enumerate(lead)]
     margin = sum(widths) + 2 * len(widths)
@@ -185,7 +190,7 @@ def item_row(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
     remarks = (remark,) if remark else ()
     place = (_place(item),) if isinstance(item, Chunk) else ()
     about = (item.id, kind_of(item), _whose(item), moment(item.observed_at), *place, *remarks)
-    return Row(lead, one_line(item.text), about, why)
+    return Row(lead, item.text, about, why)
 
 
 def edge_row(edge: Edge, names: Mapping[str, str]) -> Row:
@@ -193,8 +198,8 @@ def edge_row(edge: Edge, names: Mapping[str, str]) -> Row:
     said = edge.citations[0] if edge.citations else None
     dates = [f"{word} {moment(at)}" for word, at in (("from", edge.valid_from), ("until", edge.valid_to)) if at]
     about = ((said.item_id, *dates) if said else tuple(dates)) or ("-",)
-    lead = (one_line(names[edge.source_id]), edge.type, one_line(names[edge.target_id]))
-    return Row(lead, one_line(said.text) if said else "", about)
+    lead = (names[edge.source_id], edge.type, names[edge.target_id])
+    return Row(lead, said.text if said else "", about)
 
 
 @contextmanager
@@ -268,14 +273,14 @@ def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _place(chunk: Chunk) -> str:
     """The document, and the pages where they are known."""
     pages = pages_told(chunk.page, chunk.last_page)
-    return f"{one_line(chunk.source or chunk.title)}{pages and f', {pages}'}"
+    return f"{chunk.source or chunk.title}{pages and f', {pages}'}"
 
 
 def _whose(item: Item) -> str:
     """The author of a message; what a memory belongs to."""
     if isinstance(item, Message):
-        return one_line(item.author)
-    return item.level.value if item.level is Level.ORG else one_line(f"{item.level.value} {to_wire(item)['owner']}")
+        return item.author
+    return item.level.value if item.level is Level.ORG else f"{item.level.value} {to_wire(item)['owner']}"
 
 
 def _encoding() -> str:

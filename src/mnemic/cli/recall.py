@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 @verb_command(
     "recall",
-    "recall",
     examples="""
         mnemic recall --user ana "what should the editor look like?"
         mnemic recall --user ana "coding project" --explain --limit 10
@@ -49,7 +48,6 @@ def recall(
 
 
 @verb_command(
-    "context",
     "context",
     examples="""
         mnemic context --user ana --session s1 "what should I cook tonight?"
@@ -81,7 +79,6 @@ def context(
 
 @command(
     "ask",
-    verb="ask",
     examples="""
         mnemic ask --user ana "which milk do I like?"
         mnemic ask --user ana "what is the notice period?" --documents 8 --json

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemic.cli.commands import Arguments, command, verb_command
-from mnemic.cli.input import STDIN, file_content
+from mnemic.cli.input import STDIN, file_content, open_replacement
 from mnemic.cli.options import IsSure, ScopeOptions
 from mnemic.cli.output import (
     Position,
@@ -55,7 +53,6 @@ _FORMATS = ("mnemic-export", *FORMATS, *MEMORY_FORMATS)
 
 @command(
     "import",
-    verb="import_",
     examples="""
         mnemic import --user ana conversations.json --dry-run
         mnemic import --user ana ~/logs/*.jsonl --include-tools
@@ -91,7 +88,6 @@ def import_(
 
 @command(
     "export",
-    verb="export",
     examples="""
         mnemic export --user ana ana.jsonl
         mnemic export --user ana --agent quill --level agent agent.jsonl --force
@@ -124,7 +120,6 @@ def export(
 
 @command(
     "backup",
-    verb="backup",
     examples="""
         mnemic backup monday.zip
         mnemic backup --sealed monday.zip
@@ -164,7 +159,6 @@ def backup(
 
 @command(
     "restore",
-    verb="restore",
     examples="""
         mnemic restore monday.zip --dry-run
         mnemic restore monday.zip --receipts receipts.zip --replace
@@ -186,7 +180,6 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command(
     "erase",
-    verb="erase",
     examples="""
         mnemic erase --user ana --dry-run
         mnemic erase --user ana --session s1 --level session --yes
@@ -219,7 +212,7 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
         note_all(receipt.notes)
 
 
-@verb_command("receipts", "receipts", examples="mnemic receipts --json")
+@verb_command("receipts", examples="mnemic receipts --json")
 def receipts(found: Sequence[Receipt]) -> None:
     """List the erasures of an org: when, and how many rows of which tables. Receipts hold no names."""
     for receipt in found:
@@ -301,25 +294,15 @@ def _count_records(counts: Mapping[str, int]) -> str:
 
 
 def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter[str]:
-    """Write a file beside the place it goes to, then put it there; what fails or is interrupted leaves nothing.
-
-    Only its owner may read it. Counts the records by type.
-    """
+    """Writes an export completely or not at all, and counts its records by type."""
     counts: Counter[str] = Counter()
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                for line in lines:
-                    file.write(line + "\n")
-                    counts[str(json.loads(line)["type"])] += 1
-                file.flush()
-                os.fsync(file.fileno())
+        with open_replacement(path) as file:
+            for line in lines:
+                file.write(line + "\n")
+                counts[str(json.loads(line)["type"])] += 1
             if path.exists() and not is_forced:
                 raise ConflictError(f"{path} exists already; --force overwrites it")
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise UnavailableError(f"{path} cannot be written: {error.strerror}") from error
     del counts["header"]

@@ -63,9 +63,7 @@ OUTCOMES = {
 }
 
 
-@command(
-    "doctor", verb="doctor", examples="mnemic doctor\nmnemic doctor --quick\nmnemic doctor --json --store memory.db"
-)
+@command("doctor", examples="mnemic doctor\nmnemic doctor --quick\nmnemic doctor --json --store memory.db")
 def doctor(options: ScopeOptions, arguments: Arguments) -> None:
     """Check every part of the whole store: what works, what is degraded or broken, and what to do. Exits with 1 if
     anything is wrong. `mnemic health` checks the memories themselves.
@@ -80,9 +78,7 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
         show_json({"condition": diagnosis.condition, "findings": diagnosis.findings})
     else:
         rows = [
-            Row(
-                (f.condition.value, f.part), one_line(f.message), (), f"to do: {one_line(f.remedy)}" if f.remedy else ""
-            )
+            Row((f.condition.value, f.part), f.message, (), f"to do: {f.remedy}" if f.remedy else "")
             for f in diagnosis.findings
         ]
         show_rows(("state", "part"), rows)
@@ -92,7 +88,6 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
 
 @command(
     "health",
-    verb="health",
     examples="""
         mnemic health --user ana
         mnemic health --user ana --fix junk --fix duplicate --dry-run
@@ -112,7 +107,7 @@ def health(options: ScopeOptions, arguments: Arguments) -> None:
         _show_health(report)
 
 
-@command("reembed", verb="reembed", examples="mnemic reembed --dry-run\nmnemic reembed\nmnemic reembed --prune")
+@command("reembed", examples="mnemic reembed --dry-run\nmnemic reembed\nmnemic reembed --prune")
 def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     """Re-embed the whole store after changing the embedder. The store can be used in the meantime. Repeat an
     interrupted command to go on where it stopped. Old vectors are kept, so you can switch back. Exits with 14 if the
@@ -132,7 +127,7 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
         end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
 
 
-@command("work", verb="work", examples="mnemic work\nmnemic work --one")
+@command("work", examples="mnemic work\nmnemic work --one")
 def work(options: ScopeOptions, arguments: Arguments) -> None:
     """Run all due jobs of the whole store, such as the embedding of new memories. Exits with 14 if some failed, whether
     they will be retried or gave up.
@@ -170,13 +165,13 @@ def worker(
         raise running.failure
 
 
-@verb_command("jobs list", "jobs.list", examples="mnemic jobs list --user ana --state dead")
+@verb_command("jobs list", examples="mnemic jobs list --user ana --state dead")
 def list_jobs(jobs: Sequence[Job]) -> None:
     """List the jobs of this scope, oldest first."""
     rows = [
         Row(
             (job.state.value, str(job.attempts)),
-            one_line(job.error or job.kind),
+            job.error or job.kind,
             (job.id, job.kind, moment(job.run_at), *list_cost(job.usage)),
         )
         for job in jobs
@@ -204,9 +199,7 @@ def retry(
     write(f"{number_of(count, 'jobs')} will be tried again")
 
 
-@verb_command(
-    "curate", "curate", examples="mnemic curate --user ana --dry-run\nmnemic curate --user ana --day 2026-05-01"
-)
+@verb_command("curate", examples="mnemic curate --user ana --dry-run\nmnemic curate --user ana --day 2026-05-01")
 def curate(report: CurateReport) -> None:
     """Read the days that were not read yet, and keep as gems what will be worth knowing in six months. The worker does
     this every night.
@@ -216,7 +209,7 @@ def curate(report: CurateReport) -> None:
             Row((day.day, each.verdict.value), each.gem.gem, (each.memory_id or "", *each.gem.categories))
             for each in day.gems
         ]
-        rows += [Row((day.day, "refused"), each.excerpt, (one_line(each.reason),)) for each in day.refused]
+        rows += [Row((day.day, "refused"), each.excerpt, (each.reason,)) for each in day.refused]
         if rows:
             show_rows(("day", "done"), rows)
         if day.fallback:
@@ -227,21 +220,19 @@ def curate(report: CurateReport) -> None:
         note(f"turns of {len(report.held)} conversations wait for the next run, because a gem was refused")
 
 
-@verb_command(
-    "consolidate", "consolidate", examples="mnemic consolidate --user ana --dry-run\nmnemic consolidate --user ana"
-)
+@verb_command("consolidate", examples="mnemic consolidate --user ana --dry-run\nmnemic consolidate --user ana")
 def consolidate(report: ConsolidateReport) -> None:
     """Merge repeated choices into one general preference. The worker does this every week. The single memories are kept
     as superseded; `memory undo` of the preference restores them.
     """
     if report.entries:
-        rows = [Row((str(len(each.merged)),), one_line(each.text), (each.memory_id or "",)) for each in report.entries]
+        rows = [Row((str(len(each.merged)),), each.text, (each.memory_id or "",)) for each in report.entries]
         show_rows(("choices",), rows)
     count = sum(len(each.merged) for each in report.entries)
     note(f"{count} choices {_were(is_dry_run=report.is_dry_run)} summed up in {len(report.entries)} preferences")
 
 
-@verb_command("decay", "decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")
+@verb_command("decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")
 def decay(report: DecayReport) -> None:
     """Let the importance of memories fade with the time since their last access. The worker does this every night. The
     stored importance stays: an access, or the verdict relevant, restores it.
@@ -252,14 +243,14 @@ def decay(report: DecayReport) -> None:
     note(f"{len(report.entries)} of {report.examined} memories {_were(is_dry_run=report.is_dry_run)} faded anew")
 
 
-@verb_command("evict", "evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")
+@verb_command("evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")
 def evict(report: EvictReport) -> None:
     """Archive memories that have faded and are old, or have expired. Delete those that were archived long ago. The
     worker does this every night. `memory undo` restores what was archived.
     """
     gone = (*report.archived, *report.deleted)
     if gone:
-        show_rows(("done",), [Row((each.action.value,), one_line(each.reason), (each.id,)) for each in gone])
+        show_rows(("done",), [Row((each.action.value,), each.reason, (each.id,)) for each in gone])
     counts = f"{len(report.archived)} archived and {len(report.deleted)} deleted"
     note(f"of {report.examined} memories {_were(is_dry_run=report.is_dry_run)} {counts}")
 
@@ -280,9 +271,9 @@ def _show_health(report: HealthReport) -> None:
     rows = [
         Row(
             (one.ailment.value,),
-            one_line(f"{one.text}: {one.reason}" if one.text else one.reason),
+            f"{one.text}: {one.reason}" if one.text else one.reason,
             one.ids,
-            f"to do: {one_line(one.remedy.command)}",
+            f"to do: {one.remedy.command}",
         )
         for one in report.findings
     ]
