@@ -21,7 +21,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from mnemic import Mnemic
-from mnemic.cli.options import row_of
+from mnemic.cli.options import find_row
 from mnemic.engine.tools.docstring import read_docstring
 from mnemic.testing.verbs import VERBS
 
@@ -93,7 +93,7 @@ def _options(verb: str) -> Iterator[dict[str, object]]:
             option["is_required"] = True
         elif isinstance(parameter.default, int | float | str) and parameter.default not in ("", False):
             option["default"] = parameter.default
-        row = row_of(verb, parameter.name)
+        row = find_row(verb, parameter.name)
         if row is not None and not row.help:
             option["about"] = described.get(parameter.name) or _sentence_on(parameter.name, text)
         yield option

@@ -42,7 +42,8 @@ def test_every_command_and_option_has_help():
         assert f"## {path}\n" in documented
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{path} {parameter.name}"
-            assert all(option in documented for option in parameter.opts), f"{path} {parameter.opts}"
+            names = parameter.opts if parameter.param_type_name == "option" else [parameter.metavar]
+            assert all(name in documented for name in names), f"{path} {names}"
         pending += [(f"{path} {name}", below) for name, below in getattr(command, "commands", {}).items()]
 
 

@@ -17,9 +17,9 @@ from starlette.testclient import TestClient
 
 from mnemic.cli import failures
 from mnemic.cli.app import application
-from mnemic.cli.failures import PHRASES, in_options
+from mnemic.cli.failures import PHRASES, use_option_names
 from mnemic.cli.menu import OTHER_WORDS, SECTIONS
-from mnemic.cli.output import number_of, wrapped
+from mnemic.cli.output import format_count, wrap_text
 from mnemic.config import load_config
 from mnemic.testing.embedding_server import EmbeddingServer, Reply
 from tests.conformance.document_files import pptx
@@ -108,7 +108,7 @@ class TestWording:
         assert "--secrets redact" in run(["ingest", str(tmp_path), *ANA], [])[1]
 
     def test_what_is_no_argument_stays(self):
-        assert in_options("x='1' and as_of is late") == "x='1' and as_of is late"
+        assert use_option_names("x='1' and as_of is late") == "x='1' and as_of is late"
 
 
 class TestPartial:
@@ -220,25 +220,25 @@ class TestConfiguredUser:
 
 class TestForms:
     def test_one_is_one(self):
-        assert number_of(1, "memories") == "1 memory"
-        assert number_of(1, "passages") == "1 passage"
-        assert number_of(2000, "messages") == "2,000 messages"
-        assert number_of(0, "jobs") == "0 jobs"
+        assert format_count(1, "memories") == "1 memory"
+        assert format_count(1, "passages") == "1 passage"
+        assert format_count(2000, "messages") == "2,000 messages"
+        assert format_count(0, "jobs") == "0 jobs"
 
     @pytest.mark.parametrize("room", [20, 33, 80])
     def test_wrapping_keeps_every_word_within_its_room(self, room: int):
         text = "many words of 広い文字 in one line " * 9 + "x" * 100
-        lines = wrapped(text, room)
+        lines = wrap_text(text, room)
         assert "".join("".join(lines).split()) == "".join(text.split())
         assert all(cell_len(line) <= room for line in lines)
-        assert wrapped("", room) == []
+        assert wrap_text("", room) == []
 
     def test_more_lines_than_asked_for_end_in_an_ellipsis(self):
-        lines = wrapped("some words " * 30, 40, 3)
+        lines = wrap_text("some words " * 30, 40, 3)
         assert len(lines) == 3
         assert lines[-1].endswith("…")
         assert cell_len(lines[-1]) <= 40
-        assert wrapped("some words", 40, 1) == ["some words"]
+        assert wrap_text("some words", 40, 1) == ["some words"]
 
 
 def test_a_document_is_found_by_the_path_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

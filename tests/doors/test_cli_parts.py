@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from mnemic.cli.app import application
-from mnemic.cli.commands import COMMANDS
+from mnemic.cli.commands import COMMANDS, build_option
 from mnemic.cli.menu import GROUPS, MODULES, NAMES
 
 OTHER_NAMES = {"memory add"}
@@ -56,3 +56,12 @@ def test_a_recall_does_not_import_what_serves_chats_or_measures():
     assert not loaded & {
         f"mnemic.cli.{name}" for name in ("serve", "chat", "mcp", "evaluate", "hooks", "documents", "upkeep")
     }
+
+
+def test_a_new_argument_of_a_verb_is_an_option_without_a_row_of_its_own():
+    argument = {"name": "min_words", "type": "int", "default": 3, "about": "Drop shorter texts."}
+    option = build_option("recall", argument)
+    assert option is not None
+    (info,) = option.parameter.annotation.__metadata__
+    assert info.param_decls == ("--min-words",)
+    assert info.help == "Drop shorter texts. Default: 3."

@@ -15,11 +15,11 @@ from mnemic.cli.failures import (
     UNEXPECTED,
     error_kind,
     exit_code,
-    in_options,
     is_debugging,
     last_resort,
     report,
     show_traceback,
+    use_option_names,
     wants_json,
 )
 from mnemic.cli.menu import MODULES, NAMES, Menu
@@ -90,7 +90,7 @@ def _run_command(given: list[str]) -> int:
         code = typer.main.get_command(app).main(args=given, prog_name="mnemic", standalone_mode=False)
     except MnemicError as error:
         show_traceback()
-        report(error_kind(type(error)), in_options(str(error)), is_json=wants_json(given))
+        report(error_kind(type(error)), use_option_names(str(error)), is_json=wants_json(given))
         return exit_code(error)
     except typer.TyperException as error:
         return _report_misuse(error, given)

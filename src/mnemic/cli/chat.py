@@ -15,16 +15,16 @@ import typer
 
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED, error_kind, exit_code, report
-from mnemic.cli.options import ScopeOptions, Works, own_name, run_worker
+from mnemic.cli.options import ScopeOptions, Works, find_login_name, run_worker
 from mnemic.cli.output import (
     Row,
+    escape_controls,
+    format_item,
     is_terminal,
-    item_row,
     note,
     note_all,
     note_timings,
     one_line,
-    printable,
     show_rows,
     write,
 )
@@ -81,7 +81,7 @@ def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> No
     """
     scope = options.scope
     arguments.setdefault("tools", True)
-    scope = replace(scope, user=scope.user or own_name(), session=scope.session or str(uuid.uuid4()))
+    scope = replace(scope, user=scope.user or find_login_name(), session=scope.session or str(uuid.uuid4()))
     with options.open() as mnemic, run_worker(mnemic, is_on=works):
         conversation = Conversation(mnemic, scope, arguments, is_json=options.as_json)
         conversation.greet()
@@ -105,9 +105,9 @@ def list_tools(tools: Sequence[ToolSpec]) -> None:
 def call(outcome: ToolOutcome) -> None:
     """Call a tool as a model would. If the tool fails, its answer says why and the command exits with 1."""
     if outcome.is_error:
-        note(printable(outcome.text))
+        note(escape_controls(outcome.text))
         raise typer.Exit(UNEXPECTED)
-    write(printable(outcome.text))
+    write(escape_controls(outcome.text))
 
 
 def read_lines(*, is_quiet: bool) -> Iterator[str]:
@@ -227,7 +227,7 @@ def _show_missing(reply: Reply) -> None:
 def _write_piece(text: str) -> None:
     """Writes a piece of the answer without a line end, unable to steer the terminal."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    sys.stdout.write(printable(text).encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.write(escape_controls(text).encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
 
 
@@ -299,7 +299,7 @@ class Commands:
         if not page.memories:
             note("nothing is remembered yet; what you say is kept, and facts are made of it by and by")
             return
-        rows = [item_row(memory, str(n), memory.kind.value) for n, memory in enumerate(page.memories, start=1)]
+        rows = [format_item(memory, str(n), memory.kind.value) for n, memory in enumerate(page.memories, start=1)]
         show_rows(("#", "kind"), rows)
 
     def _look_up(self, rest: str) -> None:
@@ -315,7 +315,7 @@ class Commands:
             note("nothing was asked yet")
             return
         rows = [
-            item_row(hit.item, str(n), f"{hit.score:.2f}", why=explain_score(hit))
+            format_item(hit.item, str(n), f"{hit.score:.2f}", why=explain_score(hit))
             for n, hit in enumerate(self._recall.hits, start=1)
         ]
         if rows:

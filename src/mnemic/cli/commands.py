@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
+from mnemic.cli.input import parse_json_object
 from mnemic.cli.menu import GROUPS, Menu
-from mnemic.cli.options import FLAGS, ScopeOptions, number_or_word, read_json, read_level_limits, row_of
+from mnemic.cli.options import FLAGS, ScopeOptions, find_row, number_or_word, read_level_limits
 from mnemic.cli.output import show_json
 from mnemic.model.values import check_unicode
 
@@ -114,29 +115,29 @@ def add_commands(app: typer.Typer, asked: str | None = None) -> None:
             )
             app.add_typer(groups[first], name=first)
         if first in groups and not rest:
-            groups[first].callback(invoke_without_command=True)(callback_of(known))
+            groups[first].callback(invoke_without_command=True)(build_callback(known))
         else:
             epilog = f"\b\nExamples:\n{inspect.cleandoc(known.examples)}"
-            groups.get(first, app).command(rest or first, epilog=epilog)(callback_of(known))
+            groups.get(first, app).command(rest or first, epilog=epilog)(build_callback(known))
 
 
-def callback_of(known: Command) -> Function:
+def build_callback(known: Command) -> Function:
     """The function that Typer calls: it takes every option by its name."""
     own = list(inspect.signature(known.function).parameters.values())[known.shows :]
-    hints = _types_of(known.function, [parameter.name for parameter in own])
+    hints = _resolve_types(known.function, [parameter.name for parameter in own])
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     arguments = next((name for name, hint in hints.items() if hint is Arguments), None)
     scope = next((name for name, hint in groups.items() if hint is ScopeOptions), None)
     parameters: list[inspect.Parameter] = []
     if known.shows and scope is None:
-        parameters += _fields_of(ScopeOptions)
+        parameters += _list_fields(ScopeOptions)
     if known.shows and arguments is None:
-        parameters += _options_of(known)
+        parameters += _list_parameters(known)
     for parameter in own:
         if parameter.name in groups:
-            parameters += _fields_of(groups[parameter.name])
+            parameters += _list_fields(groups[parameter.name])
         elif parameter.name == arguments:
-            parameters += _options_of(known)
+            parameters += _list_parameters(known)
         else:
             parameters.append(parameter.replace(annotation=hints[parameter.name], kind=parameter.KEYWORD_ONLY))
 
@@ -176,7 +177,7 @@ def read_arguments(known: Command, given: dict[str, Any]) -> Arguments:
     `InvalidInputError` for what cannot be read.
     """
     found = Arguments()
-    for name, option in _offered(known).items():
+    for name, option in _list_options(known).items():
         value = given.pop(option.key)
         if value is None or (value is False and not option.has_opposite):
             continue
@@ -190,25 +191,25 @@ def read_arguments(known: Command, given: dict[str, Any]) -> Arguments:
     return found
 
 
-def _types_of(function: Function, names: Sequence[str]) -> dict[str, Any]:
+def _resolve_types(function: Function, names: Sequence[str]) -> dict[str, Any]:
     """The types of some parameters, resolved. That of an answer is not: it may name a class of the engine."""
     chosen = SimpleNamespace(__annotations__={name: function.__annotations__[name] for name in names})
     return get_type_hints(chosen, getattr(function, "__globals__", {}), include_extras=True)
 
 
-def _offered(known: Command) -> dict[str, Option]:
+def _list_options(known: Command) -> dict[str, Option]:
     """The verb's arguments that are options of the command, by name."""
     verb, arguments = known.signature["verb"], known.signature["arguments"]
-    rows = {each["name"]: option_of(verb, each) for each in arguments if each["name"] not in known.fixed}
+    rows = {each["name"]: build_option(verb, each) for each in arguments if each["name"] not in known.fixed}
     return {name: option for name, option in rows.items() if option is not None}
 
 
-def _options_of(known: Command) -> list[inspect.Parameter]:
-    options = [option.parameter for option in _offered(known).values()]
+def _list_parameters(known: Command) -> list[inspect.Parameter]:
+    options = [option.parameter for option in _list_options(known).values()]
     return [*options, *(flag.parameter for flag in FLAGS.get(known.signature["verb"], ()))]
 
 
-def _fields_of(group: Any) -> list[inspect.Parameter]:
+def _list_fields(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
@@ -244,20 +245,20 @@ def _signatures() -> Mapping[str, Mapping[str, Any]]:
     return json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
 
 
-def option_of(verb: str, argument: Mapping[str, Any]) -> Option | None:
+def build_option(verb: str, argument: Mapping[str, Any]) -> Option | None:
     """An argument of a verb as an option. One that is not given is left to the verb, whose default is only shown."""
     name: str = argument["name"]
-    row = row_of(verb, name)
+    row = find_row(verb, name)
     if row is None:
         return None
     is_required, is_many = argument.get("is_required", False), argument.get("is_many", False)
     has_opposite = argument.get("has_opposite") or argument.get("default") is True or "/" in "".join(row.names)
-    kind, read = _type_of(argument["type"], name)
+    kind, read = _resolve_type(argument["type"], name)
     kind = row.kind or (list[kind] if is_many else kind)
     default = argument.get("default")
     about = row.help or argument.get("about") or name.replace("_", " ")
-    if default not in (None, True) and "efault" not in about:
-        about += f" Default: {default}."
+    if default is not None and default is not True and "efault" not in about:
+        about += f" Default: {default:g}." if isinstance(default, float) else f" Default: {default}."
     if argument.get("is_operand") and not row.names:
         metavar: Any = {"metavar": name.upper() + ("..." if is_many else ""), **row.settings}
         info = typer.Argument(help=about, **metavar)
@@ -271,13 +272,13 @@ def option_of(verb: str, argument: Mapping[str, Any]) -> Option | None:
     return Option(parameter, row.read or read, has_opposite)
 
 
-def _type_of(name: str, argument: str) -> tuple[Any, Callable[[Any], object] | None]:
+def _resolve_type(name: str, argument: str) -> tuple[Any, Callable[[Any], object] | None]:
     """The type that Typer is told, and how its value is read."""
     if ":" in name:
         module, _, kind = name.partition(":")
         return getattr(import_module(module), kind), None
     if name == "json":
-        return str, lambda text: read_json(text, argument)
+        return str, lambda text: parse_json_object(text, argument)
     if name == "limits":
         return list[str], read_level_limits
     if name == "number_or_word":

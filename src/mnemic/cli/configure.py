@@ -14,7 +14,7 @@ import typer
 from mnemic.cli.commands import command, verb_command
 from mnemic.cli.input import open_replacement
 from mnemic.cli.options import AsJson, ConfigFile, Store
-from mnemic.cli.output import Row, moment, note, one_line, show_json, show_rows, write
+from mnemic.cli.output import Row, format_time, note, one_line, show_json, show_rows, write
 from mnemic.errors import ConfigError, ConflictError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def create(issued: IssuedKey) -> None:
 def list_keys(keys: Sequence[ApiKey]) -> None:
     """List the keys of the org without their secrets. Expired and revoked keys are listed too."""
     if keys:
-        show_rows(("id", "rights"), [_key_row(key) for key in keys])
+        show_rows(("id", "rights"), [_format_key(key) for key in keys])
     else:
         note("no key in this org")
 
@@ -125,7 +125,9 @@ def rotate(issued: IssuedKey) -> None:
 @verb_command("keys audit", examples="mnemic keys audit --limit 20", is_stated=True)
 def audit(page: AuditPage) -> None:
     """Show what was done in the org over HTTP and with keys, newest first."""
-    rows = [Row((moment(entry.at), entry.actor), entry.verb, (entry.target, entry.outcome)) for entry in page.entries]
+    rows = [
+        Row((format_time(entry.at), entry.actor), entry.verb, (entry.target, entry.outcome)) for entry in page.entries
+    ]
     if rows:
         show_rows(("at", "who"), rows)
     else:
@@ -149,7 +151,11 @@ def _format_value(value: object) -> str:
     return "–" if value is None else value if isinstance(value, str) else as_toml(value)
 
 
-def _key_row(key: ApiKey) -> Row:
-    ends = [f"{word} {moment(at)}" for word, at in (("expires", key.expires_at), ("revoked", key.revoked_at)) if at]
+def _format_key(key: ApiKey) -> Row:
+    ends = [
+        f"{word} {format_time(at)}" for word, at in (("expires", key.expires_at), ("revoked", key.revoked_at)) if at
+    ]
     bounds = [f"{part} {value}" for part, value in (("user", key.user), ("agent", key.agent)) if value]
-    return Row((key.id, " ".join(sorted(key.rights))), key.name, (*bounds, f"made {moment(key.created_at)}", *ends))
+    return Row(
+        (key.id, " ".join(sorted(key.rights))), key.name, (*bounds, f"made {format_time(key.created_at)}", *ends)
+    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mnemic.cli.commands import Arguments, verb_command
-from mnemic.cli.output import Row, item_row, note, number_of, show_rows, write
+from mnemic.cli.output import Row, format_count, format_item, note, show_rows, write
 
 if TYPE_CHECKING:
     from mnemic.engine.conversation import EndReport
@@ -33,7 +33,7 @@ def capture(turn: Turn) -> None:
     begins. Its id is in the answer.
     """
     write(turn.id)
-    note(f"turn {turn.number} of session {turn.session}, {number_of(len(turn.messages), 'messages')}")
+    note(f"turn {turn.number} of session {turn.session}, {format_count(len(turn.messages), 'messages')}")
     if turn.left_out:
         note(f"{turn.left_out} messages hold what Mnemic itself had put into the prompt; that was left out")
 
@@ -102,4 +102,4 @@ def reflect(report: ReflectReport) -> None:
 
 
 def _show_messages(found: Sequence[Message]) -> None:
-    show_rows(("said by",), [item_row(message, message.role.value) for message in found])
+    show_rows(("said by",), [format_item(message, message.role.value) for message in found])

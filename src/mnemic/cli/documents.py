@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemic.cli.commands import Arguments, command, verb_command
-from mnemic.cli.failures import in_options
+from mnemic.cli.failures import use_option_names
 from mnemic.cli.input import STDIN
 from mnemic.cli.options import ScopeOptions
 from mnemic.cli.output import (
     Position,
     Row,
     end_partly,
-    interruptible_progress,
-    moment,
+    escape_controls,
+    format_count,
+    format_time,
     note,
     note_all,
-    number_of,
     one_line,
-    printable,
     show_json,
+    show_progress,
     show_rows,
     write,
 )
@@ -83,7 +83,7 @@ def ingest(
     scope, reports = options.scope, list[tuple[str, "IngestReport"]]()
     position = Position("in {name}, {done} of {total} files done{item}")
     remark = "what was stored stays: run the same command again, and it goes on from there"
-    with interruptible_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
+    with show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         for path in paths:
             position.begin(path, tell)
             content = sys.stdin.buffer.read() if path == STDIN else path
@@ -120,7 +120,7 @@ def list_documents(page: DocumentPage) -> None:
     if not page.documents:
         note("there are no such documents; `mnemic ingest` takes files in")
         return
-    show_rows(("status", "passages"), [_document_row(document) for document in page.documents])
+    show_rows(("status", "passages"), [_format_document(document) for document in page.documents])
     if page.after is not None:
         note(f"there are more: --after {page.after}")
 
@@ -138,7 +138,7 @@ def show_document(document: Document) -> None:
         "pages": f"{len(document.pages)}" if document.pages else "",
         "passages": f"{document.chunks:,}",
         "characters": f"{document.characters:,}",
-        "read": moment(document.updated_at),
+        "read": format_time(document.updated_at),
         "sha256": document.sha256,
     }
     for name, fact in facts.items():
@@ -150,7 +150,7 @@ def show_document(document: Document) -> None:
 def text(stored: str) -> None:
     """Print the stored text of a document."""
     if stored:
-        write(printable(stored.removesuffix("\n")))
+        write(escape_controls(stored.removesuffix("\n")))
 
 
 @verb_command(
@@ -170,7 +170,7 @@ def passages(found: Sequence[Chunk]) -> None:
 @verb_command("documents delete", examples="mnemic documents delete --user ana handbook/holidays.md", find=FIND)
 def delete_document(receipt: Receipt) -> None:
     """Delete a document and everything made of it. The file itself is not touched."""
-    note(f"removed with {number_of(receipt.counts['chunks'], 'passages')}")
+    note(f"removed with {format_count(receipt.counts['chunks'], 'passages')}")
     note_all(receipt.notes)
 
 
@@ -187,7 +187,7 @@ def research(options: ScopeOptions, arguments: Arguments) -> None:
     passages are shown.
     """
     try:
-        with interruptible_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:
+        with show_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:
             report = mnemic.research(
                 options.scope, **arguments, progress=lambda done, total, what: tell(what, done, total)
             )
@@ -222,16 +222,16 @@ def _end_ingest(reports: Sequence[IngestReport], *, as_json: bool) -> None:
     stored = sum(counts[outcome] for outcome in (Outcome.ADDED, Outcome.REPLACED, Outcome.UNCHANGED))
     skipped = f", {counts[Outcome.SKIPPED]:,} skipped" if counts[Outcome.SKIPPED] else ""
     if failed:
-        end_partly(f"{number_of(failed, 'files')} failed; {stored:,} stored{skipped}", as_json=as_json)
+        end_partly(f"{format_count(failed, 'files')} failed; {stored:,} stored{skipped}", as_json=as_json)
     if len(reports) > 1 and not as_json:
         would = "would be " if reports[0].is_dry_run else ""
-        note(f"in all: {number_of(stored, 'files')} {would}stored{skipped}")
+        note(f"in all: {format_count(stored, 'files')} {would}stored{skipped}")
 
 
 def _show_ingest(path: str, report: IngestReport) -> None:
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report.counts.items()) or "nothing"
     would = "would be: " if report.is_dry_run else ""
-    passages = "" if report.is_dry_run else f"; {number_of(report.chunks, 'passages')} in {report.seconds:.1f} s"
+    passages = "" if report.is_dry_run else f"; {format_count(report.chunks, 'passages')} in {report.seconds:.1f} s"
     write(f"{one_line(path)}: {would}{counts}{passages}")
     by_outcome = {outcome: [file for file in report.files if file.outcome is outcome] for outcome in Outcome}
     if report.is_dry_run:
@@ -246,13 +246,13 @@ def _show_ingest(path: str, report: IngestReport) -> None:
     if report.needs_vectors:
         note("  found by words now; `mnemic worker` makes the vectors that find them by meaning")
     if report.why_nothing:
-        note(f"  {in_options(report.why_nothing)}")
+        note(f"  {use_option_names(report.why_nothing)}")
 
 
 def _list_files(files: Sequence[FileReport]) -> None:
     for file in files[:SHOWN]:
         same = f"the same as {file.same_as}" if file.same_as else ""
-        why = "; ".join(part for part in (in_options(file.reason), same) if part)
+        why = "; ".join(part for part in (use_option_names(file.reason), same) if part)
         write(f"  {file.outcome.value}: {one_line(file.source)}" + (f" ({one_line(why)})" if why else ""))
     if len(files) > SHOWN:
         write(f"  and {len(files) - SHOWN} more; --json lists all")
@@ -266,7 +266,7 @@ def _show_plan(report: ResearchReport) -> None:
 
 
 def _show_research(report: ResearchReport) -> None:
-    write(printable(report.text.strip()))
+    write(escape_controls(report.text.strip()))
     if not report.is_extractive:
         for citation in report.citations:
             note_all(_list_quotes(citation))
@@ -291,6 +291,6 @@ def _format_pages(chunk: Chunk) -> str:
     return pages_told(chunk.page, chunk.last_page).rpartition(" ")[2] or "-"
 
 
-def _document_row(document: Document) -> Row:
-    about = (document.source, document.id, document.level.value, moment(document.updated_at))
+def _format_document(document: Document) -> Row:
+    about = (document.source, document.id, document.level.value, format_time(document.updated_at))
     return Row((document.status.value, str(document.chunks)), document.title, about, document.reason)

@@ -11,7 +11,7 @@ import typer
 
 from mnemic.cli.commands import command
 from mnemic.cli.options import AsJson
-from mnemic.cli.output import interruptible_progress, note, one_line, progress_bars, show_json, write
+from mnemic.cli.output import note, one_line, progress_bars, show_json, show_progress, write
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Trust
 
@@ -173,7 +173,7 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     if known:
         note(f"going on with an interrupted run: {len(known)} questions were asked already")
     resume = "nothing was kept, since no --run was named" if run is None else "the same command goes on from there"
-    with interruptible_progress(lambda: f"; {resume}") as tell:
+    with show_progress(lambda: f"; {resume}") as tell:
         rankings = run_retrieval(dataset, options, tell, {ranking.qid for ranking in known})
         answered = list(rankings) if run is None else run.write(rankings)
     report = score_run(dataset, answered)
@@ -229,7 +229,7 @@ def extraction(files: ExtractionFiles, choices: ExtractionChoices) -> None:
         if is_kept
         else "nothing was kept, since no --produced was named"
     )
-    with interruptible_progress(lambda: f"; {resume}") as tell:
+    with show_progress(lambda: f"; {resume}") as tell:
         if files.produced is None:
             produced = run_extraction(corpus, options, tell)
         else:
@@ -304,7 +304,7 @@ def _show_report(report: Report) -> None:
     names = list(report.overall.metrics)
     lines: dict[str, Means] = {"all": report.overall, **(report.by_category if len(report.by_category) > 1 else {})}
     columns = ("questions", "n", *names, "p50 ms", "p95 ms")
-    _show_table([columns, *(_means_row(name, means, names) for name, means in lines.items())])
+    _show_table([columns, *(_format_means(name, means, names) for name, means in lines.items())])
     note(
         f"not scored: {report.unanswerable} unanswerable, {report.without_gold} without gold; "
         f"without a ranking: {report.missing}; ids from outside the group or haystack: {report.foreign_ids}"
@@ -333,7 +333,7 @@ def _show_table(rows: Sequence[Sequence[str]]) -> None:
         write("  ".join([first.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]))
 
 
-def _means_row(name: str, means: Means, names: Iterable[str]) -> tuple[str, ...]:
+def _format_means(name: str, means: Means, names: Iterable[str]) -> tuple[str, ...]:
     values = [f"{means.metrics[metric]:.3f}" if metric in means.metrics else "–" for metric in names]
     times = [f"{ms:.1f}" if ms is not None else "–" for ms in (means.p50_ms, means.p95_ms)]
     return (name, f"{means.n:,}", *values, *times)

@@ -76,7 +76,7 @@ def error_kind(error: type[BaseException]) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__.removesuffix("Error")).lower()
 
 
-def in_options(message: str) -> str:
+def use_option_names(message: str) -> str:
     """A message of the library in the words of the command line: `--level org`, where Python says `level='org'`."""
     for ours, theirs in PHRASES.items():
         message = message.replace(ours, theirs)

@@ -9,7 +9,17 @@ import typer
 
 from mnemic.cli.commands import command, verb_command
 from mnemic.cli.options import ScopeOptions
-from mnemic.cli.output import Row, edge_row, is_terminal, note, one_line, printable, show_json, show_rows, write
+from mnemic.cli.output import (
+    Row,
+    escape_controls,
+    format_edge,
+    is_terminal,
+    note,
+    one_line,
+    show_json,
+    show_rows,
+    write,
+)
 from mnemic.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -28,7 +38,7 @@ FORMS = (".html", ".svg", ".dot", ".mermaid")
 def entities(page: NodePage) -> None:
     """List people, projects, technologies, places and other named things, by name."""
     if page.nodes:
-        show_rows(("type", "named in"), [_node_row(node) for node in page.nodes])
+        show_rows(("type", "named in"), [_format_node(node) for node in page.nodes])
     else:
         note("nothing is named; `mnemic graph extract` reads what is unread")
     if page.next is not None:
@@ -53,7 +63,7 @@ def path(found: GraphPath) -> None:
         note("no way between them is known" + ("; not everything was looked at" if found.is_cut else ""))
         return
     names = {node.id: node.name for node in found.nodes}
-    rows = [edge_row(edge, names) for edge in found.edges]
+    rows = [format_edge(edge, names) for edge in found.edges]
     if rows:
         show_rows(("from", "relation", "to"), rows)
     else:
@@ -149,7 +159,7 @@ def _show_tree(nodes: tuple[Node, ...], edges: tuple[Edge, ...]) -> None:
 
     lines = tree(nodes, edges) if is_terminal() else edge_lines(nodes, edges)
     for line in lines or [nodes[0].name]:
-        write(printable(line))
+        write(escape_controls(line))
 
 
 def _show_forest(drawn: Picture) -> None:
@@ -168,11 +178,11 @@ def _show_forest(drawn: Picture) -> None:
             frontier += fresh
         nodes = [node for node in left.values() if node.id in group]
         for line in tree(nodes, drawn.edges):
-            write(printable(line))
+            write(escape_controls(line))
         left = {key: node for key, node in left.items() if key not in group}
 
 
-def _node_row(node: Node) -> Row:
+def _format_node(node: Node) -> Row:
     others = (f"also {', '.join(node.other_names)}",) if node.other_names else ()
     return Row((node.type.value, str(node.mentions)), node.name, (node.id, *others), node.description)
 

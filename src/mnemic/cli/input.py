@@ -18,17 +18,17 @@ STDIN = "-"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def text_or_stdin(text: str) -> str:
+def read_text(text: str) -> str:
     """`text` itself, or, for "-", the standard input without its last line end. Raises `InvalidInputError` for bytes
     that are not UTF-8.
     """
     if text != STDIN:
         return text
-    content = _stdin()
+    content = _read_stdin()
     return content.removesuffix("\n").removesuffix("\r") if content.endswith("\n") else content
 
 
-def file_content(name: str) -> str | bytes:
+def read_file(name: str) -> str | bytes:
     """The content of a text file, or, for "-", of the standard input; a byte order mark at its start is dropped. Of a
     database of SQLite its bytes.
 
@@ -52,22 +52,22 @@ def file_content(name: str) -> str | bytes:
         ) from error
 
 
-def messages_from_stdin() -> list[object]:
+def read_stdin_messages() -> list[object]:
     """Messages on the standard input: a JSON list, an object with a list `messages`, one message, or one per line.
 
     Raises `InvalidInputError`, naming the line, for what is not JSON.
     """
-    content = _stdin()
+    content = _read_stdin()
     try:
         whole = json.loads(content)
     except (ValueError, RecursionError):
-        return _json_lines(content)
+        return _read_json_lines(content)
     if isinstance(whole, dict) and isinstance(listed := cast("dict[str, object]", whole).get("messages"), list):
         return cast("list[object]", listed)
     return cast("list[object]", whole) if isinstance(whole, list) else [cast("object", whole)]
 
 
-def json_mapping(text: str | None, name: str) -> Mapping[str, object] | None:
+def parse_json_object(text: str | None, name: str) -> Mapping[str, object] | None:
     """The JSON object in an option; None stays None. Raises `InvalidInputError` naming the option."""
     if text is None:
         return None
@@ -98,7 +98,7 @@ def open_replacement(path: Path, *, keeps_mode: bool = False) -> Generator[TextI
         Path(name).unlink(missing_ok=True)
 
 
-def _json_lines(content: str) -> list[object]:
+def _read_json_lines(content: str) -> list[object]:
     messages: list[object] = []
     for number, line in enumerate(content.split("\n"), start=1):
         if line.strip():
@@ -109,7 +109,7 @@ def _json_lines(content: str) -> list[object]:
     return messages
 
 
-def _stdin() -> str:
+def _read_stdin() -> str:
     """Bytes, decoded here: a text stream would turn line ends around and follow the locale."""
     try:
         return sys.stdin.buffer.read().decode()

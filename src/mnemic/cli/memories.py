@@ -13,12 +13,12 @@ from mnemic.cli.options import IsSure, ScopeOptions, number_or_word
 from mnemic.cli.output import (
     Row,
     confirm,
-    item_row,
-    moment,
+    escape_controls,
+    format_item,
+    format_time,
     note,
     note_all,
     one_line,
-    printable,
     require_answer,
     show_json,
     show_rows,
@@ -127,7 +127,7 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
         show_json(page)
         return
     if page.memories:
-        show_rows(("imp.",), [_memory_row(memory) for memory in page.memories])
+        show_rows(("imp.",), [_format_memory(memory) for memory in page.memories])
     elif "after" not in arguments:
         note(f"no memory in this scope; {_NOTHING}")
     if page.next:
@@ -148,7 +148,7 @@ def count(counts: Counts) -> None:
 @verb_command("memory show", examples="mnemic memory show --user ana ID")
 def show_memory(item: Item) -> None:
     """Show everything about one memory or message."""
-    write(printable(item.text))
+    write(escape_controls(item.text))
     write("")
     for name, value in to_wire(item).items():
         if name != "text" and value not in (None, "", [], {}):
@@ -165,7 +165,7 @@ def delete(receipt: Receipt) -> None:
 @verb_command("memory history", examples="mnemic memory history --user ana ID")
 def history(entries: Sequence[HistoryEntry]) -> None:
     """Show the changes of a memory with the values before and after, oldest first. A deletion is shown too."""
-    rows = [Row((moment(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason) for e in entries]
+    rows = [Row((format_time(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason) for e in entries]
     show_rows(("when", "done"), rows)
 
 
@@ -254,7 +254,7 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
     """List the memories that need review, newest first, with the reason: quarantined, disputed or flagged ones."""
     for each in found:
         how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
-        write(f"{each.memory.id}  {how} since {moment(each.since)}: {one_line(each.reason)}")
+        write(f"{each.memory.id}  {how} since {format_time(each.since)}: {one_line(each.reason)}")
         write(f"  {one_line(each.memory.text)[:SHOWN_CHARS]}")
     if not found:
         note("nothing waits for a judgement in this scope")
@@ -277,12 +277,12 @@ def reject(memory: Memory) -> None:
 @verb_command("profile show", examples="mnemic profile show --user ana")
 def show_profile(profile: Profile) -> None:
     """Show the facts by key, and below them the user's most important and newest memories."""
-    facts = [Row((f.key,), f.value, (f"set by {f.source}", moment(f.updated_at))) for f in profile.static]
+    facts = [Row((f.key,), f.value, (f"set by {f.source}", format_time(f.updated_at))) for f in profile.static]
     if facts:
         show_rows(("key",), facts)
     if profile.dynamic:
         note("and what matters or is new:")
-        show_rows(("imp.",), [item_row(memory, f"{memory.importance:.2f}") for memory in profile.dynamic])
+        show_rows(("imp.",), [format_item(memory, f"{memory.importance:.2f}") for memory in profile.dynamic])
     if not facts and not profile.dynamic:
         note("nothing is known in this scope; --user says whose profile is asked")
 
@@ -316,7 +316,7 @@ def remove(
 def format_profile(text: str) -> None:
     """Print the block for a system prompt: a heading and "key: value" lines. Prints nothing if there is nothing."""
     if text:
-        write(printable(text.strip("\n")))
+        write(escape_controls(text.strip("\n")))
 
 
 def _show_changed(memory: Memory, done: str) -> None:
@@ -324,7 +324,7 @@ def _show_changed(memory: Memory, done: str) -> None:
     note(f"{done}: {one_line(memory.text)[:SHOWN_CHARS]}")
 
 
-def _memory_row(memory: Memory) -> Row:
+def _format_memory(memory: Memory) -> Row:
     """The row of a memory with its present importance, the stored one if it has faded, and what contradicts it."""
     shown, stored = f"{memory.present_importance:.2f}", f"{memory.importance:.2f}"
     remarks = [f"stored with {stored}"] if shown != stored else []
@@ -334,7 +334,7 @@ def _memory_row(memory: Memory) -> Row:
         remarks.append("flagged")
     if memory.other_id is not None:
         remarks.append(f"see {memory.other_id}")
-    return item_row(memory, shown, remark=" · ".join(remarks))
+    return format_item(memory, shown, remark=" · ".join(remarks))
 
 
 def _describe_changes(entry: HistoryEntry) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemic.cli.input import STDIN, json_mapping, messages_from_stdin, text_or_stdin
+from mnemic.cli.input import STDIN, parse_json_object, read_stdin_messages, read_text
 from mnemic.cli.output import note, one_line
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Trust
@@ -98,7 +98,7 @@ class ScopeOptions:
     def personal_scope(self) -> Scope:
         """The scope, which is that of the person at this machine if it names neither a user nor an agent."""
         scope = self.scope
-        return scope if scope.user or scope.agent else replace(scope, user=own_name())
+        return scope if scope.user or scope.agent else replace(scope, user=find_login_name())
 
     def open(self) -> Mnemic:
         """The open store. Its history names the command line as the actor."""
@@ -113,7 +113,7 @@ class ScopeOptions:
         return opened
 
 
-def own_name() -> str:
+def find_login_name() -> str:
     """The login name of the person at this machine."""
     try:
         return getpass.getuser().strip() or "me"
@@ -172,7 +172,7 @@ def read_level_limits(texts: Sequence[str]) -> dict[str, int]:
 def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
     """Facts from `KEY=VALUE`, or from a JSON object on the standard input, in which null removes a key."""
     if list(facts) == [STDIN]:
-        return json_mapping(text_or_stdin(STDIN), "the standard input") or {}
+        return parse_json_object(read_text(STDIN), "the standard input") or {}
     pairs: dict[str, object] = {}
     for fact in facts:
         key, separator, value = fact.partition("=")
@@ -182,16 +182,11 @@ def read_facts(facts: Sequence[str]) -> Mapping[str, object]:
     return pairs
 
 
-def read_tool_arguments(text: str) -> Mapping[str, object] | None:
-    """The JSON object of a call. Raises `InvalidInputError`."""
-    return json_mapping(text, "--arguments")
-
-
 def read_messages(source: str) -> list[dict[str, Any]]:
     """The messages on the standard input. Raises `InvalidInputError` for what is no message."""
     if source != STDIN:
         raise InvalidInputError("messages come from the standard input (-), or as --user-text and --assistant-text")
-    messages = messages_from_stdin()
+    messages = read_stdin_messages()
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidInputError('a message must be an object such as {"role": "user", "content": "…"}')
     return messages  # pyright: ignore[reportReturnType] -- keys of JSON objects are texts
@@ -200,11 +195,6 @@ def read_messages(source: str) -> list[dict[str, Any]]:
 def read_time(text: str) -> str | None:
     """A time, or None for the word `none`."""
     return None if text.lower() == NONE else text
-
-
-def read_json(text: str, name: str) -> Mapping[str, object] | None:
-    """A JSON object."""
-    return json_mapping(text, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +271,7 @@ OPTIONS: Mapping[str, Row | None] = {
     # a memory
     "id": _row("The id of a memory or message.", metavar="ID"),
     "ids": _row("The ids of memories. The first one stays.", metavar="ID..."),
-    "text": _row(f"{_TEXT} Its last line end is dropped.", read=text_or_stdin),
+    "text": _row(f"{_TEXT} Its last line end is dropped.", read=read_text),
     "reason": _row("The reason. Kept in the history."),
     "kind": _row("The kind of memory. Default: fact."),
     "level": _row("The level it belongs to. Default: user, then agent, then session."),
@@ -300,7 +290,7 @@ OPTIONS: Mapping[str, Row | None] = {
     "trust": _row("Who the text comes from. Default: user.", kind=Trust),
     "metadata": _row("Your own data, as a JSON object."),
     "verdict": _row("relevant refreshes it. outdated ends its validity now.", kind=Verdict, metavar="VERDICT"),
-    "update.text": _row(_TEXT, read=text_or_stdin),
+    "update.text": _row(_TEXT, read=read_text),
     "update.kind": _row("The kind of memory."),
     "update.importance": _row("0 to 1, or low, medium, high."),
     "update.observed_at": _row("When it was said, ISO 8601."),
@@ -309,7 +299,7 @@ OPTIONS: Mapping[str, Row | None] = {
     "update.expires_at": _row(f"Expires at this time. {_END_TIME}", read=read_time),
     "update.trust": _row("Who stands for it now. It can only lower the memory's trust.", kind=Trust),
     "update.metadata": _row("Your own data, as a JSON object. Replaces the old one."),
-    "merge.text": _row("The merged text. Default: the text of the first one.", read=text_or_stdin),
+    "merge.text": _row("The merged text. Default: the text of the first one.", read=read_text),
     # conversations
     "messages": _row("- reads messages as JSON from the standard input.", kind=str, read=read_messages, metavar="[-]"),
     "user": _row("What the user said.", "--user-text"),
@@ -384,7 +374,11 @@ OPTIONS: Mapping[str, Row | None] = {
     "profile.format.language": _row("The language of the heading.", kind=Language),
     "tools.call.name": _row("The tool."),
     "arguments": _row(
-        "Its arguments, as a JSON object.", "--arguments", kind=str, read=read_tool_arguments, metavar="JSON"
+        "Its arguments, as a JSON object.",
+        "--arguments",
+        kind=str,
+        read=lambda text: parse_json_object(text, "--arguments"),
+        metavar="JSON",
     ),
     "jobs.list.states": _row("Only this state. Repeatable. Default: all but done."),
     "jobs.list.limit": _row("Maximum number of jobs.", *_LIMIT, min=1, max=1000),
@@ -462,6 +456,6 @@ FLAGS: Mapping[str, Sequence[Flag]] = {
 }
 
 
-def row_of(verb: str, name: str) -> Row | None:
+def find_row(verb: str, name: str) -> Row | None:
     """What is written of an argument; of one without a row, an empty row. None: it is not an option."""
     return OPTIONS.get(f"{verb}.{name}", OPTIONS.get(name, Row("")))

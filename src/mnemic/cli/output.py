@@ -74,13 +74,17 @@ def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:
     widths = [max(len(name), *(len(row.lead[place]) for row in rows)) for place, name in enumerate(lead)]
     margin = sum(widths) + 2 * len(widths)
     room = max(shutil.get_terminal_size().columns - margin, MIN_ROOM)
-    write(_columns(lead, widths))
+    write(_join_columns(lead, widths))
     for row in rows:
-        lines = [*wrapped(row.text, room, TEXT_LINES), *wrapped(" · ".join(row.about), room), *wrapped(row.why, room)]
-        write(_columns(row.lead, widths) + f"\n{' ' * margin}".join(lines))
+        lines = [
+            *wrap_text(row.text, room, TEXT_LINES),
+            *wrap_text(" · ".join(row.about), room),
+            *wrap_text(row.why, room),
+        ]
+        write(_join_columns(row.lead, widths) + f"\n{' ' * margin}".join(lines))
 
 
-def wrapped(text: str, room: int, most: int | None = None) -> list[str]:
+def wrap_text(text: str, room: int, most: int | None = None) -> list[str]:
     """`text` in lines of at most `room` columns of a terminal, broken between words where it can be; wide characters
     count two. Where it needs more than `most` lines, the last one ends in an ellipsis.
     """
@@ -94,10 +98,10 @@ def wrapped(text: str, room: int, most: int | None = None) -> list[str]:
             lines += chop_cells(word, room)
     if most is None or len(lines) <= most:
         return lines
-    return [*lines[: most - 1], cut(f"{lines[most - 1]} {lines[most]}", room)]
+    return [*lines[: most - 1], cut_line(f"{lines[most - 1]} {lines[most]}", room)]
 
 
-def cut(line: str, room: int) -> str:
+def cut_line(line: str, room: int) -> str:
     """`line`, shortened to `room` columns of a terminal; wide characters count two."""
     from rich.cells import cell_len, set_cell_size
 
@@ -154,17 +158,17 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def printable(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Stored text that cannot steer the terminal: control and direction characters are written as escapes."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:
     """Printable text without line breaks."""
-    return printable(" ".join(text.split()))
+    return escape_controls(" ".join(text.split()))
 
 
-def number_of(count: int, nouns: str) -> str:
+def format_count(count: int, nouns: str) -> str:
     """`1 memory`, `2,000 memories`: how many there are of what is named in the plural, which ends in s."""
     one = f"{nouns[:-3]}y" if nouns.endswith("ies") else nouns[:-1]
     return f"{count:,} {one if count == 1 else nouns}"
@@ -180,23 +184,23 @@ def note_timings(before: str, timings_ms: Mapping[str, float]) -> None:
     note(before + ", ".join(f"{name} {ms:.1f} ms" for name, ms in timings_ms.items()))
 
 
-def moment(value: datetime) -> str:
+def format_time(value: datetime) -> str:
     """Minutes are enough for a table; UTC, as everything Mnemic keeps."""
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"
 
 
-def item_row(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
+def format_item(item: Item, *lead: str, why: str = "", remark: str = "") -> Row:
     """The row of an item: its text, id, kind, whose it is, when it was said or read, and where a passage stands."""
     remarks = (remark,) if remark else ()
-    place = (_place(item),) if isinstance(item, Chunk) else ()
-    about = (item.id, kind_of(item), _whose(item), moment(item.observed_at), *place, *remarks)
+    place = (_describe_place(item),) if isinstance(item, Chunk) else ()
+    about = (item.id, kind_of(item), _describe_owner(item), format_time(item.observed_at), *place, *remarks)
     return Row(lead, item.text, about, why)
 
 
-def edge_row(edge: Edge, names: Mapping[str, str]) -> Row:
+def format_edge(edge: Edge, names: Mapping[str, str]) -> Row:
     """A relation between two things, by the names of their nodes, with the last words that say so."""
     said = edge.citations[0] if edge.citations else None
-    dates = [f"{word} {moment(at)}" for word, at in (("from", edge.valid_from), ("until", edge.valid_to)) if at]
+    dates = [f"{word} {format_time(at)}" for word, at in (("from", edge.valid_from), ("until", edge.valid_to)) if at]
     about = ((said.item_id, *dates) if said else tuple(dates)) or ("-",)
     lead = (names[edge.source_id], edge.type, names[edge.target_id])
     return Row(lead, said.text if said else "", about)
@@ -224,7 +228,7 @@ def progress_bars() -> Generator[Told]:
 
 
 @contextmanager
-def interruptible_progress(describe: Callable[[], str]) -> Generator[Told]:
+def show_progress(describe: Callable[[], str]) -> Generator[Told]:
     """Progress bars for work that Ctrl-C may end; a remark then describes what is left of it."""
     try:
         with progress_bars() as tell:
@@ -266,17 +270,17 @@ class Position:
         )
 
 
-def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _join_columns(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
 
 
-def _place(chunk: Chunk) -> str:
+def _describe_place(chunk: Chunk) -> str:
     """The document, and the pages where they are known."""
     pages = pages_told(chunk.page, chunk.last_page)
     return f"{chunk.source or chunk.title}{pages and f', {pages}'}"
 
 
-def _whose(item: Item) -> str:
+def _describe_owner(item: Item) -> str:
     """The author of a message; what a memory belongs to."""
     if isinstance(item, Message):
         return item.author

@@ -9,14 +9,14 @@ import typer
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.options import ScopeOptions
 from mnemic.cli.output import (
-    edge_row,
-    item_row,
-    moment,
+    escape_controls,
+    format_edge,
+    format_item,
+    format_time,
     note,
     note_all,
     note_timings,
     one_line,
-    printable,
     show_json,
     show_rows,
     write,
@@ -63,7 +63,7 @@ def context(
 ) -> None:
     """Show the messages that a model would get: system prompt, profile, facts, documents, session, and the message."""
     for message in found.messages:
-        write(f"--- {message.role.value} ---\n{printable(message.content)}\n")
+        write(f"--- {message.role.value} ---\n{escape_controls(message.content)}\n")
     note_all(found.degraded, "degraded: ")
     if not explain:
         return
@@ -71,8 +71,8 @@ def context(
     for citation in found.citations:
         source = f" of {one_line(citation.source)}" if citation.source else ""
         pages = pages_told(citation.page, citation.last_page)
-        about = f"{citation.item_id} · {citation.kind}{source}{pages and f', {pages}'} · {moment(citation.observed_at)}"
-        note(f"[{citation.number}] {about}")
+        place = f"{citation.kind}{source}{pages and f', {pages}'}"
+        note(f"[{citation.number}] {citation.item_id} · {place} · {format_time(citation.observed_at)}")
     recalled = {f"recall.{name}": ms for name, ms in found.recall.timings_ms.items()}
     note_timings("took ", {**found.timings_ms, **recalled})
 
@@ -98,7 +98,7 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
     if options.as_json:
         show_json(answer)
         return
-    write(printable(answer.text.strip()))
+    write(escape_controls(answer.text.strip()))
     note_all(map(_describe_source, answer.citations))
     note_all(answer.degraded, "missing: ")
 
@@ -114,7 +114,7 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
     if found.is_fallback:
         note("nothing matched; this is general background: the most important memories")
     rows = [
-        item_row(
+        format_item(
             hit.item,
             str(rank),
             f"{hit.score:.2f}",
@@ -127,7 +127,7 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
     for path in found.paths:
         note(" – ".join(one_line(node.name) for node in path.nodes))
         names = {node.id: node.name for node in path.nodes}
-        show_rows(("from", "relation", "to"), [edge_row(edge, names) for edge in path.edges])
+        show_rows(("from", "relation", "to"), [format_edge(edge, names) for edge in path.edges])
 
 
 def explain_score(hit: Hit) -> str:
@@ -144,4 +144,6 @@ def explain_score(hit: Hit) -> str:
 def _describe_source(citation: Citation) -> str:
     pages = pages_told(citation.page, citation.last_page)
     name = one_line(citation.title or citation.source or citation.kind)
-    return f"[{citation.number}] {name}{pages and f', {pages}'}, {moment(citation.observed_at)} ({citation.item_id})"
+    return (
+        f"[{citation.number}] {name}{pages and f', {pages}'}, {format_time(citation.observed_at)} ({citation.item_id})"
+    )

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemic.cli.commands import Arguments, command, verb_command
-from mnemic.cli.input import STDIN, file_content, open_replacement
+from mnemic.cli.input import STDIN, open_replacement, read_file
 from mnemic.cli.options import IsSure, ScopeOptions
 from mnemic.cli.output import (
     Position,
     Told,
     confirm,
     end_partly,
-    interruptible_progress,
+    format_count,
+    format_time,
     list_counts,
-    moment,
     note,
     note_all,
-    number_of,
     one_line,
     require_answer,
     show_json,
+    show_progress,
     write,
 )
 from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
@@ -76,11 +76,11 @@ def import_(
     scope, reports = options.scope, list[tuple[str, "ImportReport"]]()
     position = Position("in {name}, {done} of {total} done")
     remark = "what was done stays: run the same command again, and it goes on from there"
-    with interruptible_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
+    with show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         for file in files:
-            content = file_content(file)
+            content = read_file(file)
             position.begin(Path(file).name, tell, content.count("\n") + 1 if isinstance(content, str) else 1)
-            with _naming_errors(file):
+            with _name_file_in_errors(file):
                 arguments["name"] = name if file == STDIN else _shorten_path(file)
                 reports.append((file, mnemic.import_(scope, content, **arguments, progress=position.reach)))
     _end_import(reports, options)
@@ -141,7 +141,7 @@ def backup(
         raise InvalidInputError(
             "--verify writes nothing, so it goes with none of --force, --receipts-only, --sealed and --plain"
         )
-    with _interruptible_step("checking", "the file is whole, or not there") as tell:
+    with _track_steps("checking", "the file is whole, or not there") as tell:
         if is_checking:
             from mnemic.api.backup import check_backup
             from mnemic.config import load_config
@@ -170,7 +170,7 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
     and the audit log stay. Other processes may have the store open in the meantime.
     """
     whole = "the store holds all that it held, or all of the backup"
-    with _interruptible_step("restoring", whole) as tell, options.open() as mnemic:
+    with _track_steps("restoring", whole) as tell, options.open() as mnemic:
         report = mnemic.restore(**arguments, progress=tell)
     if options.as_json:
         show_json(report)
@@ -217,14 +217,14 @@ def receipts(found: Sequence[Receipt]) -> None:
     """List the erasures of an org: when, and how many rows of which tables. Receipts hold no names."""
     for receipt in found:
         write(f"{receipt.id}  {receipt.at.isoformat()}  {_describe_erased(receipt)}")
-    note(number_of(len(found), "erasures"))
+    note(format_count(len(found), "erasures"))
 
 
 @contextmanager
-def _interruptible_step(last_step: str, whole: str) -> Generator[Told]:
+def _track_steps(last_step: str, whole: str) -> Generator[Told]:
     """Progress bars, and a remark on what Ctrl-C left: before the last step nothing has changed."""
     is_late = False
-    with interruptible_progress(lambda: f"; {whole}" if is_late else "; nothing was changed") as tell:
+    with show_progress(lambda: f"; {whole}" if is_late else "; nothing was changed") as tell:
 
         def tell_step(step: str, done: int, total: int) -> None:
             nonlocal is_late
@@ -235,7 +235,7 @@ def _interruptible_step(last_step: str, whole: str) -> Generator[Told]:
 
 
 @contextmanager
-def _naming_errors(file: str) -> Generator[None]:
+def _name_file_in_errors(file: str) -> Generator[None]:
     """Errors name the file that they are about."""
     try:
         yield
@@ -261,7 +261,9 @@ def _end_import(reports: list[tuple[str, ImportReport]], options: ScopeOptions) 
         added = sum(report.added.total() for _, report in reports)
         known = sum(report.known.total() for _, report in reports)
         would = "would be " if any(report.is_dry_run for _, report in reports) else ""
-        failed = f"{number_of(problems, 'records')} could not be read; {added:,} {would}added, {known:,} known already"
+        failed = (
+            f"{format_count(problems, 'records')} could not be read; {added:,} {would}added, {known:,} known already"
+        )
         end_partly(failed, as_json=options.as_json)
 
 
@@ -290,7 +292,7 @@ def _show_lines(lines: Sequence[str], what: str, show: Callable[[str], object]) 
 def _count_records(counts: Mapping[str, int]) -> str:
     """How many of each type of record there are. What an export calls `memory` is many memories."""
     named = {kind: PLURALS.get(kind, f"{kind}s") for kind, count in counts.items() if count}
-    return ", ".join(number_of(counts[kind], many) for kind, many in named.items()) or "nothing"
+    return ", ".join(format_count(counts[kind], many) for kind, many in named.items()) or "nothing"
 
 
 def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter[str]:
@@ -313,21 +315,27 @@ def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
     manifest = report.manifest
     done = "is whole" if report.notes else "is whole and readable" if is_checking else "written and read again"
     write(f"{one_line(report.path)}: {done}, {report.size:,} bytes")
-    write(f"  made {moment(manifest.made_at)} by Mnemic {one_line(manifest.made_by)} of {one_line(manifest.store)}")
-    write(f"  {manifest.contents.value}: {_list_sorted(manifest.counts)}; {number_of(manifest.receipts, 'receipts')}")
+    write(
+        f"  made {format_time(manifest.made_at)} by Mnemic {one_line(manifest.made_by)} of {one_line(manifest.store)}"
+    )
+    write(
+        f"  {manifest.contents.value}: {_list_sorted(manifest.counts)}; {format_count(manifest.receipts, 'receipts')}"
+    )
     if manifest.sealed is not None:
-        write(f"  sealed: {number_of(len(manifest.sealed.parts), 'orgs')}, each under a key of its own")
+        write(f"  sealed: {format_count(len(manifest.sealed.parts), 'orgs')}, each under a key of its own")
     _show_lost(report.lost)
     note_all(report.notes)
 
 
 def _show_restore(report: RestoreReport) -> None:
     would = "would hold" if report.is_dry_run else "holds"
-    write(f"the store {would} {_list_sorted(report.counts)}, as of {moment(report.manifest.made_at)}")
+    write(f"the store {would} {_list_sorted(report.counts)}, as of {format_time(report.manifest.made_at)}")
     if any(report.replaced.values()):
         write(f"  in place of {_list_sorted(report.replaced)}")
     if report.replayed:
-        write(f"  {number_of(report.replayed, 'erasures')} made since, and made again: {_list_sorted(report.erased)}")
+        write(
+            f"  {format_count(report.replayed, 'erasures')} made since, and made again: {_list_sorted(report.erased)}"
+        )
     if report.kept:
         write(f"  kept as they are: {', '.join(name.replace('_', ' ') for name in report.kept)}")
     _show_lost(report.lost)
@@ -337,7 +345,7 @@ def _show_restore(report: RestoreReport) -> None:
 def _show_lost(lost: Sequence[LostOrg]) -> None:
     for each in lost:
         name = f"key {one_line(each.key)}" if each.org is None else f"{one_line(each.org)}, key {one_line(each.key)}"
-        why = "never in this keyring" if each.destroyed_at is None else f"destroyed {moment(each.destroyed_at)}"
+        why = "never in this keyring" if each.destroyed_at is None else f"destroyed {format_time(each.destroyed_at)}"
         note(f"an org cannot be opened: {name}, {why}")
 
 

@@ -18,14 +18,14 @@ from mnemic.cli.output import (
     Position,
     Row,
     end_partly,
-    interruptible_progress,
+    format_count,
+    format_time,
     list_counts,
-    moment,
     note,
-    number_of,
     one_line,
     progress_bars,
     show_json,
+    show_progress,
     show_rows,
     write,
 )
@@ -115,7 +115,7 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     """
     position = Position("at {done} of {total} vectors", before="before anything was embedded")
     remark = "what was done stays: run the same command again, and it goes on from there"
-    with interruptible_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
+    with show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         position.begin("vectors", tell)
         report = mnemic.reembed(**arguments, progress=position.reach)
     if options.as_json:
@@ -123,7 +123,7 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     else:
         _show_reembed(report)
     if report.refused:
-        refused = number_of(len(report.refused), "texts")
+        refused = format_count(len(report.refused), "texts")
         end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
 
 
@@ -139,7 +139,9 @@ def work(options: ScopeOptions, arguments: Arguments) -> None:
     else:
         write(f"{report.done} done, {report.retried} will be tried again, {report.dead} gave up")
     if failed := report.retried + report.dead:
-        end_partly(f"{number_of(failed, 'runs')} of jobs failed; `mnemic jobs list` tells why", as_json=options.as_json)
+        end_partly(
+            f"{format_count(failed, 'runs')} of jobs failed; `mnemic jobs list` tells why", as_json=options.as_json
+        )
 
 
 @command("worker", examples="mnemic worker\nmnemic worker --poll 60\nmnemic worker --once --json")
@@ -154,7 +156,7 @@ def worker(
     runs: queue.Queue[JobRun] = queue.Queue()
     with options.open() as mnemic:
         running = mnemic.worker(poll_s=poll_s, on_run=runs.put)
-        with _stopping_at_signals(running):
+        with _stop_at_signals(running):
             running.start(until_idle=is_once)
             if not options.as_json:
                 note("looking for work" if is_once else f"looking for work every {poll_s:g} s; Ctrl-C ends it")
@@ -172,7 +174,7 @@ def list_jobs(jobs: Sequence[Job]) -> None:
         Row(
             (job.state.value, str(job.attempts)),
             job.error or job.kind,
-            (job.id, job.kind, moment(job.run_at), *list_cost(job.usage)),
+            (job.id, job.kind, format_time(job.run_at), *list_cost(job.usage)),
         )
         for job in jobs
     ]
@@ -196,7 +198,7 @@ def retry(
     if options.as_json:
         show_json(count)
         return
-    write(f"{number_of(count, 'jobs')} will be tried again")
+    write(f"{format_count(count, 'jobs')} will be tried again")
 
 
 @verb_command("curate", examples="mnemic curate --user ana --dry-run\nmnemic curate --user ana --day 2026-05-01")
@@ -215,7 +217,7 @@ def curate(report: CurateReport) -> None:
         if day.fallback:
             note(f"{day.day}: by rules, because the language model failed ({day.fallback})")
     turns, gems = sum(day.turns for day in report.days), sum(len(day.gems) for day in report.days)
-    note(f"{turns} turns of {len(report.days)} days {_were(is_dry_run=report.is_dry_run)} read, {gems} gems found")
+    note(f"{turns} turns of {len(report.days)} days {_pick_verb(report.is_dry_run)} read, {gems} gems found")
     if report.held:
         note(f"turns of {len(report.held)} conversations wait for the next run, because a gem was refused")
 
@@ -229,7 +231,7 @@ def consolidate(report: ConsolidateReport) -> None:
         rows = [Row((str(len(each.merged)),), each.text, (each.memory_id or "",)) for each in report.entries]
         show_rows(("choices",), rows)
     count = sum(len(each.merged) for each in report.entries)
-    note(f"{count} choices {_were(is_dry_run=report.is_dry_run)} summed up in {len(report.entries)} preferences")
+    note(f"{count} choices {_pick_verb(report.is_dry_run)} summed up in {len(report.entries)} preferences")
 
 
 @verb_command("decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")
@@ -240,7 +242,7 @@ def decay(report: DecayReport) -> None:
     if report.entries:
         rows = [Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), each.id, ()) for each in report.entries]
         show_rows(("was", "is"), rows)
-    note(f"{len(report.entries)} of {report.examined} memories {_were(is_dry_run=report.is_dry_run)} faded anew")
+    note(f"{len(report.entries)} of {report.examined} memories {_pick_verb(report.is_dry_run)} faded anew")
 
 
 @verb_command("evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")
@@ -252,7 +254,7 @@ def evict(report: EvictReport) -> None:
     if gone:
         show_rows(("done",), [Row((each.action.value,), each.reason, (each.id,)) for each in gone])
     counts = f"{len(report.archived)} archived and {len(report.deleted)} deleted"
-    note(f"of {report.examined} memories {_were(is_dry_run=report.is_dry_run)} {counts}")
+    note(f"of {report.examined} memories {_pick_verb(report.is_dry_run)} {counts}")
 
 
 def list_cost(usage: Usage) -> tuple[str, ...]:
@@ -263,7 +265,7 @@ def list_cost(usage: Usage) -> tuple[str, ...]:
     return (f"{usage.calls} model calls, {tokens}, {usage.seconds:.1f} s",)
 
 
-def _were(*, is_dry_run: bool) -> str:
+def _pick_verb(is_dry_run: bool) -> str:
     return "would be" if is_dry_run else "were"
 
 
@@ -281,14 +283,14 @@ def _show_health(report: HealthReport) -> None:
         show_rows(("finding",), rows)
     if report.fixed:
         would = "would be ended" if report.is_dry_run else "ended; `mnemic memory undo` takes it back"
-        note(f"{number_of(len(report.fixed), 'findings')} {would}")
+        note(f"{format_count(len(report.fixed), 'findings')} {would}")
     for line in report.notes:
         note(line)
     score, counts = report.score, list_counts(report.score.counts, nothing="")
-    write(f"{score.score:g} of 100, of {number_of(score.memories, 'memories')}{counts and f': {counts}'}")
+    write(f"{score.score:g} of 100, of {format_count(score.memories, 'memories')}{counts and f': {counts}'}")
     earlier = report.scores[-SCORES_SHOWN:]
     if earlier:
-        note("before: " + ", ".join(f"{each.score:g} ({moment(each.at)})" for each in earlier))
+        note("before: " + ", ".join(f"{each.score:g} ({format_time(each.at)})" for each in earlier))
 
 
 def _show_reembed(report: ReembedReport) -> None:
@@ -325,7 +327,7 @@ def _count_vectors(counts: Mapping[str, int]) -> str:
 
 
 @contextmanager
-def _stopping_at_signals(worker: Worker) -> Generator[None]:
+def _stop_at_signals(worker: Worker) -> Generator[None]:
     """A signal stops the worker after the job at hand. A second one does what it always does."""
 
     def stop(number: int, _frame: object) -> None:
