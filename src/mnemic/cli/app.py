@@ -9,19 +9,8 @@ from typing import Annotated
 
 import typer
 
+from mnemic.cli import failures
 from mnemic.cli.commands import add_commands
-from mnemic.cli.failures import (
-    EXIT_CODES,
-    UNEXPECTED,
-    error_kind,
-    exit_code,
-    is_debugging,
-    last_resort,
-    report,
-    show_traceback,
-    use_option_names,
-    wants_json,
-)
 from mnemic.cli.menu import MODULES, NAMES, Menu
 from mnemic.cli.output import write
 from mnemic.errors import InvalidInputError, MnemicError
@@ -75,8 +64,8 @@ def application(asked: str | None = None) -> typer.Typer:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit code; failures are reported on the standard error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None and not is_debugging():
-        sys.excepthook = last_resort
+    if arguments is None and not failures.is_debugging():
+        sys.excepthook = failures.last_resort
     if given[:1] != ["hooks"]:
         return _run_command(given)
     from mnemic.cli import hooks
@@ -89,13 +78,11 @@ def _run_command(given: list[str]) -> int:
         app = application(given[0] if given else None)
         code = typer.main.get_command(app).main(args=given, prog_name="mnemic", standalone_mode=False)
     except MnemicError as error:
-        show_traceback()
-        report(error_kind(type(error)), use_option_names(str(error)), is_json=wants_json(given))
-        return exit_code(error)
+        return failures.report_error(error, is_json=failures.wants_json(given))
     except typer.TyperException as error:
         return _report_misuse(error, given)
     except typer.Abort:
-        return UNEXPECTED
+        return failures.UNEXPECTED
     return code if isinstance(code, int) else 0
 
 
@@ -103,11 +90,11 @@ def _report_misuse(error: typer.TyperException, given: Sequence[str]) -> int:
     """Reports a command line that cannot be parsed as invalid input. A group without a command shows its help."""
     if "\n" in error.format_message():
         write(error.format_message())
-        return EXIT_CODES[InvalidInputError]
+        return failures.EXIT_CODES[InvalidInputError]
     message = error.format_message().replace("Value error, ", "").rstrip(".")
     path = getattr(getattr(error, "ctx", None), "command_path", "mnemic")
-    report(error_kind(InvalidInputError), f"{message}; see {path} --help", is_json=wants_json(given))
-    return EXIT_CODES[InvalidInputError]
+    misuse = InvalidInputError(f"{message}; see {path} --help")
+    return failures.report_error(misuse, is_json=failures.wants_json(given))
 
 
 def _hold_place() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mnemic.cli.commands import Arguments, command, verb_command
-from mnemic.cli.failures import UNEXPECTED, error_kind, exit_code, report
+from mnemic.cli.failures import UNEXPECTED, report_error
 from mnemic.cli.options import ScopeOptions, Works, find_login_name, run_worker
 from mnemic.cli.output import (
     Row,
@@ -169,8 +169,7 @@ class Conversation:
             else:
                 self._stream_answer(line)
         except MnemicError as error:
-            self.failure = exit_code(error)
-            report(error_kind(type(error)), str(error), is_json=self._is_json)
+            self.failure = report_error(error, is_json=self._is_json)
         return True
 
     def _look_up(self, line: str) -> None:

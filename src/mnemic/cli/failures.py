@@ -10,21 +10,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
-from mnemic.errors import (
-    BackendError,
-    BadReplyError,
-    ConfigError,
-    ConflictError,
-    ForbiddenError,
-    InvalidInputError,
-    MnemicError,
-    NotFoundError,
-    RateLimitedError,
-    TimedOutError,
-    UnauthorisedError,
-    UnavailableError,
-    UnsupportedError,
-)
+from mnemic import errors
+from mnemic.errors import MnemicError
 
 UNEXPECTED = 1
 PARTIAL = 14
@@ -35,18 +22,18 @@ READER_GONE = 141
 
 EXIT_CODES: Mapping[type[MnemicError], int] = {
     MnemicError: UNEXPECTED,
-    InvalidInputError: 2,
-    NotFoundError: 3,
-    ConflictError: 4,
-    UnsupportedError: 5,
-    ConfigError: 6,
-    BackendError: 7,
-    UnavailableError: 8,
-    RateLimitedError: 9,
-    TimedOutError: 10,
-    BadReplyError: 11,
-    UnauthorisedError: 12,
-    ForbiddenError: 13,
+    errors.InvalidInputError: 2,
+    errors.NotFoundError: 3,
+    errors.ConflictError: 4,
+    errors.UnsupportedError: 5,
+    errors.ConfigError: 6,
+    errors.BackendError: 7,
+    errors.UnavailableError: 8,
+    errors.RateLimitedError: 9,
+    errors.TimedOutError: 10,
+    errors.BadReplyError: 11,
+    errors.UnauthorisedError: 12,
+    errors.ForbiddenError: 13,
 }
 
 PHRASES: Mapping[str, str] = {
@@ -95,6 +82,13 @@ def report(kind: str, message: str, *, is_json: bool) -> None:
     text = json.dumps({"error": {"kind": kind, "message": line}}) if is_json else f"mnemic: {line}"
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+
+
+def report_error(error: MnemicError, *, is_json: bool) -> int:
+    """Reports an error in the words of the command line, and gives its exit code."""
+    show_traceback()
+    report(error_kind(type(error)), use_option_names(str(error)), is_json=is_json)
+    return exit_code(error)
 
 
 def is_debugging() -> bool:
