@@ -63,5 +63,4 @@ def test_a_new_argument_of_a_verb_is_an_option_without_a_row_of_its_own():
     option = build_option("recall", argument)
     assert option is not None
     (info,) = option.parameter.annotation.__metadata__
-    assert info.param_decls == ("--min-words",)
-    assert info.help == "Drop shorter texts. Default: 3."
+    assert (info.default, info.help) == ("--min-words", "Drop shorter texts. Default: 3.")

@@ -319,7 +319,7 @@ OPTIONS: Mapping[str, Row | None] = {
     "max_tool_calls": _row("Maximum number of tool calls in one turn.", min=0),
     "plan": _row("A planned step. Repeatable."),
     "rules": _row("A rule for keeping to the plan. Repeatable."),
-    "captures": _row("Store the conversation.", "--capture/--no-capture"),
+    "captures": _row("Store the conversation. Default: on.", "--capture/--no-capture"),
     # documents
     "ingest.content": None,
     "ingest.level": _row("The level of the documents. Default: user, then agent."),
@@ -413,6 +413,7 @@ OPTIONS: Mapping[str, Row | None] = {
     "restore.is_replacing": _row("Replace everything in the store.", "--replace"),
     "restore.is_dry_run": _row("Check the backup, show what would happen and change nothing."),
     "import_.text": None,
+    "import_.format": None,
     "import_.name": _row("The name of the file on the standard input."),
     "include_tools": _row("Keep the results of tool calls too."),
     "export.levels": _row("Only this level. Repeatable. Default: all but org.", "--level", "--levels"),

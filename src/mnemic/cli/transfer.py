@@ -64,6 +64,9 @@ def import_(
     files: Annotated[list[str], typer.Argument(help="The files to read. - is the standard input.", metavar="FILE...")],
     options: ScopeOptions,
     arguments: Arguments,
+    format: Annotated[
+        str | None, typer.Option(help=f"{', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}. Default: detected.")
+    ] = None,
 ) -> None:
     """Import exports of Mnemic, and chats and memories of other programs. Importing a file again changes nothing, and
     continues an interrupted import. Records that cannot be read are listed and do not stop the rest; the command then
@@ -72,7 +75,7 @@ def import_(
     for file in files:
         if file != STDIN and not Path(file).is_file():
             raise InvalidInputError(f"there is no file {file}")
-    name = arguments.pop("name", "")
+    arguments["format"], name = format, arguments.pop("name", "")
     scope, reports = options.scope, list[tuple[str, "ImportReport"]]()
     position = Position("in {name}, {done} of {total} done")
     remark = "what was done stays: run the same command again, and it goes on from there"
