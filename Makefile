@@ -73,6 +73,7 @@ surface: .venv/.dev ## write down the public surface, after a change of it that 
 	@$(BIN)/python scripts/public_surface.py --write
 
 reference: .venv/.dev surface ## write down the commands and the public surface, after a change of them that is meant
+	@$(BIN)/python scripts/command_options.py --write
 	@$(BIN)/python scripts/cli_reference.py --write
 
 bench: .venv/.dev ## run every script under benchmarks/; results are written beside them
