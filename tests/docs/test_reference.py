@@ -42,11 +42,7 @@ def test_every_command_and_option_has_help():
         assert f"## {path}\n" in documented
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{path} {parameter.name}"
-            names = (
-                parameter.opts
-                if parameter.param_type_name == "option"
-                else [parameter.metavar or parameter.name.upper()]
-            )
+            names = parameter.opts if parameter.param_type_name == "option" else [parameter.metavar or parameter.name]
             assert all(name in documented for name in names), f"{path} {names}"
         pending += [(f"{path} {name}", below) for name, below in getattr(command, "commands", {}).items()]
 
