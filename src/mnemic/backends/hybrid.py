@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
-
-import uuid_utils
+from uuid import uuid4
 
 from mnemic.backends.checks import checked_document, checked_request
 from mnemic.backends.extras import joined
@@ -62,7 +61,7 @@ class HybridBackend(MemoryBackend):
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         """As `MemoryBackend.store`, in both parts: when one fails, the other has kept nothing that is ever returned."""
         text, line, given = checked_document(content, source, metadata)
-        tag = uuid_utils.uuid7().hex
+        tag = uuid4().hex
         tagged = {**given, TAG: tag}
         self._hidden.add(tag)
         with ExitStack() as undo:

@@ -8,8 +8,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
-
-import uuid_utils
+from uuid import uuid4
 
 from mnemic.backends.archive import Archive, Arrays, Document, read_archive, write_archive
 from mnemic.backends.checks import checked_document, checked_request
@@ -36,7 +35,7 @@ class InMemoryBackend(MemoryBackend, Generic[Evidence]):
         """See `MemoryBackend.store`."""
         document = Document(*checked_document(content, source, metadata))
         evidence = self._read(document.content)
-        doc_id = uuid_utils.uuid7().hex
+        doc_id = uuid4().hex
         with self._lock:
             self._add(doc_id, evidence)
             self._documents[doc_id] = document

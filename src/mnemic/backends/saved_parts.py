@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import cast
-
-import uuid_utils
+from uuid import uuid4
 
 from mnemic.backends.primitive import MemoryBackend
 from mnemic.errors import BackendError, NotFoundError, UnavailableError
@@ -23,7 +22,7 @@ LIST = "parts.json"
 def write_parts(path: str | Path, parts: Mapping[str, MemoryBackend]) -> None:
     """Save the parts into the folder `path`, in the place of those of an older save. Raises `UnavailableError`."""
     folder = Path(path).expanduser()
-    names = {part: f"{part}-{uuid_utils.uuid7().hex}" for part in parts}
+    names = {part: f"{part}-{uuid4().hex}" for part in parts}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for part, backend in parts.items():

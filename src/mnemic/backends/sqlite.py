@@ -15,8 +15,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-import uuid_utils
+from uuid import uuid4
 
 from mnemic.adapters.indexes.fts5 import token
 from mnemic.adapters.sql_files import named_statements
@@ -58,7 +57,7 @@ class SqliteBackend(MemoryBackend):
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         """See `MemoryBackend.store`."""
         text, line, given = checked_document(content, source, metadata)
-        doc_id = uuid_utils.uuid7().hex
+        doc_id = uuid4().hex
         row = {
             "id": doc_id,
             "content": text,

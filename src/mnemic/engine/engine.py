@@ -324,7 +324,7 @@ class Parts:
 def new_id(at: datetime) -> str:
     """A UUIDv7 (RFC 9562) of the moment `at` (of 1970 for an earlier one): its milliseconds, and 74 bits by chance.
 
-    Made here, since `uuid_utils` takes the moment under other names in each of its major versions.
+    Made here, since Python 3.11 has no `uuid7`.
     """
     bits = (max(to_microseconds(at), 0) // 1000 << 80) | int.from_bytes(os.urandom(10))
     bits = bits & ~(0xF << 76) | 0x7 << 76
