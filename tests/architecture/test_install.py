@@ -61,6 +61,7 @@ def test_the_wheel_holds_both_packages_typed_and_with_their_data(repository: Pat
     source = repository / "src"
     queries = {path.relative_to(source).as_posix() for path in source.rglob("*.sql")}
     assert queries <= names
-    pages = {path.relative_to(source).as_posix() for path in (source / "mnemic/console/static").rglob("*.*")}
-    assert "mnemic/console/static/pages/item.js" in pages
+    folders = (source / "mnemic/console/static", source / "mnemic/rest/swagger")
+    pages = {path.relative_to(source).as_posix() for folder in folders for path in folder.rglob("*.*")}
+    assert {"mnemic/console/static/pages/item.js", "mnemic/rest/swagger/swagger-ui-bundle.js"} <= pages
     assert pages <= names

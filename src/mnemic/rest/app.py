@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
@@ -34,9 +35,8 @@ from mnemic.rest import (
     upkeep,
 )
 from mnemic.rest.asking import PREFIX
-from mnemic.rest.description import describe
+from mnemic.rest.description import PAGE, POLICY, describe
 from mnemic.rest.lanes import WAITING_THREADS, Lanes, quick_threads
-from mnemic.rest.page import POLICY, page
 from mnemic.rest.replies import Replies
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate, caller_of
@@ -93,12 +93,13 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
         app.include_router(part.routes(mnemic, lanes))
     app.add_middleware(_Audited, gate=gate)
     app.openapi = cache(partial(describe, app))
-    told = cache(lambda: page(app.openapi(), DESCRIPTION.lstrip("/")))
+    page = (PAGE / "index.html").read_text(encoding="utf-8")
 
     def docs(_request: Request) -> Response:
-        return HTMLResponse(told(), headers={"Content-Security-Policy": POLICY})
+        return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
 
     app.add_route(DOCS, docs, include_in_schema=False)
+    app.mount(DOCS, StaticFiles(directory=PAGE))
     return app
 
 

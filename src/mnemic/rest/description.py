@@ -1,12 +1,15 @@
-"""The description of REST in OpenAPI: what FastAPI finds out by itself, and what answers look like.
+"""The description of REST in OpenAPI: what FastAPI finds out by itself, what answers look like, and bodies to try.
 
 The answer of an operation is the answer of the verb it is named after, so it is described from the verb's annotation.
+The page for people is Swagger UI, whose files are in `swagger/`: a browser without a network shows it, and a server
+that answers one machine tells no other one of its visitors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, get_type_hints
 
 from fastapi import FastAPI
@@ -50,6 +53,20 @@ KEYS = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "a key of `mnemic keys create`"},
     "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
+EXAMPLES: Mapping[str, Mapping[str, str]] = {"capture": {"user": "I moved to Lisbon", "assistant": "How is it there?"}}
+"""Bodies of operations that need none of their fields, but one of several."""
+
+MAX_DEPTH = 3
+"""Of objects inside an example. The schemas of reports refer to themselves, so there must be an end."""
+
+PAGE = Path(__file__).parent / "swagger"
+"""The files of the page for people. `index.html` refers to the others by `docs/…`."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+"""The page runs its own two scripts alone, and asks its own server alone. Its icons are `data:` in the style sheet."""
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
@@ -62,6 +79,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
     components = told.setdefault("components", {})
     own = {name: schema for name, schema in components.get("schemas", {}).items() if "ValidationError" not in name}
     components["schemas"] = {**own, **schemas.named, "Problem": PROBLEM}
+    for methods in told["paths"].values():
+        for operation in methods.values():
+            _add_example(operation, components["schemas"])
     components["securitySchemes"] = KEYS
     told["security"] = [{}, *({name: []} for name in KEYS)]
     return told
@@ -89,3 +109,28 @@ def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
     problem = {MEDIA_TYPE: {"schema": {"$ref": f"{PLACE}Problem"}}}
     about = {str(code): {"description": words, "content": problem} for code, words in PROBLEMS.items()}
     return {status: {"description": operation.get("summary", ""), "content": content}, **about}
+
+
+def _add_example(operation: dict[str, Any], named: Mapping[str, Any]) -> None:
+    """Give a JSON body an example that the operation accepts, for whoever tries it on the page."""
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if body is not None:
+        body["example"] = EXAMPLES.get(operation["operationId"]) or _example(body["schema"], named, 0)
+
+
+def _example(schema: Mapping[str, Any], named: Mapping[str, Any], depth: int) -> Any:
+    """The least that is accepted, as far as a schema tells."""
+    found: Mapping[str, Any] = named[schema["$ref"].removeprefix(PLACE)] if "$ref" in schema else schema
+    if examples := found.get("examples", found.get("enum")):
+        return examples[0]
+    if choices := found.get("anyOf") or found.get("oneOf"):
+        return _example(choices[0], named, depth)
+    kind = found.get("type")
+    if depth >= MAX_DEPTH or kind is None:
+        return "…"
+    if kind == "object":
+        known: Mapping[str, Any] = found.get("properties", {})
+        return {name: _example(known[name], named, depth + 1) for name in found.get("required", ()) if name in known}
+    if kind == "array":
+        return [_example(found.get("items", {}), named, depth + 1)]
+    return {"string": "…", "integer": 1, "number": 1.0, "boolean": True}.get(kind, "…")
