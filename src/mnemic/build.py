@@ -30,6 +30,9 @@ from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
 from mnemic.text.writing import Writing
 
+EXAMPLES = ("mnemic.examples.calculator", "mnemic.examples.units")
+"""Example tools that need no setting. A model calculates and converts better with them than by itself."""
+
 if TYPE_CHECKING:
     from mnemic.adapters.indexes.qdrant import QdrantIndex
 
@@ -97,14 +100,14 @@ def open_keyring(config: Config) -> Keyring | None:
 
 
 def _tools(config: Config) -> tuple[Tool, ...]:
-    """The tools of other packages and of named modules, and those that the configuration asks for."""
-    from mnemic.engine.tools.discovery import find_tools
+    """The tools of other packages, of the examples and of named modules, and the weather where it is configured."""
     from mnemic.engine.tools.function import tool
+    from mnemic.engine.tools.toolbox import find_tools
 
-    found = find_tools(config.tool_modules)
+    found = find_tools((*EXAMPLES, *config.tool_modules))
     if config.weather_url is None:
         return found
-    from mnemic.adapters.tools.weather import Weather
+    from mnemic.examples.weather import Weather
 
     return (tool(is_read_only=True)(Weather(config.weather_url).weather), *found)
 

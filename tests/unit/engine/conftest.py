@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
+from mnemic.build import EXAMPLES
 from mnemic.engine.engine import Parts
+from mnemic.engine.tools.toolbox import find_tools
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import Clock, WordEmbedder
 
@@ -45,7 +48,8 @@ def make_parts(store: Store, clock: Clock, observer: CounterObserver) -> Callabl
 
     def make(embedder: WordEmbedder | None, *, budget_bytes: int = 1 << 30) -> Parts:
         index = ScanIndex(budget_bytes=budget_bytes)
-        return Parts(store=store, index=index, embedder=embedder, clock=clock, observer=observer)
+        tools = partial(find_tools, EXAMPLES)
+        return Parts(store=store, index=index, embedder=embedder, clock=clock, observer=observer, tools=tools)
 
     return make
 

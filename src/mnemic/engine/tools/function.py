@@ -13,13 +13,15 @@ from datetime import date, datetime
 from enum import Enum
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
-from mnemic.engine.tools.docstring import read_docstring
 from mnemic.engine.tools.hints import Form, described, form_of, object_schema, read_fields
 from mnemic.errors import InvalidInputError
 from mnemic.model.chat import ToolContext, ToolSpec
 from mnemic.ports.models import Tool
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SECTION = re.compile(r"(?:Args|Arguments|Parameters|Returns?|Yields?|Raises|Examples?|Notes?|Warnings?):\s*")
+_ARGS = re.compile(r"(?:Args|Arguments|Parameters):\s*")
+_ENTRY = re.compile(r"\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)")
 _REFUSED_KINDS = {
     inspect.Parameter.VAR_POSITIONAL: "*args",
     inspect.Parameter.VAR_KEYWORD: "**kwargs",
@@ -57,7 +59,7 @@ class FunctionTool(Generic[_P, _R]):
         called = name or getattr(function, "__name__", "")
         if not _NAME.fullmatch(called):
             raise InvalidInputError(f"{called!r} cannot name a tool: letters, digits, _ and -, at most 64")
-        about, told = read_docstring(function.__doc__)
+        about, told = _read_docstring(function.__doc__)
         if not about:
             raise InvalidInputError(f"the tool {called} needs a docstring: what it does, and when to call it")
         self._parameters = _parameters(called, function, told)
@@ -171,6 +173,34 @@ def _told(form: Form, about: str, default: object) -> Form:
     if isinstance(default, str | int | float):
         schema["default"] = default
     return Form(schema, form.read)
+
+
+def _read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
+    """The text before the first section, and the lines of its `Args:` section by parameter, each as one line."""
+    lines = inspect.cleandoc(docstring or "").splitlines()
+    first = next((place for place, line in enumerate(lines) if _SECTION.fullmatch(line)), len(lines))
+    paragraphs = re.split(r"\n\s*\n", "\n".join(lines[:first]).strip())
+    about = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return about, _read_entries(lines[first:])
+
+
+def _read_entries(lines: list[str]) -> dict[str, str]:
+    entries: dict[str, str] = {}
+    inside, name, margin = False, "", 0
+    for line in lines:
+        if line and not line[0].isspace():
+            inside = _ARGS.fullmatch(line) is not None
+            name, margin = "", 0
+        elif inside and line.strip():
+            depth = len(line) - len(line.lstrip())
+            margin = margin or depth
+            found = _ENTRY.fullmatch(line.strip()) if depth <= margin else None
+            if found:
+                name = found[1]
+                entries[name] = found[2]
+            elif name:
+                entries[name] = f"{entries[name]} {line.strip()}"
+    return {name: text.strip() for name, text in entries.items()}
 
 
 def _plain(value: object) -> object:

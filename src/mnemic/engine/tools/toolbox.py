@@ -1,16 +1,26 @@
-"""Calls tools for a model, within time and size, so that nothing a tool does ends the chat."""
+"""Finds tools, and calls them for a model within time and size, so that nothing a tool does ends the chat.
+
+Found are tools that installed packages bring, and those of modules that are named. A package makes its tools known by
+an entry point of the group `mnemic.tools`: a tool, several in a list or tuple, or a module that holds them.
+"""
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
+import importlib.util
 import json
 import logging
 import queue
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import copy_context
-from typing import cast
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
 
 from mnemic.engine.access import reach_out
 from mnemic.errors import ConfigError, InvalidInputError, MnemicError, places
@@ -18,6 +28,7 @@ from mnemic.model.chat import AssistantSettings, ToolCall, ToolContext, ToolOutc
 from mnemic.ports.models import Tool
 from mnemic.text.lenient_json import json_values
 
+GROUP = "mnemic.tools"
 MAX_STUCK = 4
 """Calls of one tool that nobody waits for any longer; with so many still running, it is not called again."""
 
@@ -139,3 +150,58 @@ def _attempt(tool: Tool, context: ToolContext, arguments: Mapping[str, object]) 
         kind = type(error).__name__
         _log.error("unexpected %s in the tool %s", kind, tool.spec.name, extra={"where": places(error)})
         return f"{tool.spec.name} failed ({type(error).__name__}); go on without it", True
+
+
+def find_tools(modules: Iterable[str] = ()) -> tuple[Tool, ...]:
+    """The tools of all installed packages, then those of `modules` (`package.module`, or the path of a `.py` file).
+
+    Raises `ConfigError` for what cannot be loaded and for a module without any tool.
+    """
+    found: list[Tool] = []
+    points = importlib.metadata.entry_points(group=GROUP)
+    for point in sorted(points, key=lambda point: (point.name, point.value)):
+        try:
+            loaded: object = point.load()
+        except (ImportError, AttributeError, InvalidInputError) as error:
+            raise ConfigError(f"the tool {point.name!r} of {point.value} cannot be loaded: {error}") from error
+        found += _tools_in(loaded, f"{point.name} ({point.value})")
+    for name in modules:
+        found += _tools_in(_module(name), name)
+    return tuple(dict.fromkeys(found))
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return _file(Path(name).expanduser()) if name.endswith(".py") else importlib.import_module(name)
+    except (ImportError, OSError, SyntaxError, InvalidInputError, ValueError) as error:
+        raise ConfigError(f"the tools of {name} cannot be loaded: {error}") from error
+
+
+def _file(path: Path) -> ModuleType:
+    """A module of a file, known to others under a name that no package has."""
+    name = f"mnemic_tools_of_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ImportError(f"there is no file {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _tools_in(loaded: object, place: str) -> list[Tool]:
+    if isinstance(loaded, ModuleType):
+        several = [value for name, value in vars(loaded).items() if not name.startswith("_")]
+        tools = [cast("Tool", value) for value in several if _is_tool(value)]
+    else:
+        listed = cast("list[object]", list(cast("Any", loaded)) if isinstance(loaded, list | tuple) else [loaded])
+        if not all(map(_is_tool, listed)):
+            raise ConfigError(f"{place} is no tool; make one of a function with @mnemic.tool")
+        tools = cast("list[Tool]", listed)
+    if not tools:
+        raise ConfigError(f"{place} holds no tool; make one of a function with @mnemic.tool")
+    return tools
+
+
+def _is_tool(value: object) -> bool:
+    return not isinstance(value, type) and hasattr(value, "spec") and callable(getattr(value, "call", None))

@@ -14,11 +14,11 @@ import pytest
 
 from mnemic import Config, Mnemic, Scope
 from mnemic.adapters.llms.scripted import ScriptedLlm
-from mnemic.adapters.tools.weather import Weather
 from mnemic.build import build
 from mnemic.engine.engine import Parts
 from mnemic.engine.tools.own import open_toolbox
 from mnemic.errors import BadReplyError, ConfigError, InvalidInputError, NotFoundError, UnavailableError
+from mnemic.examples.weather import Weather
 from mnemic.model.chat import ToolCall, ToolContext
 from mnemic.model.item import Trust
 from mnemic.model.settings import Settings

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from mnemic import Scope, tool
-from mnemic.engine.tools.discovery import find_tools
-from mnemic.engine.tools.toolbox import MAX_STUCK, Toolbox, read_arguments
+from mnemic.engine.tools.toolbox import MAX_STUCK, Toolbox, find_tools, read_arguments
 from mnemic.errors import ConfigError, InvalidInputError, NotFoundError
 from mnemic.model.chat import AssistantSettings, ToolCall, ToolContext
 

@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from mnemic.engine.tools.everyday import convert_units
-from mnemic.engine.tools.units import convert, unit
 from mnemic.errors import InvalidInputError
+from mnemic.examples.units import convert, convert_units, unit
 
 
 @pytest.mark.requirement("P-24")

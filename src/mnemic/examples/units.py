@@ -1,4 +1,4 @@
-"""Converts between units by a table of exact factors.
+"""An example of a tool: converts between units by a table of exact factors.
 
 Factors are those of the SI brochure and of the international yard and pound (exact since 1959); gallons and their
 parts are US ones unless `imperial` is said; a month is a twelfth, a year 365.2425 days.
@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError
+from mnemic.examples.calculator import evaluate, shown
 
 _TABLE: Mapping[str, Mapping[str, str]] = {
     "length": {
@@ -153,6 +155,20 @@ class Unit:
     measures: str
     factor: Fraction
     offset: Fraction = Fraction(0)
+
+
+@tool(is_read_only=True)
+def convert_units(value: str, source: str, target: str) -> str:
+    """Converts a quantity from one unit to another: lengths, masses, times, data, temperatures, areas, volumes, speeds,
+    energies, powers, pressures, angles. Call it instead of converting yourself. Currencies are not known.
+
+    Args:
+        value: The number, such as 5 or 98.6; an expression works too.
+        source: The unit it is in, such as km, lb, °F or GiB.
+        target: The unit it is wanted in.
+    """
+    exact, one, other = convert(Fraction(evaluate(value)), source, target)
+    return f"{shown(Fraction(evaluate(value)))} {one.name} = {shown(exact)} {other.name}"
 
 
 def convert(value: Fraction, source: str, target: str) -> tuple[Fraction, Unit, Unit]:

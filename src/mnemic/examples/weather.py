@@ -1,4 +1,4 @@
-"""The weather, as an example of a tool that asks a server over HTTP; off unless a base URL is configured.
+"""An example of a tool that asks a server over HTTP: the weather. Off unless a base URL is configured.
 
 The server answers `GET BASE_URL/CITY?format=j1` as wttr.in does: JSON with `current_condition`, a list whose first
 entry holds `temp_C`, `FeelsLikeC`, `humidity`, `windspeedKmph` and `weatherDesc` (a list with `value`).

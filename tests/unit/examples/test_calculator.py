@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.engine.tools.arithmetic import evaluate, shown
 from mnemic.errors import InvalidInputError
+from mnemic.examples.calculator import evaluate, shown
 
 
 @pytest.mark.requirement("J-56")

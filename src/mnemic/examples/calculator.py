@@ -1,4 +1,4 @@
-"""Works out what an expression is worth: exactly where that can be, and within bounds whatever is asked.
+"""An example of a tool: works out an expression, exactly where that can be, and within bounds whatever is asked.
 
 Nothing is executed: the expression is read as a syntax tree, and only numbers, operators and the functions named here
 are known. Whole numbers and fractions stay exact (0.1 + 0.2 is 0.3); roots, logarithms and angles are floating point.
@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, cast
 
+from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError
 
 MAX_CHARS = 500
@@ -33,6 +34,16 @@ _TIMES = re.compile(r"(?<=[\d)])\s*[xX]\s*(?=[\d(])")
 _GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%(?=\s*(?:$|[+*/)]))")
 _SIGNS = str.maketrans({"×": "*", "⋅": "*", "·": "*", "∙": "*", "÷": "/", "−": "-", "–": "-", "^": "^"})
+
+
+@tool(is_read_only=True)
+def calculator(expression: str) -> str:
+    """Works out an arithmetic expression exactly. Call it for every calculation instead of working it out yourself.
+
+    Args:
+        expression: What to work out, such as (2847 * 391) / 12 or sqrt(2) ** 3; + - * / // % ** and functions.
+    """
+    return f"{' '.join(expression.split()).rstrip('= ?')} = {shown(evaluate(expression))}"
 
 
 def evaluate(expression: str) -> Number:
