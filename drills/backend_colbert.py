@@ -38,7 +38,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
 from mnemic.backends.colbert import ColbertBackend
-from mnemic.backends.token_embedders import CheckpointTokenEmbedder
+from mnemic.backends.colbert import CheckpointTokenEmbedder
 from mnemic.testing.backend_contract import ODD_TEXTS, TOPICS
 
 CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation

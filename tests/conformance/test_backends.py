@@ -10,15 +10,11 @@ from typing import Any
 import pytest
 
 from mnemic.backends.bm25 import Bm25Backend
-from mnemic.backends.checks import checked_document, checked_request
-from mnemic.backends.colbert import ColbertBackend
-from mnemic.backends.embedding import chosen_embedder
-from mnemic.backends.faiss import FaissBackend
+from mnemic.backends.colbert import ColbertBackend, MinilmTokenEmbedder
+from mnemic.backends.faiss import FaissBackend, choose_embedder
 from mnemic.backends.hybrid import HybridBackend
-from mnemic.backends.primitive import MemoryBackend, RetrievalResult
-from mnemic.backends.registry import MemoryRegistry
+from mnemic.backends.primitive import MemoryBackend, MemoryRegistry, RetrievalResult, check_document, check_request
 from mnemic.backends.sqlite import SqliteBackend
-from mnemic.backends.token_embedders import MinilmTokenEmbedder
 from mnemic.testing.backend_contract import (
     BackendContract,
     DurableBackendContract,
@@ -29,7 +25,7 @@ from mnemic.testing.backend_contract import (
 )
 
 # One model for all tests of a worker: closing it only makes the next text load it again.
-EMBEDDER = chosen_embedder("minilm")
+EMBEDDER = choose_embedder("minilm")
 TOKEN_EMBEDDER = MinilmTokenEmbedder()
 
 
@@ -114,12 +110,12 @@ class WordListBackend(MemoryBackend):
 
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         doc_id = uuid.uuid4().hex
-        text, line, given = checked_document(content, source, metadata)
+        text, line, given = check_document(content, source, metadata)
         self.kept[doc_id] = RetrievalResult(text, 0.0, line, given)
         return doc_id
 
     def retrieve(self, query: str, *, top_k: int = 5, **kwargs: Any) -> list[RetrievalResult]:
-        query, top_k, min_score = checked_request(query, top_k, kwargs)
+        query, top_k, min_score = check_request(query, top_k, kwargs)
         found = [self.scored(result, set(query.split())) for result in list(self.kept.values())]
         found = [result for result in found if result.score > 0 and result.score >= min_score]
         return sorted(found, key=lambda result: -result.score)[:top_k]
@@ -131,7 +127,7 @@ class WordListBackend(MemoryBackend):
         self.kept.clear()
 
     def scored(self, kept: RetrievalResult, words: set[str]) -> RetrievalResult:
-        _, _, copied = checked_document("x", "", kept.metadata)
+        _, _, copied = check_document("x", "", kept.metadata)
         return RetrievalResult(kept.content, float(len(words & set(kept.content.split()))), kept.source, copied)
 
 

@@ -9,13 +9,10 @@ Long texts are stored in the chunks of `chunk_text`, files in those of `ingest_p
 found in front of a model, and `open_backend` does what a configuration says.
 """
 
-from mnemic.backends.configured import chunk_config, context_config, open_backend
-from mnemic.backends.embedding import Embedder, PortEmbedder
-from mnemic.backends.extras import FACTS, BackendFacts
-from mnemic.backends.ingestion import Ingested, ingest_path
-from mnemic.backends.injection import ContextConfig, inject_context
-from mnemic.backends.primitive import MemoryBackend, RetrievalResult
-from mnemic.backends.registry import MemoryRegistry
+from mnemic.backends.faiss import Embedder, PortEmbedder
+from mnemic.backends.ingestion import Ingested, chunk_config, ingest_path
+from mnemic.backends.injection import ContextConfig, context_config, inject_context
+from mnemic.backends.primitive import FACTS, BackendFacts, MemoryBackend, MemoryRegistry, RetrievalResult, open_backend
 from mnemic.text.chunking import Chunk, ChunkConfig, chunk_text
 
 __all__ = [

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.backends.archive import Arrays, Document
-from mnemic.backends.extras import FACTS
-from mnemic.backends.in_memory import InMemoryBackend, Scored
-from mnemic.backends.registry import MemoryRegistry
+from mnemic.backends.in_memory import Arrays, Document, InMemoryBackend, Scored
+from mnemic.backends.primitive import FACTS, MemoryRegistry
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics
 
 K1 = 1.5

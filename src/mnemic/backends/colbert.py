@@ -1,21 +1,235 @@
 """The backend `colbert`: late interaction over one vector per token (Khattab and Zaharia 2020), in this process.
 
-With a ColBERT checkpoint it needs the extra `memory-colbert`; with `checkpoint="minilm"` it needs nothing.
+With a ColBERT checkpoint it needs the extra `memory-colbert`; with `checkpoint="minilm"`, the token vectors of the
+offline model, it needs nothing. Models are loaded by the first text.
 """
 
 from __future__ import annotations
 
+import importlib
+import string
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from mnemic.backends.archive import Arrays, Document
-from mnemic.backends.extras import FACTS
-from mnemic.backends.in_memory import InMemoryBackend, Scored
-from mnemic.backends.registry import MemoryRegistry
-from mnemic.backends.token_embedders import TokenEmbedder, chosen_token_embedder
-from mnemic.errors import BadReplyError
+import mnemic_minilm
+from mnemic.adapters.embedders.minilm import MAX_TOKENS, THREADS
+from mnemic.adapters.extras import import_runtime
+from mnemic.backends.in_memory import Arrays, Document, InMemoryBackend, Scored
+from mnemic.backends.primitive import FACTS, MemoryRegistry, import_extra
+from mnemic.errors import BadReplyError, ConfigError
 from mnemic.ports.models import Vectors
+from mnemic.text.wordpiece import WordPiece
+
+DEFAULT_CHECKPOINT = "colbert-ir/colbertv2.0"
+QUERY_TOKENS = 32
+"""What ColBERT fills a query up to with [MASK], whose vectors stand for words the query might have had."""
+
+DOCUMENT_TOKENS = 220
+QUERY_MARKER, DOCUMENT_MARKER = "[unused0]", "[unused1]"
+
+
+class TokenEmbedder(ABC):
+    """Turns one text into one vector per token, `(tokens, dims) float32`; a text without tokens gives no rows."""
+
+    @abstractmethod
+    def embed_document(self, text: str) -> Vectors:
+        """Vectors of a text that is kept."""
+
+    @abstractmethod
+    def embed_query(self, text: str) -> Vectors:
+        """Vectors of a text that is searched with."""
+
+    @property
+    @abstractmethod
+    def model(self) -> str:
+        """What tells this model from others in a saved file; known without loading it."""
+
+    def close(self) -> None:  # noqa: B027 -- most models need no closing
+        """Let go of the model; closing twice is harmless."""
+
+
+class CheckpointTokenEmbedder(TokenEmbedder):
+    """A ColBERT checkpoint by name, fetched from its hub at first use, or by the folder of its files.
+
+    It is a BERT with one linear layer on top. As in the authors' code: a marker follows [CLS]; a query is filled up
+    with [MASK] to 32 tokens; a document is cut at 220, and its punctuation has no vectors. Needs the extra
+    `memory-colbert`.
+    """
+
+    def __init__(self, checkpoint: str = DEFAULT_CHECKPOINT, *, device: str | None = None) -> None:
+        """`device`: "cpu", "cuda", …; by default a GPU where there is one. Loads nothing and needs no package yet."""
+        self._checkpoint = checkpoint
+        self._device = device
+        self._loaded: _Checkpoint | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def model(self) -> str:
+        """The checkpoint as it was named."""
+        return self._checkpoint
+
+    @property
+    def is_loaded(self) -> bool:
+        """True once a text has been embedded."""
+        return self._loaded is not None
+
+    def embed_document(self, text: str) -> Vectors:
+        """Vectors of the tokens that are no punctuation. Raises `ConfigError` when the checkpoint cannot be loaded."""
+        return self._load().document(text)
+
+    def embed_query(self, text: str) -> Vectors:
+        """32 vectors. Raises `ConfigError` when the checkpoint cannot be loaded."""
+        return self._load().query(text)
+
+    def close(self) -> None:
+        """Free the model; the next text would load it again."""
+        with self._lock:
+            self._loaded = None
+
+    def _load(self) -> _Checkpoint:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = _Checkpoint(self._checkpoint, self._device)
+            return self._loaded
+
+
+class _Checkpoint:
+    """A checkpoint in memory."""
+
+    def __init__(self, source: str, device: str | None) -> None:
+        self._torch: Any = import_extra("torch", "memory-colbert")
+        transformers: Any = import_extra("transformers", "memory-colbert")
+        chosen = device or ("cuda" if self._torch.cuda.is_available() else "cpu")
+        try:
+            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(source)
+            self._bert: Any = transformers.AutoModel.from_pretrained(source).to(chosen).eval()
+            self._linear: Any = _linear(self._torch, transformers, source).to(chosen)
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigError(
+                f"the ColBERT checkpoint {source!r} cannot be loaded ({type(error).__name__}): fetch it once with the "
+                "network on, or name the folder of its files"
+            ) from error
+        encode = self._tokenizer.encode
+        self._silent = {encode(mark, add_special_tokens=False)[0] for mark in string.punctuation}
+        self._silent.add(self._tokenizer.pad_token_id)
+
+    def query(self, text: str) -> Vectors:
+        ids = self._ids(text, QUERY_MARKER, QUERY_TOKENS)
+        padding = QUERY_TOKENS - len(ids)
+        return self._run(ids + [self._tokenizer.mask_token_id] * padding, [1] * len(ids) + [0] * padding)
+
+    def document(self, text: str) -> Vectors:
+        ids = self._ids(text, DOCUMENT_MARKER, DOCUMENT_TOKENS)
+        rows = self._run(ids, [1] * len(ids))
+        return rows[[place for place, each in enumerate(ids) if each not in self._silent]]
+
+    def _ids(self, text: str, marker: str, limit: int) -> list[int]:
+        """[CLS], the marker, the text and [SEP]: at most `limit` in all."""
+        ids = self._tokenizer(text, truncation=True, max_length=limit - 1)["input_ids"]
+        return [ids[0], self._tokenizer.convert_tokens_to_ids(marker), *ids[1:]]
+
+    def _run(self, ids: list[int], mask: list[int]) -> Vectors:
+        torch = self._torch
+        with torch.inference_mode():
+            device = self._linear.device
+            inputs = {"input_ids": [ids], "attention_mask": [mask]}
+            hidden = self._bert(**{name: torch.tensor(rows, device=device) for name, rows in inputs.items()})
+            vectors = hidden.last_hidden_state[0] @ self._linear.T
+            return np.asarray(torch.nn.functional.normalize(vectors, dim=1).cpu().numpy(), dtype=np.float32)
+
+
+def _linear(torch: Any, transformers: Any, source: str) -> Any:
+    """The weight of the layer on top, `(dims, hidden)`, which the plain model class leaves out."""
+    file: str | None = transformers.utils.cached_file(
+        source, "model.safetensors", _raise_exceptions_for_missing_entries=False
+    )
+    if file is not None:
+        safetensors: Any = importlib.import_module("safetensors.torch")
+        return safetensors.load_file(file)["linear.weight"].float()
+    file = transformers.utils.cached_file(source, "pytorch_model.bin")
+    return torch.load(file, map_location="cpu", weights_only=True)["linear.weight"].float()
+
+
+class MinilmTokenEmbedder(TokenEmbedder):
+    """The token vectors of the offline model, `(tokens, 384)`: nothing to install and to fetch.
+
+    The model was trained for one vector per text and not for MaxSim; [CLS] and [SEP] are left out. English.
+    """
+
+    def __init__(self, *, threads: int = THREADS) -> None:
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._loaded: tuple[WordPiece, Any] | None = None
+
+    @property
+    def model(self) -> str:
+        """Model, revision and precision."""
+        return f"{mnemic_minilm.MODEL}:{mnemic_minilm.REVISION}:{mnemic_minilm.PRECISION}:tokens"
+
+    def embed_document(self, text: str) -> Vectors:
+        """Vectors of the first 254 word pieces."""
+        tokenizer, session = self._load()
+        ids = tokenizer.encode(text, MAX_TOKENS)
+        if not ids:
+            return np.zeros((0, 0), dtype=np.float32)
+        rows = session.run([HIDDEN], {"input_ids": np.array([ids], dtype=np.int32)})[0]
+        return np.asarray(rows[0, 1:-1], dtype=np.float32)
+
+    def embed_query(self, text: str) -> Vectors:
+        """As `embed_document`: the model was trained without prefixes."""
+        return self.embed_document(text)
+
+    def close(self) -> None:
+        """Free the model; the next text would load it again."""
+        with self._lock:
+            self._loaded = None
+
+    def _load(self) -> tuple[WordPiece, Any]:
+        with self._lock:
+            if self._loaded is None:
+                runtime = import_runtime()
+                options = runtime.SessionOptions()
+                options.intra_op_num_threads = self._threads
+                options.log_severity_level = 3
+                graph = mnemic_minilm.model_path().read_bytes() + _further_output(HIDDEN)
+                session = runtime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+                pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").removesuffix("\n").split("\n")
+                self._loaded = WordPiece(pieces), session
+            return self._loaded
+
+
+HIDDEN = "SkipLayerNormalization.320"
+"""The name, within the shipped graph, of the token vectors before they are pooled, `(n, tokens, 384)`."""
+
+
+def _further_output(name: str) -> bytes:
+    """What makes a value of an ONNX graph an output when it is appended to the file.
+
+    An ONNX file is one protobuf message, and of concatenated messages the repeated fields are join_facts (protobuf's
+    encoding guide, "Last One Wins"). Field numbers are those of onnx.proto: ModelProto.graph 7, GraphProto.output 12,
+    ValueInfoProto.name 1 and type 2, TypeProto.tensor_type 1, Tensor.elem_type 1 (1 = float).
+    """
+    tensor = _field(1, b"\x08\x01")
+    value = _field(1, name.encode()) + _field(2, tensor)
+    return _field(7, _field(12, value))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A length-delimited protobuf field; numbers up to 15 and contents up to 127 bytes, which have one-byte heads."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def choose_token_embedder(choice: TokenEmbedder | str | None) -> TokenEmbedder:
+    """The embedder itself, "minilm", or a checkpoint by name or folder; None is `DEFAULT_CHECKPOINT`."""
+    if isinstance(choice, TokenEmbedder):
+        return choice
+    if choice == "minilm":
+        return MinilmTokenEmbedder()
+    return CheckpointTokenEmbedder(choice or DEFAULT_CHECKPOINT)
 
 
 def max_sim(query: Vectors, document: Vectors) -> float:
@@ -41,7 +255,7 @@ class ColbertBackend(InMemoryBackend[Vectors]):
     def __init__(self, checkpoint: TokenEmbedder | str | None = None) -> None:
         """Loads nothing; the first text raises `ConfigError` when a package or the model is missing."""
         super().__init__()
-        self._embedder = chosen_token_embedder(checkpoint)
+        self._embedder = choose_token_embedder(checkpoint)
         self._matrices: dict[str, Vectors] = {}
 
     def close(self) -> None:

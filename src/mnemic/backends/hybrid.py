@@ -1,20 +1,30 @@
-"""The backend `hybrid`: any two backends as one, by weighted reciprocal rank fusion."""
+"""The backend `hybrid`: any two backends as one, by weighted reciprocal rank fusion.
+
+It saves a folder: one file per part, and a list that says which files belong together. The list is replaced last and
+at once, so a save that is interrupted leaves the older one whole.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
-from mnemic.backends.checks import checked_document, checked_request
-from mnemic.backends.extras import joined
-from mnemic.backends.primitive import TOP_K, MemoryBackend, RetrievalResult
-from mnemic.backends.registry import MemoryRegistry
-from mnemic.backends.saved_parts import read_parts, write_parts
-from mnemic.errors import ConfigError, MnemicError, UnsupportedError
+from mnemic.backends.primitive import (
+    TOP_K,
+    MemoryBackend,
+    MemoryRegistry,
+    RetrievalResult,
+    check_document,
+    check_request,
+    join_facts,
+)
+from mnemic.errors import BackendError, ConfigError, MnemicError, NotFoundError, UnavailableError, UnsupportedError
 from mnemic.ranking.fusion import RRF_K, reciprocal_rank_fusion
 
 OVER_FETCH = 3
@@ -53,14 +63,14 @@ class HybridBackend(MemoryBackend):
             raise ConfigError("the two parts of a hybrid must be two backends")
         self.sparse = _part(sparse)
         self.dense = _part(dense)
-        self.facts = joined(self.sparse.facts, self.dense.facts)
+        self.facts = join_facts(self.sparse.facts, self.dense.facts)
         self._weights = (sparse_weight, dense_weight)
         self._rrf_k = rrf_k
         self._hidden: set[str] = set()
 
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         """As `MemoryBackend.store`, in both parts: when one fails, the other has kept nothing that is ever returned."""
-        text, line, given = checked_document(content, source, metadata)
+        text, line, given = check_document(content, source, metadata)
         tag = uuid4().hex
         tagged = {**given, TAG: tag}
         self._hidden.add(tag)
@@ -76,7 +86,7 @@ class HybridBackend(MemoryBackend):
 
     def retrieve(self, query: str, *, top_k: int = TOP_K, **kwargs: Any) -> list[RetrievalResult]:
         """As `MemoryBackend.retrieve`; `min_score` is on the scale of the fused score."""
-        question, limit, min_score = checked_request(query, top_k, kwargs)
+        question, limit, min_score = check_request(query, top_k, kwargs)
         found: dict[str, RetrievalResult] = {}
         rankings: list[list[str]] = []
         for part in (self.sparse, self.dense):
@@ -160,3 +170,53 @@ def _key(result: RetrievalResult) -> str:
 def _untagged(result: RetrievalResult, score: float) -> RetrievalResult:
     metadata = {name: value for name, value in result.metadata.items() if name != TAG}
     return RetrievalResult(result.content, score, result.source, metadata)
+
+
+LIST = "parts.json"
+
+
+def write_parts(path: str | Path, parts: Mapping[str, MemoryBackend]) -> None:
+    """Save the parts into the folder `path`, in the place of those of an older save. Raises `UnavailableError`."""
+    folder = Path(path).expanduser()
+    names = {part: f"{part}-{uuid4().hex}" for part in parts}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for part, backend in parts.items():
+            backend.save(folder / names[part])
+        half = folder / f"{LIST}.part"
+        half.write_text(json.dumps(names), encoding="utf-8")
+        half.replace(folder / LIST)
+        for part in parts:
+            for older in folder.glob(f"{part}-*"):
+                if older.name != names[part]:
+                    older.unlink(missing_ok=True)
+    except OSError as error:
+        raise UnavailableError(f"{folder} cannot be written: {error}") from error
+
+
+def read_parts(path: str | Path, parts: Mapping[str, MemoryBackend]) -> None:
+    """Load the parts from the folder `path`, all or none. Errors are those of `MemoryBackend.load`."""
+    folder = Path(path).expanduser()
+    names = _names(folder)
+    if set(names) != set(parts):
+        raise BackendError(f"{folder} holds {', '.join(sorted(names))}; expected {', '.join(sorted(parts))}")
+    with tempfile.TemporaryDirectory() as before, ExitStack() as undo:
+        for part, backend in parts.items():
+            backend.save(Path(before) / part)
+            backend.load(folder / names[part])
+            undo.callback(backend.load, Path(before) / part)
+        undo.pop_all()
+
+
+def _names(folder: Path) -> dict[str, str]:
+    try:
+        names = json.loads((folder / LIST).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no saved memory in {folder}") from error
+    except OSError as error:
+        raise UnavailableError(f"{folder} cannot be read: {error}") from error
+    except ValueError as error:
+        raise BackendError(f"{folder / LIST} is no list of saved parts, or is damaged") from error
+    if not isinstance(names, dict):
+        raise BackendError(f"{folder / LIST} is no list of saved parts, or is damaged")
+    return {str(part): Path(str(name)).name for part, name in cast("dict[object, object]", names).items()}

@@ -1,18 +1,95 @@
-"""What the backends that live in this process share: documents by id, one lock, saving and loading."""
+"""What the backends that live in this process share: documents by id, one lock, and one file that is saved and loaded.
+
+The file is a NumPy archive of documents and arrays, without pickles.
+"""
 
 from __future__ import annotations
 
 import copy
+import json
+import os
 import threading
+import zipfile
+import zlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 from uuid import uuid4
 
-from mnemic.backends.archive import Archive, Arrays, Document, read_archive, write_archive
-from mnemic.backends.checks import checked_document, checked_request
-from mnemic.backends.primitive import TOP_K, MemoryBackend, RetrievalResult
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.backends.primitive import TOP_K, MemoryBackend, RetrievalResult, check_document, check_request
+from mnemic.errors import BackendError, ConfigError, NotFoundError, UnavailableError
+
+LAYOUT = 1
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text with what was said about it."""
+
+    content: str
+    source: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """What one file holds. `backend` and `model` say who can read it; documents are in the order of storing."""
+
+    backend: str
+    model: str
+    documents: Mapping[str, Document]
+    arrays: Arrays
+
+
+def write_archive(path: str | Path, archive: Archive) -> None:
+    """Write the file in the place of what is there, wholly or not at all. Raises `UnavailableError`."""
+    target = Path(path).expanduser()
+    rows = [[doc_id, each.content, each.source, each.metadata] for doc_id, each in archive.documents.items()]
+    head = {"layout": LAYOUT, "backend": archive.backend, "model": archive.model, "documents": rows}
+    half = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with half.open("wb") as stream:
+            arrays: dict[str, NDArray[Any]] = {"head": np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)}
+            np.savez(stream, allow_pickle=False, **arrays, **archive.arrays)
+            stream.flush()
+            os.fsync(stream.fileno())
+        half.replace(target)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise UnavailableError(f"{target} cannot be written: {error}") from error
+
+
+def read_archive(path: str | Path, *, backend: str, model: str) -> Archive:
+    """What the file holds. Raises `NotFoundError` when there is none, `UnavailableError` when it cannot be read,
+    `BackendError` when it is damaged, and `ConfigError` when another backend, model or layout wrote it.
+    """
+    source = Path(path).expanduser()
+    try:
+        with source.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
+            arrays: dict[str, NDArray[Any]] = {name: found[name] for name in found.files}
+        head = cast("dict[str, Any]", json.loads(arrays.pop("head").tobytes()))
+        documents = {doc_id: Document(*rest) for doc_id, *rest in head["documents"]}
+        written = (head["layout"], head["backend"], head["model"])
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no saved memory {source}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise BackendError(f"{source} is no saved memory, or is damaged ({type(error).__name__})") from error
+    except OSError as error:
+        raise UnavailableError(f"{source} cannot be read: {error}") from error
+    if written != (LAYOUT, backend, model):
+        raise ConfigError(
+            f"{source} was saved by backend {written[1]!r} with model {written[2] or 'none'}; load it with that one, "
+            f"not with {backend!r} and {model or 'none'}"
+        )
+    return Archive(backend, model, documents, arrays)
+
 
 Evidence = TypeVar("Evidence")
 """What an index keeps of a text, and what it is asked with: words, a vector, or one vector per token."""
@@ -33,7 +110,7 @@ class InMemoryBackend(MemoryBackend, Generic[Evidence]):
 
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         """See `MemoryBackend.store`."""
-        document = Document(*checked_document(content, source, metadata))
+        document = Document(*check_document(content, source, metadata))
         evidence = self._read(document.content)
         doc_id = uuid4().hex
         with self._lock:
@@ -43,7 +120,7 @@ class InMemoryBackend(MemoryBackend, Generic[Evidence]):
 
     def retrieve(self, query: str, *, top_k: int = TOP_K, **kwargs: Any) -> list[RetrievalResult]:
         """See `MemoryBackend.retrieve`."""
-        question, limit, min_score = checked_request(query, top_k, kwargs)
+        question, limit, min_score = check_request(query, top_k, kwargs)
         if not question.strip():
             return []
         evidence = self._ask(question)

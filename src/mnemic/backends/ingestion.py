@@ -13,11 +13,12 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from mnemic.adapters.readers.registry import file_type
-from mnemic.backends.extras import install_line
+from mnemic.backends.primitive import install_line
+from mnemic.config import Config, load_config
 from mnemic.errors import BadReplyError, ConfigError, InvalidInputError, UnavailableError
 from mnemic.model.document import ReadDocument, ReadLimits
 from mnemic.ports.files import Files, FoundFile, LeftOut, Reader, UnreadableError
-from mnemic.text.chunking import Chunk, ChunkConfig, chunk_text
+from mnemic.text.chunking import DEFAULT_MIN_CHUNK_SIZE, Chunk, ChunkConfig, chunk_text
 
 PDF_EXTRA = "memory-pdf"
 _PDF_PACKAGE = "pypdfium2"
@@ -91,3 +92,15 @@ def _metadata(document: ReadDocument, file: FoundFile, chunk: Chunk) -> dict[str
     page, last_page = document.page_at(chunk.start), document.page_at(max(chunk.start, chunk.end - 1))
     pages = {} if page is None else {"page": page, "last_page": last_page}
     return {"file_type": file_type(file.name), **pages}
+
+
+def chunk_config(config: Config | None = None) -> ChunkConfig:
+    """What `chunk_text` and `ingest_path` take: the keys `chunk_…` of `tools.storage`. Where chunks are smaller than
+    the usual minimum, their size is the minimum.
+    """
+    settings = (config or load_config()).backend
+    return ChunkConfig(
+        chunk_size=settings.chunk_size,
+        chunk_overlap=settings.chunk_overlap,
+        min_chunk_size=min(DEFAULT_MIN_CHUNK_SIZE, settings.chunk_size),
+    )

@@ -1,18 +1,103 @@
-"""The memory primitive: four verbs that every backend has, and what they answer.
+"""The memory primitive: four verbs that every backend has, what each backend needs, and backends by name.
 
-Answers for the abstract class and its result. It knows no technology; who can be had by which name is `registry`'s.
+Known by name are Mnemic's own, those that a program registers, and those that an installed package announces by an
+entry point of the group `mnemic.backends`: the class, or anything that returns a backend when it is called. A name of
+Mnemic's own stays Mnemic's. Optional packages are imported here, so that a missing one is told with the line to run.
 """
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import importlib.metadata
+import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar, TypeVar, cast
 
-from mnemic.backends.extras import BackendFacts
-from mnemic.errors import UnsupportedError
+from mnemic.config import Config, load_config
+from mnemic.engine.inputs import check_line, check_metadata, check_text
+from mnemic.errors import ConfigError, InvalidInputError, UnsupportedError
+from mnemic.model.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class BackendFacts:
+    """One row of the comparison.
+
+    `extra` is the name in `pip install 'mnemic[extra]'`, empty when nothing is needed; `packages` are what it brings.
+    `can_use_gpu`: a GPU may make it faster, none is needed. `is_durable`: the data survives the process by itself.
+    `has_cosine_scores`: its scores are cosines, which thresholds on meaning are made for.
+    `quality` and `speed` are words for what was measured (benchmarks/results/memory-backends.md holds the numbers).
+    """
+
+    extra: str = ""
+    packages: tuple[str, ...] = ()
+    can_use_gpu: bool = False
+    is_durable: bool = False
+    quality: str = ""
+    speed: str = ""
+    has_cosine_scores: bool = False
+
+    @property
+    def install_line(self) -> str:
+        """The line to run, empty when nothing has to be installed."""
+        return install_line(*self.extra.split(",")) if self.extra else ""
+
+
+FACTS: dict[str, BackendFacts] = {
+    "sqlite": BackendFacts(is_durable=True, quality="very good", speed="fast"),
+    "bm25": BackendFacts(quality="fair", speed="fast"),
+    "faiss": BackendFacts(
+        extra="memory-faiss",
+        packages=("faiss-cpu",),
+        can_use_gpu=True,
+        quality="good",
+        speed="moderate",
+        has_cosine_scores=True,
+    ),
+    "colbert": BackendFacts(
+        extra="memory-colbert",
+        packages=("torch", "transformers"),
+        can_use_gpu=True,
+        quality="very good",
+        speed="slower",
+    ),
+}
+"""The facts of Mnemic's own backends by name; those of `hybrid` follow from its two parts, see `joined`."""
+
+
+def join_facts(sparse: BackendFacts, dense: BackendFacts) -> BackendFacts:
+    """The facts of a hybrid of two backends: what either needs, durable only when both are."""
+    extras = [extra for facts in (sparse, dense) for extra in facts.extra.split(",") if extra]
+    return BackendFacts(
+        extra=",".join(dict.fromkeys(extras)),
+        packages=tuple(dict.fromkeys(sparse.packages + dense.packages)),
+        can_use_gpu=sparse.can_use_gpu or dense.can_use_gpu,
+        is_durable=sparse.is_durable and dense.is_durable,
+        quality="very good",
+        speed="moderate",
+    )
+
+
+def install_line(*extras: str) -> str:
+    """The command that installs extras of Mnemic."""
+    return f"pip install 'mnemic[{','.join(extras)}]'"
+
+
+def import_extra(module: str, extra: str) -> ModuleType:
+    """The module of an optional package. Raises `ConfigError` with the line to run when it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        raise ConfigError(f"this memory backend needs the package {error.name}: run `{install_line(extra)}`") from error
+
 
 TOP_K = 5
 """Results of a retrieval that names no number."""
@@ -39,7 +124,7 @@ class MemoryBackend(ABC):
     Promises of every backend: texts come back exactly as they were stored; what `store` has returned an id for is
     found by the next `retrieve`, and what `delete` answered True for is not; a call that raises has changed nothing;
     calls may come from several threads. Subclass it, set `backend_id`, implement the four verbs, register it
-    (`mnemic.backends.registry`), and prove it with `mnemic.testing.backend_contract.BackendContract`.
+    (`mnemic.backends.primitive`), and prove it with `mnemic.testing.backend_contract.BackendContract`.
     """
 
     backend_id: str = ""
@@ -89,3 +174,128 @@ class MemoryBackend(ABC):
 
     def close(self) -> None:  # noqa: B027 -- a backend in memory need not close anything
         """Let go of files and models; closing twice is harmless. What was only in memory is gone."""
+
+
+_LIMITS = Settings()
+
+
+def check_document(content: object, source: object, metadata: object) -> tuple[str, str, dict[str, Any]]:
+    """Content, source and a copy of the metadata (empty for None). Raises `InvalidInputError`."""
+    text = check_text(content, "content", _LIMITS)
+    line = check_line(source, "source", limit=_LIMITS.max_text_chars)
+    return text, line, dict(check_metadata({} if metadata is None else metadata, _LIMITS))
+
+
+def check_request(query: object, top_k: object, options: Mapping[str, object]) -> tuple[str, int, float]:
+    """Query, number of results and lowest score. Raises `InvalidInputError`, never because of what a text says."""
+    if not isinstance(query, str):
+        raise InvalidInputError(f"query must be text, not {type(query).__name__}")
+    if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
+        raise InvalidInputError(f"top_k must be a whole number from 1, not {top_k!r}")
+    unknown = [name for name in options if name != "min_score"]
+    if unknown:
+        raise InvalidInputError(f"retrieve does not know {unknown[0]!r}; there are top_k and min_score")
+    score = options.get("min_score", MIN_SCORE)
+    if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
+        raise InvalidInputError(f"min_score must be a number, not {score!r}")
+    return query, top_k, float(cast("float", score))
+
+
+GROUP = "mnemic.backends"
+DEFAULT_BACKEND = "sqlite"
+OWN = ("bm25", "colbert", "faiss", "hybrid", "sqlite")
+"""Names of Mnemic's own backends; each is registered by the module of its name, which is imported when asked for."""
+
+Build = Callable[..., MemoryBackend]
+Backend = TypeVar("Backend", bound=MemoryBackend)
+
+
+class MemoryRegistry:
+    """The one table from names to backends; `create` is how a name in a configuration becomes a backend."""
+
+    _registered: ClassVar[dict[str, type[MemoryBackend]]] = {}
+
+    @classmethod
+    def register(cls, name: str) -> Callable[[type[Backend]], type[Backend]]:
+        """A class decorator that makes a backend known by `name`, and sets its `backend_id` where it says none.
+
+        Raises `ConfigError` when the name is blank, is another class's, or is not the `backend_id` of the class.
+        """
+        if not name.strip():
+            raise ConfigError("a memory backend needs a name to be registered by")
+
+        def registered(backend: type[Backend]) -> type[Backend]:
+            known = cls._registered.get(name)
+            own = f"{__package__}.{name}" if name in OWN else backend.__module__
+            if backend.__module__ != own or (known is not None and not _is_same(known, backend)):
+                raise ConfigError(f"the name {name!r} is taken by another memory backend; register another one")
+            if backend.backend_id not in ("", name):
+                raise ConfigError(f"{backend.__qualname__} calls itself {backend.backend_id!r}; register it by that")
+            backend.backend_id = name
+            cls._registered[name] = backend
+            return backend
+
+        return registered
+
+    @classmethod
+    def create(cls, name: str = DEFAULT_BACKEND, /, **options: Any) -> MemoryBackend:
+        """A new backend of that name; `options` are the arguments of its class.
+
+        Raises `ConfigError` for a name nobody knows (the message holds the nearest ones), for an option the class does
+        not take, and when a package is missing (the message holds the line that installs it).
+        """
+        build = cls._build(name)
+        try:
+            inspect.signature(build).bind(**options)
+        except TypeError as error:
+            raise ConfigError(f"memory backend {name!r} does not take these options: {error}") from error
+        return build(**options)
+
+    @classmethod
+    def takes(cls, name: str, option: str) -> bool:
+        """Whether the backend of a name has an argument of that name. Raises `ConfigError` as `create`."""
+        return option in inspect.signature(cls._build(name)).parameters
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Every name that `create` knows, in order."""
+        announced = (point.name for point in importlib.metadata.entry_points(group=GROUP))
+        return sorted({*OWN, *cls._registered, *announced})
+
+    @classmethod
+    def unregister(cls, name: str) -> None:
+        """Forget what a program registered by this name; Mnemic's own and unknown names are left as they are."""
+        if name not in OWN:
+            cls._registered.pop(name, None)
+
+    @classmethod
+    def _build(cls, name: str) -> Build:
+        if name in OWN:
+            importlib.import_module(f"{__package__}.{name}")
+        if name in cls._registered:
+            return cls._registered[name]
+        for point in importlib.metadata.entry_points(group=GROUP, name=name):
+            try:
+                return cast("Build", point.load())
+            except (ImportError, AttributeError) as error:
+                raise ConfigError(f"memory backend {name!r} of {point.value} cannot be loaded: {error}") from error
+        near = difflib.get_close_matches(name.lower(), cls.names(), n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(cls.names())}"
+        raise ConfigError(f"memory backend {name!r} is not known; {hint}")
+
+
+def _is_same(known: type[MemoryBackend], backend: type[MemoryBackend]) -> bool:
+    """True for the class of a module that was imported once more."""
+    return (known.__module__, known.__qualname__) == (backend.__module__, backend.__qualname__)
+
+
+def open_backend(config: Config | None = None) -> MemoryBackend:
+    """The backend that `tools.storage.default_backend` names, over the file of `db_path` where it keeps its data in
+    one; in memory and hybrid backends, and others that take no `db_path`, go without. None means the configuration
+    that counts (`mnemic.config.load_config`).
+
+    Raises `ConfigError` for a name nobody knows, and with the line to run when a package is missing.
+    """
+    settings = (config or load_config()).backend
+    has_file = settings.db_path is not None and MemoryRegistry.takes(settings.name, "db_path")
+    return MemoryRegistry.create(settings.name, **({"db_path": settings.db_path} if has_file else {}))

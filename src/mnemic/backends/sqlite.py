@@ -20,10 +20,15 @@ from uuid import uuid4
 from mnemic.adapters.indexes.fts5 import token
 from mnemic.adapters.sql_files import named_statements
 from mnemic.adapters.stores.sqlite.session import translated_errors
-from mnemic.backends.checks import checked_document, checked_request
-from mnemic.backends.extras import FACTS
-from mnemic.backends.primitive import TOP_K, MemoryBackend, RetrievalResult
-from mnemic.backends.registry import MemoryRegistry
+from mnemic.backends.primitive import (
+    FACTS,
+    TOP_K,
+    MemoryBackend,
+    MemoryRegistry,
+    RetrievalResult,
+    check_document,
+    check_request,
+)
 from mnemic.config.values import own_backend_file
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.text.analyser import Analyser
@@ -56,7 +61,7 @@ class SqliteBackend(MemoryBackend):
 
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         """See `MemoryBackend.store`."""
-        text, line, given = checked_document(content, source, metadata)
+        text, line, given = check_document(content, source, metadata)
         doc_id = uuid4().hex
         row = {
             "id": doc_id,
@@ -71,7 +76,7 @@ class SqliteBackend(MemoryBackend):
 
     def retrieve(self, query: str, *, top_k: int = TOP_K, **kwargs: Any) -> list[RetrievalResult]:
         """See `MemoryBackend.retrieve`. A result shares at least one word with the query."""
-        question, limit, min_score = checked_request(query, top_k, kwargs)
+        question, limit, min_score = check_request(query, top_k, kwargs)
         tokens = [token(term) for term in self._analyser.query_terms(question)]
         with self._transaction("begin_read") as connection:
             if len(tokens) > MAX_MATCH_TERMS:

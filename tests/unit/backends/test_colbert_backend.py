@@ -11,14 +11,15 @@ import pytest
 
 import mnemic_minilm
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
-from mnemic.backends.colbert import ColbertBackend, max_sim
-from mnemic.backends.token_embedders import (
+from mnemic.backends.colbert import (
     DEFAULT_CHECKPOINT,
     HIDDEN,
     CheckpointTokenEmbedder,
+    ColbertBackend,
     MinilmTokenEmbedder,
     TokenEmbedder,
-    chosen_token_embedder,
+    choose_token_embedder,
+    max_sim,
 )
 from mnemic.errors import BadReplyError, ConfigError
 from mnemic.ports.models import Vectors
@@ -83,7 +84,7 @@ def test_the_default_checkpoint_is_loaded_by_the_first_text_and_not_before(monke
     with pytest.raises(ConfigError, match="memory-colbert"):
         backend.store("text")
     assert len(backend) == 0
-    chosen = chosen_token_embedder(None)
+    chosen = choose_token_embedder(None)
     assert isinstance(chosen, CheckpointTokenEmbedder)
     assert (chosen.model, chosen.is_loaded) == (DEFAULT_CHECKPOINT, False)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mnemic.backends import Chunk, ChunkConfig, MemoryRegistry, chunk_text, ingest_path, inject_context
-from mnemic.backends.extras import install_line
+from mnemic.backends.primitive import install_line
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.ports.files import Unreadable, UnreadableError
 from tests.conformance import document_files as files

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mnemic.backends import FACTS, MemoryBackend, MemoryRegistry, RetrievalResult
-from mnemic.backends.extras import BackendFacts, import_extra, joined
 from mnemic.backends.hybrid import HybridBackend
+from mnemic.backends.primitive import BackendFacts, import_extra, join_facts
 from mnemic.backends.sqlite import SqliteBackend
 from mnemic.errors import ConfigError, UnsupportedError
 
@@ -193,7 +193,7 @@ def test_the_comparison_of_the_backends_is_data():
         "faiss": ("good", "moderate"),
         "colbert": ("very good", "slower"),
     }
-    hybrid = joined(FACTS["sqlite"], FACTS["faiss"])
+    hybrid = join_facts(FACTS["sqlite"], FACTS["faiss"])
     assert (hybrid.quality, hybrid.speed) == ("very good", "moderate")
     assert set(FACTS) | {"hybrid"} == FIVE
 
