@@ -18,9 +18,8 @@ from mnemic.model.scope import Scope
 from mnemic.rest.app import door as rest_door
 from mnemic.web.doors import application
 from mnemic.web.gate import Gate
-from mnemic.web.health import Health
 from mnemic.web.limits import Limits
-from mnemic.web.metrics import Metrics
+from mnemic.web.monitoring import Health, Metrics
 from tests.doors.http_doors import Listening
 
 ANA = Scope(user="ana", agent="jarvis")

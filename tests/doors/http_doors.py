@@ -23,9 +23,8 @@ from mnemic.rest.app import door as rest_door
 from mnemic.rest.description import LINES
 from mnemic.web.doors import application
 from mnemic.web.gate import Gate
-from mnemic.web.health import Health
 from mnemic.web.limits import Limits
-from mnemic.web.metrics import Metrics
+from mnemic.web.monitoring import Health, Metrics
 from mnemic.wire import to_wire
 from tests.doors.doors import awaited, called, on_wire
 

@@ -22,8 +22,8 @@ from mnemic.config import Config
 from mnemic.model.records import ApiKey
 from mnemic.rest.replies import Replies
 from mnemic.testing.samples import NOW
+from mnemic.web.gate import Caller
 from mnemic.web.problems import ProblemError
-from mnemic.web.scopes import Caller
 from tests.doors.http_doors import LOCAL, Served
 
 ANA = Scope(user="ana")

@@ -10,8 +10,8 @@ import pytest
 
 from mnemic.model.health import Condition
 from mnemic.web.board import Board, Doing
-from mnemic.web.health import processes
 from mnemic.web.limits import Buckets
+from mnemic.web.monitoring import processes
 from mnemic.web.problems import ProblemError
 
 

@@ -12,8 +12,7 @@ from functools import partial
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from mnemic.web.connections import Connection
-from mnemic.web.places import Entered, Places, holder_of
+from mnemic.web.connections import Connection, Entered, Places, holder_of
 from tests.doors.http_doors import Listening
 
 GET = b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"

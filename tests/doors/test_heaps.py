@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from mnemic.cli.heaps import MOST_HEAPS
+from mnemic.cli.answering import MOST_HEAPS
 
 HEAPS_OF_TWELVE_THREADS = """
 import ctypes, sys, threading
-from mnemic.cli.heaps import share_heaps
+from mnemic.cli.answering import share_heaps
 share_heaps()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = libc.fdopen.restype = ctypes.c_void_p

@@ -20,7 +20,7 @@ from mnemic.errors import BackendError, InvalidInputError, TimedOutError, Unavai
 from mnemic.model.item import Chunk
 from mnemic.remote import connect
 from mnemic.web.limits import Bound, Buckets
-from mnemic.web.logs import JsonLines
+from mnemic.web.monitoring import JsonLines
 from mnemic.web.problems import ProblemError, problem_of
 from tests.doors.http_doors import LOCAL, Listening, Served
 

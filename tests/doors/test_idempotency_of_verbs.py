@@ -20,7 +20,7 @@ from tests.doors.scenarios import Scenario
 from tests.doors.test_scenarios import ALL_SCENARIOS, go, is_offered
 from tests.doors.test_scenarios import model as model  # noqa: PLC0414 -- a fixture
 
-OF_ITS_OWN = ("engine/access.py", "web/audit.py")
+OF_ITS_OWN = ("engine/access.py", "web/gate.py")
 """What writes beside the requests: their answers, and the audit log."""
 
 READING = {"recall", "context", "why_not", "ask", "research"}

@@ -24,9 +24,8 @@ from mnemic.mcp.app import door
 from mnemic.model.records import Right
 from mnemic.web.doors import application
 from mnemic.web.gate import Gate
-from mnemic.web.health import Health
 from mnemic.web.limits import Limits
-from mnemic.web.metrics import Metrics
+from mnemic.web.monitoring import Health, Metrics
 
 ANA = Scope(user="ana")
 BOB = Scope(user="bob")

@@ -20,11 +20,10 @@ from mnemic.model.values import as_utc
 from mnemic.rest import events
 from mnemic.rest.app import door as rest_door
 from mnemic.web.doors import application
-from mnemic.web.health import Health
+from mnemic.web.gate import Caller
 from mnemic.web.limits import Bound
-from mnemic.web.metrics import Metrics
+from mnemic.web.monitoring import Health, Metrics
 from mnemic.web.problems import ProblemError
-from mnemic.web.scopes import Caller
 from tests.doors.http_doors import LOCAL, Served
 
 

@@ -28,9 +28,8 @@ from mnemic.proxy.app import door
 from mnemic.testing.chat_server import EVENTS, ChatReply, ChatServer, Ending, event, whole
 from mnemic.web.doors import application
 from mnemic.web.gate import Gate
-from mnemic.web.health import Health
 from mnemic.web.limits import Limits
-from mnemic.web.metrics import Metrics
+from mnemic.web.monitoring import Health, Metrics
 
 ANA = Scope(user="ana")
 

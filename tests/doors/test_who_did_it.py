@@ -21,8 +21,7 @@ from mnemic.model.records import IssuedKey, Right
 from mnemic.rest.app import door as rest_door
 from mnemic.testing.chat_server import ChatReply, ChatServer
 from mnemic.web.doors import application
-from mnemic.web.health import Health
-from mnemic.web.metrics import Metrics
+from mnemic.web.monitoring import Health, Metrics
 from tests.doors.http_doors import LOCAL, Listening, Served
 from tests.doors.test_cli_chat import tool_call
 from tests.doors.test_proxy import Proxied, ask

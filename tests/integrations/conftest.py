@@ -9,7 +9,7 @@ import pytest
 
 from mnemic import Mnemic
 from mnemic.config import Config
-from mnemic.integrations.holder import AnyMnemic
+from mnemic.integrations.memory import AnyMnemic
 from mnemic.remote import connect
 from tests.doors.http_doors import Listening, Served
 

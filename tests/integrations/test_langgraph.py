@@ -17,8 +17,8 @@ from langgraph.store.memory import InMemoryStore
 from mnemic import Mnemic, Scope
 from mnemic.config import Config
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.holder import AnyMnemic
 from mnemic.integrations.langgraph import MnemicStore
+from mnemic.integrations.memory import AnyMnemic
 
 ANA, BOB = ("memories", "ana"), ("memories", "bob")
 LAYOUT = ("memories", "{user}")

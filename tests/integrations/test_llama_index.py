@@ -18,8 +18,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from mnemic import Mnemic, Scope
 from mnemic.config import Config
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.holder import AnyMnemic
 from mnemic.integrations.llama_index import MnemicMemory, MnemicMemoryBlock
+from mnemic.integrations.memory import AnyMnemic
 
 ANA, BOB = Scope(user="ana", session="s1"), Scope(user="bob", session="s1")
 MESSAGES = [

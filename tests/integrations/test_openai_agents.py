@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mnemic import Mnemic, Scope
 from mnemic.config import Config
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.holder import AnyMnemic
+from mnemic.integrations.memory import AnyMnemic
 from mnemic.integrations.openai_agents import MnemicSession, memory_tools
 from mnemic.text.blocks import facts_block
 

@@ -17,7 +17,7 @@ from pydantic_ai.models.test import TestModel
 from mnemic import Mnemic, Role, Scope
 from mnemic.config import Config
 from mnemic.errors import UnavailableError
-from mnemic.integrations.holder import AnyMnemic
+from mnemic.integrations.memory import AnyMnemic
 from mnemic.integrations.pydantic_ai import MnemicMemory, memory_toolset
 
 ANA, BOB = Scope(user="ana", session="a1"), Scope(user="bob", session="b1")

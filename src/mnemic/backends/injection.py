@@ -159,7 +159,6 @@ def context_config(config: Config | None = None) -> ContextConfig:
     )
 
 
-Message = TypeVar("Message")
 _SYSTEM_ROLES = ("system", "developer")
 """What names the message that sets the rules: some models call it the developer's."""
 

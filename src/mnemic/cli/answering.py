@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
+import platform
 import signal
 import socket
 import sys
@@ -19,20 +21,30 @@ from prometheus_client import CollectorRegistry
 from mnemic.adapters.observers.counters import observers_of
 from mnemic.adapters.observers.prometheus import PrometheusObserver
 from mnemic.api import Mnemic
-from mnemic.cli.heaps import share_heaps
 from mnemic.cli.output import note
 from mnemic.config import Config
 from mnemic.engine.jobs import Worker
 from mnemic.model.health import Condition, Finding
-from mnemic.web.accepting import SharingServer
 from mnemic.web.board import Board
-from mnemic.web.connections import KEEP_ALIVE_S, Connection
+from mnemic.web.connections import KEEP_ALIVE_S, Connection, Places, SharingServer
 from mnemic.web.doors import Door, MakeDoor, application
 from mnemic.web.gate import Gate
-from mnemic.web.health import Health, Look, processes
 from mnemic.web.limits import Limits
-from mnemic.web.metrics import Metrics, Shared
-from mnemic.web.places import Places
+from mnemic.web.monitoring import Health, Look, Metrics, Shared, processes
+
+MOST_HEAPS = 4
+_ARENA_MAX = -8
+"""`M_ARENA_MAX` of glibc's <malloc.h>."""
+
+
+def share_heaps() -> None:
+    """Let all threads of this process share `MOST_HEAPS` heaps, where the C library is glibc, which else makes eight
+    for each core. Each keeps what it once needed, so that a server grows with its threads. An operator who has set
+    MALLOC_ARENA_MAX is obeyed instead.
+    """
+    if platform.libc_ver()[0] == "glibc" and "MALLOC_ARENA_MAX" not in os.environ:
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, MOST_HEAPS)
+
 
 ACTOR = "server"
 GRACE_S = 20

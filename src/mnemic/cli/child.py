@@ -39,8 +39,7 @@ def main() -> int:
     plan: Plan = pickle.loads(_told(lifeline))  # noqa: S301 -- from the process that started this one
     from mnemic.cli.answering import GRACE_S, Part, answer, opened
     from mnemic.web.board import Board
-    from mnemic.web.logs import log_to_stderr
-    from mnemic.web.metrics import FOLDER_VARIABLE
+    from mnemic.web.monitoring import FOLDER_VARIABLE, log_to_stderr
 
     log_to_stderr(plan.log_level, process=number)
     orphaned = _watch(lifeline, GRACE_S + LAST_S)

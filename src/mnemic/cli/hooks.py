@@ -28,7 +28,7 @@ from mnemic.cli.output import note, show_json, write
 from mnemic.errors import ConfigError, InvalidInputError
 
 if TYPE_CHECKING:
-    from mnemic.integrations.holder import AnyMnemic
+    from mnemic.integrations.memory import AnyMnemic
 
 TIMEOUT_S = 10.0
 CAPTURE_TIMEOUT_S = 55.0

@@ -95,7 +95,7 @@ def serve(
     from mnemic.cli.answering import Plan, answer, opened
     from mnemic.config import load_config
     from mnemic.web.limits import MEBIBYTE, Limits
-    from mnemic.web.logs import log_to_stderr
+    from mnemic.web.monitoring import log_to_stderr
 
     _open_standard_files()
     log_to_stderr(place.log_level)

@@ -27,9 +27,9 @@ from pathlib import Path
 from mnemic.cli.answering import GRACE_S, Plan, Tells
 from mnemic.cli.child import LAST_S, LENGTH_BYTES
 from mnemic.errors import MnemicError
-from mnemic.web.accepting import RETIRES_WITHIN_S
 from mnemic.web.board import Board, Doing
-from mnemic.web.metrics import FOLDER_VARIABLE
+from mnemic.web.connections import RETIRES_WITHIN_S
+from mnemic.web.monitoring import FOLDER_VARIABLE
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
 """Before a process is started anew; twice as long for each time that it died in `WINDOW_S`."""

@@ -23,8 +23,7 @@ from mnemic.api import Mnemic
 from mnemic.errors import ForbiddenError
 from mnemic.model.records import Right
 from mnemic.web.doors import Door
-from mnemic.web.gate import Gate
-from mnemic.web.scopes import Caller
+from mnemic.web.gate import Caller, Gate
 
 PATH = "/console"
 PAGE = "index.html"

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.holder import AnyMnemic
-from mnemic.integrations.recalled import MOST_KNOWN, block
+from mnemic.integrations.memory import MOST_KNOWN, AnyMnemic, block
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
 

@@ -1,7 +1,7 @@
 """A long-term store for LangGraph: items by namespace and key, and search by meaning, kept as memories of their owners.
 
 Answers for the interface of `BaseStore`. Whose a namespace is, is told by the layouts of `namespaces`; how an item lies
-in a memory, by `langgraph_items`; how these are found and written, by `langgraph_rows`.
+in a memory, and how these are found and written, by `langgraph_items`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.holder import AnyMnemic, explained
-from mnemic.integrations.langgraph_items import Kept, Put, item_id, matches, searched_texts
-from mnemic.integrations.langgraph_rows import Rows
+from mnemic.integrations.langgraph_items import Kept, Put, Rows, item_id, matches, searched_texts
+from mnemic.integrations.memory import AnyMnemic, explained
 from mnemic.integrations.namespaces import Namespace, Place, laid_out
 from mnemic.model.item import Trust
 from mnemic.model.scope import Scope

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.holder import AnyMnemic, explained
-from mnemic.integrations.recalled import BUDGET_TOKENS, TIMEOUT_S, block, spoken, tried
+from mnemic.integrations.memory import BUDGET_TOKENS, TIMEOUT_S, AnyMnemic, block, explained, spoken, tried
 from mnemic.integrations.transcript import Said, Transcript
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Scope

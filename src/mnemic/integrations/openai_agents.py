@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from mnemic.integrations.holder import AnyMnemic, explained
-from mnemic.integrations.memory_tools import FORGET, RECALL, REMEMBER, MemoryTools, ToolKind
+from mnemic.integrations.memory import FORGET, RECALL, REMEMBER, AnyMnemic, MemoryTools, ToolKind, explained
 from mnemic.integrations.transcript import Path, Said, Transcript
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Scope

@@ -8,9 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mnemic.integrations.holder import AnyMnemic, explained
-from mnemic.integrations.memory_tools import FORGET, RECALL, REMEMBER, MemoryTools, ToolKind
-from mnemic.integrations.recalled import BUDGET_TOKENS, TIMEOUT_S, block, spoken, tried
+from mnemic.integrations.memory import (
+    BUDGET_TOKENS,
+    FORGET,
+    RECALL,
+    REMEMBER,
+    TIMEOUT_S,
+    AnyMnemic,
+    MemoryTools,
+    ToolKind,
+    block,
+    explained,
+    spoken,
+    tried,
+)
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from mnemic.errors import InvalidInputError, NotFoundError
-from mnemic.integrations.holder import AnyMnemic
+from mnemic.integrations.memory import AnyMnemic
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Level, Scope
 from mnemic.remote import RemoteMnemic

@@ -15,8 +15,7 @@ from mnemic.api import Mnemic
 from mnemic.errors import InvalidInputError
 from mnemic.model.records import Right
 from mnemic.model.scope import MAX_ID_CHARS, Scope
-from mnemic.web.gate import caller_of, scope_of
-from mnemic.web.scopes import Caller
+from mnemic.web.gate import Caller, caller_of, scope_of
 
 PREFIX = "/v1"
 Part = Annotated[str | None, Query(min_length=1, max_length=MAX_ID_CHARS)]
@@ -41,7 +40,7 @@ class Asked:
 async def _asked(
     request: Request, org: Part = None, user: Part = None, agent: Part = None, session: Part = None
 ) -> Asked:
-    """The parameters are declared here to be described; `web.scopes` alone reads them, with the headers beside them."""
+    """The parameters are declared here to be described; `web.gate` alone reads them, with the headers beside them."""
     del org, user, agent, session
     known = _parameters(request.scope["route"])
     unknown = sorted(set(request.query_params) - known)

@@ -1,23 +1,128 @@
-"""Bounds on what a connection may take before, while and after it asks, since nobody has shown a key by then.
+"""Connections of the server: how many may be open, what each may take before, while and after it asks, and how several
+processes share them.
 
-The parser of requests waits for ever and takes headers of any length. Here a head comes within a time and a size, a
-body at some pace, and an answer is taken in time; a connection that does not keep to it ends, and what it held with it.
-How many may be open is bounded too (`web/places.py`).
+Nobody has shown a key by then. The parser of requests waits for ever and takes headers of any length. Here a head
+comes within a time and a size, a body at some pace, and an answer is taken in time; a connection that does not keep to
+it ends, and what it held with it. A newcomer takes the place of whoever has been idle longest: between two requests,
+or before a whole head has come. Only where nobody is idle, since each is being answered, is the newcomer refused.
+
+Processes that listen on one socket are woken together, and whoever comes first has a connection: of many at once a
+single process would have all. So a process takes one at a time, and while it has more than another that answers, it
+waits a moment before each, in which the other may. A process that is busy, stuck or gone takes none, and keeps none
+from the rest. Why uvicorn's own settings and processes do not do: docs/decisions/0025-several-processes.md.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import socket
 import struct
 import sys
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, cast
+from ipaddress import IPv6Address, ip_address
+from types import FrameType
+from typing import Any, Protocol, cast
 
+import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from mnemic.web.places import Entered, Places
+from mnemic.web.board import Board, Doing
+
+IPV6_HOLDER_BITS = 64
+"""Whoever has an address of IPv6 has this network of them."""
+
+
+class Entered(Enum):
+    """Whether a connection has a place."""
+
+    YES = "yes"
+    ADDRESS_FULL = "address_full"
+    ALL_FULL = "all_full"
+
+
+class Held(Protocol):
+    """A connection that holds a place."""
+
+    def make_room(self) -> None:
+        """End at once; it is idle."""
+        ...
+
+
+class Places:
+    """The places of one server. `most` connections in all, and `most_of_address` of one address of another machine;
+    0 is no limit. A network of 64 bits counts as one address of IPv6. The addresses of this machine share `most`
+    alone: behind a proxy on it, everybody comes from there. Not safe to use from several threads.
+    """
+
+    def __init__(self, most: int = 0, most_of_address: int = 0) -> None:
+        self._most, self._most_of_address = most, most_of_address
+        self._holders: dict[Held, str] = {}
+        self._of_address: Counter[str] = Counter()
+        self._idle: dict[Held, None] = {}  # longest idle first
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def enter(self, held: Held, address: str) -> Entered:
+        """Give an idle connection a place, where need be that of another; it has none unless the answer is YES."""
+        holder = holder_of(address)
+        is_address_full = bool(holder) and 0 < self._most_of_address <= self._of_address[holder]
+        if is_address_full and not self._make_room(holder):
+            return Entered.ADDRESS_FULL
+        if 0 < self._most <= len(self._holders) and not self._make_room(None):
+            return Entered.ALL_FULL
+        self._holders[held] = holder
+        self._of_address[holder] += 1
+        self._idle[held] = None
+        return Entered.YES
+
+    def leave(self, held: Held) -> None:
+        """Give the place back; one that has none changes nothing."""
+        holder = self._holders.pop(held, None)
+        if holder is None:
+            return
+        self._idle.pop(held, None)
+        self._of_address[holder] -= 1
+        if not self._of_address[holder]:
+            del self._of_address[holder]
+
+    def busy(self, held: Held) -> None:
+        """A request of this connection is being answered from now on."""
+        self._idle.pop(held, None)
+
+    def idle(self, held: Held) -> None:
+        """It has been answered."""
+        if held in self._holders:
+            self._idle.pop(held, None)
+            self._idle[held] = None
+
+    def _make_room(self, holder: str | None) -> bool:
+        """End the connection that has been idle longest, of one holder or of all; False when none is idle."""
+        found = next((each for each in self._idle if holder is None or self._holders[each] == holder), None)
+        if found is None:
+            return False
+        self.leave(found)
+        found.make_room()
+        return True
+
+
+def holder_of(address: str) -> str:
+    """Who is counted for an address: itself, its network of IPv6, or "" for this machine and for what is no address."""
+    try:
+        ip = ip_address(address.partition("%")[0])
+    except ValueError:
+        return ""
+    if isinstance(ip, IPv6Address):
+        if ip.ipv4_mapped is not None:
+            ip = ip.ipv4_mapped
+        elif not ip.is_loopback:
+            return str(IPv6Address(int(ip) >> IPV6_HOLDER_BITS << IPV6_HOLDER_BITS))
+    return "" if ip.is_loopback else str(ip)
+
 
 HEAD_BYTES = 64 * 1024
 """Of the request line and the headers together, without the piece of at most 256 KB that they begin in."""
@@ -217,3 +322,159 @@ class _Timer:
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
+
+
+LEAVES_S = 0.005
+"""How long a connection is left to the others."""
+
+RETIRES_WITHIN_S = 5.0
+"""How long a connection may stay open while its process retires, so that what is asked on it next is answered still."""
+
+RETIRE_LOOK_S = 0.05
+NO_ROOM_S = 1.0
+BEAT_S = 1.0
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_log = logging.getLogger("mnemic.web")
+
+
+Others = Callable[[int], float]
+
+
+class SharingServer(uvicorn.Server):
+    """The process `number` on the board, on a socket that is bound. `ready` is called when it answers; `worker_fails`
+    is asked every second.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        board: Board,
+        number: int,
+        *,
+        ready: Callable[[], None],
+        worker_fails: Callable[[], bool],
+    ) -> None:
+        super().__init__(config)
+        self._board, self._number = board, number
+        self._ready, self._worker_fails = ready, worker_fails
+        self._accepting: _Accepting | None = None
+        self._beating: asyncio.TimerHandle | None = None
+        self._retires = False
+
+    def retire(self) -> None:
+        """End, as a signal makes it, but let connections end first: whoever keeps one is told with an answer, and
+        finds no request of theirs unanswered.
+        """
+        self._retires = not self.should_exit
+        self.should_exit = True
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal ends it without that."""
+        self._retires = False
+        super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, when all else is ready."""
+        assert sockets is not None  # noqa: S101 -- see the docstring of the class
+        (listening,) = sockets
+        await super().startup(sockets=[])
+        listening.setblocking(False)
+        listening.listen(self.config.backlog)
+        connections = self.server_state.connections
+        self._accepting = _Accepting(listening, self._made, lambda: len(connections), self._others)
+        self._board.show(self._number, Doing.ANSWERING)
+        self._beat()
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more; what waits is for the others. Then end as any server does."""
+        if self._accepting is not None:
+            await self._accepting.stop()
+        self._board.show(self._number, Doing.NOTHING)
+        await self._retired()
+        await super().shutdown(sockets)
+        if self._beating is not None:
+            self._beating.cancel()
+
+    async def _retired(self) -> None:
+        connections = self.server_state.connections
+        if self._retires:
+            for connection in connections:
+                if isinstance(connection, Connection):
+                    connection.retire()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + RETIRES_WITHIN_S
+        while self._retires and connections and loop.time() < until:  # noqa: ASYNC110 -- a signal cannot set an event
+            await asyncio.sleep(RETIRE_LOOK_S)
+
+    def _made(self) -> asyncio.Protocol:
+        make = self.config.http_protocol_class
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg] -- what uvicorn calls it with
+
+    def _others(self, own: int) -> float:
+        self._board.connections(self._number, own)
+        return self._board.fewest_connections(self._number)
+
+    def _beat(self) -> None:
+        self._board.beat(self._number, worker_fails=self._worker_fails())
+        self._board.connections(self._number, len(self.server_state.connections))
+        self._beating = asyncio.get_running_loop().call_later(BEAT_S, self._beat)
+
+
+class _Accepting:
+    """Takes connections one by one; `others` says how many that of them has which has fewest, and is told our own."""
+
+    def __init__(
+        self, listening: socket.socket, make: Callable[[], asyncio.Protocol], count: Callable[[], int], others: Others
+    ) -> None:
+        self._listening, self._make, self._count, self._others = listening, make, count, others
+        self._loop = asyncio.get_running_loop()
+        self._waiting: asyncio.TimerHandle | None = None
+        self._begun: set[asyncio.Task[None]] = set()
+        self._loop.add_reader(listening, self._come)
+
+    async def stop(self) -> None:
+        """Take no more; afterwards what was taken is among the connections."""
+        self._loop.remove_reader(self._listening)
+        if self._waiting is not None:
+            self._waiting.cancel()
+        await asyncio.gather(*self._begun)
+
+    def _come(self) -> None:
+        """A connection waits: leave it to the others for a moment, or take it."""
+        own = self._count() + len(self._begun)
+        if own > self._others(own):
+            self._pause(LEAVES_S)
+        else:
+            self._take()
+
+    def _pause(self, for_s: float) -> None:
+        self._loop.remove_reader(self._listening)
+        self._waiting = self._loop.call_later(for_s, self._go_on)
+
+    def _go_on(self) -> None:
+        self._loop.add_reader(self._listening, self._come)
+        self._take()
+
+    def _take(self) -> None:
+        try:
+            taken, _ = self._listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            _log.error("no connection can be taken for %g s: %s", NO_ROOM_S, error.strerror)
+            self._pause(NO_ROOM_S)
+            return
+        taken.setblocking(False)
+        beginning = self._loop.create_task(self._begin(taken))
+        self._begun.add(beginning)
+        beginning.add_done_callback(self._begun.discard)
+        self._others(self._count() + len(self._begun))
+
+    async def _begin(self, taken: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._make, taken)
+        except OSError:  # it is gone already
+            taken.close()

@@ -1,20 +1,129 @@
-"""How doors become one server: each declares itself as a `Door`, and `application` puts all of them behind one gate."""
+"""How doors become one server: each declares itself as a `Door`, and `application` puts all of them behind one gate.
+
+Before all of them stands `Front`: a number for every request, the last resort for errors, headers, counts and the log.
+A line of the log says what was asked and how it ended, never with which words: no query, no body, no id of a user.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+import logging
+import re
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import BaseRoute, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mnemic.api import Mnemic
-from mnemic.web.front import Front
+from mnemic.errors import places
 from mnemic.web.gate import Gate, Guarded
-from mnemic.web.health import Health
 from mnemic.web.limits import BodyLimit
-from mnemic.web.metrics import Metrics
+from mnemic.web.monitoring import Health, Metrics
+from mnemic.web.problems import problem_of, problem_response
+
+REQUEST_ID = "X-Request-ID"
+UNKNOWN_ROUTE = "unknown"
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_log = logging.getLogger("mnemic.web")
+
+
+class Front:
+    """The ASGI application before all others."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(send, _request_id(scope))
+        begun = time.perf_counter()
+        with self._metrics.in_flight():
+            try:
+                await self._app(scope, receive, answer.send)
+            except Exception as error:  # noqa: BLE001 -- the last resort of the doors; see tests/architecture/test_sizes.py
+                await _tell(error, answer, scope, receive)
+            finally:
+                self._note(scope, answer, time.perf_counter() - begun)
+
+    def _note(self, scope: Scope, answer: _Answer, seconds: float) -> None:
+        method, route = str(scope["method"]), route_of(scope)
+        self._metrics.answered(method, route, answer.status, seconds)
+        caller = scope.get("mnemic.caller")
+        _log.info(
+            "request",
+            extra={
+                "request_id": answer.request_id,
+                "method": method,
+                "route": route,
+                "status": answer.status,
+                "ms": round(seconds * 1e3, 1),
+                "actor": "" if caller is None else caller.actor,
+            },
+        )
+
+
+class _Answer:
+    """Watches the answer go by, and puts headers into it."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self.request_id = request_id
+        self.status = 0
+        self.is_whole = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers[REQUEST_ID] = self.request_id
+            for name, value in SECURITY_HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)
+        self.is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
+
+
+def route_of(scope: MutableMapping[str, Any]) -> str:
+    """The path of a request as its door declares it, without ids."""
+    route = scope.get("route")
+    return getattr(route, "path", UNKNOWN_ROUTE)
+
+
+async def _tell(error: Exception, answer: _Answer, scope: Scope, receive: Receive) -> None:
+    """Answer with the problem. An error that nobody foresaw is logged by place and type; its text may hold memories."""
+    problem = problem_of(error)
+    if problem.kind == "unexpected":
+        _log.error(
+            "unexpected %s",
+            type(error).__name__,
+            extra={"request_id": answer.request_id, "route": route_of(scope), "where": places(error)},
+        )
+    if answer.is_whole:
+        return
+    if answer.status:
+        raise error  # too late to answer otherwise: the connection must end, so that nobody takes it for whole
+    await problem_response(problem)(scope, receive, answer.send)
+
+
+def _request_id(scope: Scope) -> str:
+    given = Headers(scope=scope).get(REQUEST_ID, "")
+    return given if _ID.fullmatch(given) else uuid.uuid4().hex
+
 
 ALWAYS_OPEN = ("/health/",)
 

@@ -1,14 +1,26 @@
-"""The gate: every request of every door passes it. Without a good key nothing is read and nothing is done.
+"""The gate: every request of every door passes it, and is given its caller and its scope here and nowhere else.
 
-As long as the store holds no key, none is needed, and the server listens to its own machine only. Then a page in a
-browser is the danger: a request must name this machine as its host, and may not come from another site's page.
+Without a good key nothing is read and nothing is done. As long as the store holds no key, none is needed, and the
+server listens to its own machine only. Then a page in a browser is the danger: a request must name this machine as its
+host, and may not come from another site's page.
+
+The org of a scope is the key's. User and agent are the key's where it is bound; else they, and always the session, are
+named by parameters of the query (`user`, `agent`, `session`, `org`) or by headers (`Mnemic-User`, …) for clients that
+cannot choose the query. What the key does not allow is refused, never ignored: nothing that is named widens what is
+seen.
+
+What came through the doors is written into the audit log by a thread of its own, many entries in one transaction; what
+concerns keys, in the transaction of its cause. Entries hold ids, never texts.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
+import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from urllib.parse import urlsplit
 
 import anyio
@@ -19,13 +31,127 @@ from starlette.types import Scope as AsgiScope
 
 from mnemic.api import Mnemic
 from mnemic.api.acting import acting_as
-from mnemic.errors import ForbiddenError, UnauthorisedError
-from mnemic.model.scope import Scope
-from mnemic.web.audit import AuditLog
+from mnemic.api.keys import Admission
+from mnemic.errors import ForbiddenError, InvalidInputError, MnemicError, UnauthorisedError
+from mnemic.model.records import ApiKey, AuditEntry, Right
+from mnemic.model.scope import Level, Partition, Scope
 from mnemic.web.board import Board
 from mnemic.web.limits import BUSY, Buckets, Limits
 from mnemic.web.problems import ProblemError
-from mnemic.web.scopes import Caller, named_scope
+
+DEFAULT_ORG = "default"
+HEADER_PREFIX = "mnemic-"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedScope:
+    """What a request names; None where it is silent."""
+
+    org: str | None = None
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who came through the gate: with a key, or, where no key is needed, with every right in the org `default`."""
+
+    key: ApiKey | None = None
+
+    @property
+    def org(self) -> str:
+        """The only org that this caller can name."""
+        return DEFAULT_ORG if self.key is None else self.key.org
+
+    @property
+    def actor(self) -> str:
+        """How history and audit log name the caller: `key:` and the key's id, or `local` where no key is needed."""
+        return "local" if self.key is None else f"key:{self.key.id}"
+
+    @property
+    def is_bound(self) -> bool:
+        """True when the caller may speak for one user or one agent alone."""
+        return self.key is not None and (self.key.user is not None or self.key.agent is not None)
+
+    def require(self, right: Right) -> None:
+        """Raises `ForbiddenError` when the caller lacks a right."""
+        if self.key is not None and right not in self.key.rights:
+            raise ForbiddenError(f"this needs a key with the right {right.value!r}")
+
+    def require_operator(self) -> None:
+        """Raises `ForbiddenError` unless the caller may look after the whole store, whoever's it is: with the right
+        admin in the org `default`.
+        """
+        self.require(Right.ADMIN)
+        self.require_store("an admin key")
+
+    def require_store(self, what: str = "a key") -> None:
+        """Raises `ForbiddenError` unless the caller may see what is counted over the whole store: without a key, or
+        with one of the org `default` that is not bound.
+        """
+        if self.org != DEFAULT_ORG or self.is_bound:
+            raise ForbiddenError(f"this concerns the whole store: it needs {what} of the org 'default'")
+
+    def require_own(self, scope: Scope, partition: Partition) -> None:
+        """Raises `ForbiddenError` when a bound caller would change an item that others share: one of a shared level,
+        or, for a key of one user, of a session in which nobody was named.
+        """
+        self.require_level(partition.level)
+        is_of_user = self.key is not None and self.key.user is not None
+        if is_of_user and partition.level is Level.SESSION and partition != scope.partition(Level.SESSION):
+            raise ForbiddenError("this was said in the session without naming a user; it needs a key that is not bound")
+
+    def require_level(self, *levels: Level | str) -> None:
+        """Raises `ForbiddenError` when a bound caller would change what others share: a key for one user changes that
+        user's and the session's level, one for an agent the agent's too.
+        """
+        if self.key is None or not self.is_bound:
+            return
+        shared = {Level.ORG} if self.key.user is None else {Level.ORG, Level.AGENT}
+        if shared & set(levels):
+            raise ForbiddenError("this belongs to others too; it needs a key that is not bound to a user or an agent")
+
+    def scope(self, named: NamedScope) -> Scope:
+        """The scope of a request that names these. Raises `ForbiddenError` for an org, user or agent that is not the
+        key's, and `InvalidInputError` for an id that cannot be.
+        """
+        user = agent = None
+        if self.key is not None:
+            user, agent = self.key.user, self.key.agent
+        return Scope(
+            org=_bound("org", self.org, named.org) or self.org,
+            user=_bound("user", user, named.user),
+            agent=_bound("agent", agent, named.agent),
+            session=named.session,
+        )
+
+
+def named_scope(request: HTTPConnection) -> NamedScope:
+    """What a request names. Raises `InvalidInputError` where it names a part twice, and differently."""
+    return NamedScope(**{part.name: _named(request, part.name) for part in fields(NamedScope)})
+
+
+def _bound(part: str, own: str | None, named: str | None) -> str | None:
+    if own is not None and named not in (None, own):
+        raise ForbiddenError(f"this key is for one {part} alone, and the request names another")
+    return own if own is not None else named
+
+
+def _named(request: HTTPConnection, part: str) -> str | None:
+    given = {*request.query_params.getlist(part), *map(_decoded, request.headers.getlist(f"{HEADER_PREFIX}{part}"))}
+    if len(given) > 1:
+        raise InvalidInputError(f"the request names more than one {part}")
+    return given.pop() if given else None
+
+
+def _decoded(header: str) -> str:
+    """Headers come as Latin-1; ids are sent in UTF-8."""
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInputError("an id in a header must be UTF-8") from error
+
 
 BEARER = "bearer "
 KEY_HEADER = "x-api-key"
@@ -137,3 +263,56 @@ def _name(url: str) -> str | None:
         return urlsplit(url).hostname
     except ValueError:
         return None
+
+
+WITHIN_S = 0.5
+"""How long an entry may wait before it is written; what waits is lost when the process is killed."""
+
+MOST_WAITING = 10_000
+_log = logging.getLogger("mnemic.web")
+
+
+class AuditLog:
+    """Takes entries at once and writes them soon; `close` writes what waits."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self._waiting: list[AuditEntry] = []
+        self._guard = threading.Lock()
+        self._writing = threading.Lock()
+        self._is_closing = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="mnemic-audit", daemon=True)
+        self._thread.start()
+
+    def note(self, caller: Caller, verb: str, target: str = "", outcome: str = "ok") -> None:
+        """Note what a caller did, or was refused."""
+        entry = AuditEntry(
+            org=caller.org, at=self._admission.now(), actor=caller.actor, verb=verb, target=target, outcome=outcome
+        )
+        with self._guard:
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting.append(entry)
+                return
+        _log.error("the audit log cannot be written: an entry was left out")
+
+    def flush(self) -> None:
+        """Write what waits now; afterwards what was noted before is written, or waits because the store failed."""
+        with self._writing:
+            with self._guard:
+                entries, self._waiting = self._waiting, []
+            try:
+                self._admission.note(entries)
+            except MnemicError as error:
+                _log.warning("the audit log waits: %s", type(error).__name__)
+                with self._guard:
+                    self._waiting = [*entries, *self._waiting][:MOST_WAITING]
+
+    def close(self) -> None:
+        """Write what waits and end; nothing may be noted afterwards."""
+        self._is_closing.set()
+        self._thread.join()
+        self.flush()
+
+    def _loop(self) -> None:
+        while not self._is_closing.wait(WITHIN_S):
+            self.flush()

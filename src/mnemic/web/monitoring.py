@@ -1,11 +1,20 @@
-"""Metrics of the doors and the engine, in the format of Prometheus at `/metrics`; see docs/reference/metrics.md."""
+"""What whoever watches over a server is shown: health, metrics and the log.
+
+`/health/live` and `/health/ready` need no key and tell no texts. `/metrics` is in the format of Prometheus
+(docs/reference/metrics.md). The log is JSON lines on the standard error: the time, the level and what is known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import json
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
 
+import anyio
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -13,11 +22,101 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from mnemic.api import Mnemic
+from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.web.board import Board, Doing
 from mnemic.web.gate import caller_of
+
+_OWN = frozenset(vars(logging.makeLogRecord({})))
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as one line of JSON. Of an exception it tells the type alone: its text may hold memories.
+    `always` is told in every line.
+    """
+
+    def __init__(self, always: Mapping[str, object] | None = None) -> None:
+        super().__init__()
+        self._always = dict(always or {})
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **self._always,
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in _OWN}
+        if record.exc_info and record.exc_info[0] is not None:
+            line["exception"] = record.exc_info[0].__name__
+        return json.dumps(line, ensure_ascii=True, default=str)
+
+
+def log_to_stderr(level: str, **always: object) -> None:
+    """Let the loggers of Mnemic and of the server write JSON lines from `level` on; `always` stands in each."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines(always))
+    for name in ("mnemic", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(level.upper())
+        logger.propagate = False
+
+
+Look = Callable[[], Sequence[Finding]]
+"""Looks at a part of the server that Mnemic does not know, such as its worker."""
+
+FEWER = "the others ended, and are started again after a pause; the server's log says how they ended"
+NOT_READY = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def processes(board: Board) -> list[Finding]:
+    """How the processes of a server do, seen from any of them."""
+    slots = board.slots()
+    answering = sum(slot.doing is Doing.ANSWERING for slot in slots)
+    is_well = answering == len(slots)
+    condition = Condition.OK if is_well else Condition.DEGRADED
+    told = f"{answering} of {len(slots)} answer"
+    return [Finding("processes", condition, told, "" if is_well else FEWER)]
+
+
+class Health:
+    """The two probes. Ready: the store answers, and no further look finds anything broken."""
+
+    def __init__(self, mnemic: Mnemic, looks: Sequence[Look] = ()) -> None:
+        self._mnemic, self._looks = mnemic, looks
+        self._one = anyio.CapacityLimiter(1)  # a thread of its own, so that busy doors do not delay it
+
+    def routes(self) -> list[Route]:
+        """The routes of the probes."""
+        return [Route("/health/live", self.live), Route("/health/ready", self.ready)]
+
+    async def live(self, _request: Request) -> Response:
+        """The process answers."""
+        return JSONResponse({"condition": Condition.OK.value})
+
+    async def ready(self, _request: Request) -> Response:
+        """Whether requests may be sent here, and if not, why not."""
+        diagnosis = await run_sync(self._look, limiter=self._one)
+        is_ready = diagnosis.condition is not Condition.BROKEN
+        findings = [
+            {"part": f.part, "condition": f.condition.value, "message": f.message, "remedy": f.remedy}
+            for f in diagnosis.findings
+        ]
+        body = {"condition": diagnosis.condition.value, "findings": findings}
+        return JSONResponse(body, HTTPStatus.OK if is_ready else NOT_READY)
+
+    def _look(self) -> Diagnosis:
+        findings = [*self._mnemic.doctor(is_quick=True).findings]
+        for look in self._looks:
+            findings += look()
+        return Diagnosis(tuple(findings))
+
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 

@@ -1,27 +1,87 @@
-"""Tools that a model may call over a memory: remember, recall and forget, within a scope that the developer bound.
+"""An open memory around a framework's model: recalled before it, captured after it, and as tools that it may call.
 
-What they answer is text for a model: what was stored once is given as data between markers, sanitised like the facts
-of a context. They never raise for what the model or the memory did wrong: the answer says so, and the chat goes on.
+Everything stays within a scope that the developer bound. What is recalled was stored once, by anybody: it is given as
+data between markers, sanitised like the facts of a context. Nothing here raises for what the model or the memory did
+wrong: the answer says so, and the chat goes on.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
-from mnemic.errors import BackendError, InvalidInputError, MnemicError
-from mnemic.integrations.holder import AnyMnemic
-from mnemic.model.item import Chunk, Item, Kind, Message, State, Trust
+from mnemic.api import Mnemic
+from mnemic.errors import BackendError, ConfigError, InvalidInputError, MnemicError
+from mnemic.model.item import Chunk, Item, Kind, Message, Role, State, Trust
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Level, Scope
+from mnemic.remote import RemoteMnemic
 from mnemic.text.blocks import facts_block
+
+AnyMnemic = Mnemic | RemoteMnemic
+"""An open memory: what `Mnemic.open` or `mnemic.connect` gives. It stays its owner's to close."""
+
+
+def explained(error: ModuleNotFoundError, extra: str, *packages: str) -> Exception:
+    """What to raise where a framework cannot be imported: a `ConfigError` with the line to run where one of its own
+    `packages` is not installed, else the error itself.
+    """
+    missing = (error.name or "").partition(".")[0]
+    if missing not in packages:
+        return error
+    return ConfigError(f"this integration needs the package {missing}: run `pip install 'mnemic[{extra}]'`")
+
+
+BUDGET_TOKENS = 2048
+TIMEOUT_S = 5.0
+MAX_QUERY_CHARS = 20_000
+MOST_KNOWN = 20
+"""So many of a session's last messages are taken to be before the model's eyes at most."""
+
+_SHOWN = ("profile", "facts", "documents")
+"""One of these must be there to be worth telling: the date alone is not."""
+
+_Answer = TypeVar("_Answer")
+_log = logging.getLogger("mnemic.integrations")
+
+
+def block(mnemic: AnyMnemic, scope: Scope, question: str, budget_tokens: int = BUDGET_TOKENS, *, known: int = 0) -> str:
+    """The profile, facts and documents that belong to a question, between markers and sanitised; "" for nothing.
+
+    `known`: how many of the session's last messages the model has before it anyway; they are not told again.
+    """
+    if not question.strip():
+        return ""
+    shown = mnemic.context(
+        scope, question[:MAX_QUERY_CHARS], budget_tokens=budget_tokens, history_messages=min(known, MOST_KNOWN)
+    )
+    if not any(name in shown.blocks for name in _SHOWN):
+        return ""
+    return "\n\n".join(message.content for message in shown.messages if message.role is Role.SYSTEM)
+
+
+async def tried(verb: Callable[[], _Answer], otherwise: _Answer, *, timeout_s: float | None, what: str) -> _Answer:
+    """What a verb answers, on another thread than the event loop's, or `otherwise`: a memory that fails, or takes too
+    long, is written to the log, and the chat goes on.
+    """
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(verb), timeout_s)
+    except (MnemicError, TimeoutError) as error:
+        _log.warning("a chat goes on without its memory: %s (%s)", what, type(error).__name__)
+        return otherwise
+
+
+def spoken(pairs: Sequence[tuple[Role, str]]) -> list[Mapping[str, object]]:
+    """Messages to capture, without those that say nothing."""
+    return [{"role": role, "content": text.encode(errors="replace").decode()} for role, text in pairs if text.strip()]
+
 
 MOST_HITS = 20
 _OWN_LEVELS = (Level.USER, Level.SESSION)
 _RECALLED = ("message", *(kind for kind in Kind if kind is not Kind.DOCUMENT))
-_log = logging.getLogger("mnemic.integrations")
 
 ToolKind = Literal["fact", "preference", "goal", "event", "context"]
 
