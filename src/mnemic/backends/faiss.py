@@ -23,9 +23,6 @@ from mnemic.ports.models import Vectors
 DEFAULT_EMBEDDER = "minilm"
 """all-MiniLM-L6-v2 with 384 components, in 8 bits, from files that come with Mnemic: about 22 MB, no download."""
 
-SENTENCE_TRANSFORMERS_EMBEDDER = "sentence-transformers:all-MiniLM-L6-v2"
-"""The same model in full precision, by sentence-transformers: the choice of whoever has installed that extra."""
-
 
 class Embedder(ABC):
     """Turns texts into vectors. Two methods are enough; the others have defaults that fit a model without prefixes."""

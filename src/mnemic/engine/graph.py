@@ -21,7 +21,6 @@ from mnemic.model.graph import (
     EntityType,
     GraphPath,
     Neighbourhood,
-    Node,
     NodePage,
     Relation,
     RelationQuery,
@@ -273,11 +272,6 @@ def texts_of(work: UnitOfWork, visible: Visibility, ids: Sequence[str]) -> dict[
         return {}
     items = (*work.memories.get(visible, ids), *work.messages.get(visible, ids), *work.documents.chunks(visible, ids))
     return {item.id: item.text for item in items}
-
-
-def label(node: Node) -> str:
-    """A node in one line."""
-    return f"{node.name} ({node.type.value})"
 
 
 def _is_full(relations: Sequence[Relation], ids: Sequence[str]) -> bool:

@@ -101,8 +101,6 @@ MAX_KEPT = 10_000
 
 MAX_SCORES = 365
 MAX_JOBS = 1000
-SWEEPING = 0.5
-"""The share of the work that reading takes; comparing is the rest."""
 
 _A_DAY = timedelta(days=1)
 Progress = Callable[[int, int], object]

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from mnemic.api import Mnemic
 from mnemic.build import build
@@ -27,7 +27,7 @@ from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EXTRACT
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import CorpusRow, Unfinished, read_json_lines
+from mnemic.evaluation.dataset import CorpusRow, Unfinished
 from mnemic.evaluation.embedders import CachingEmbedder
 from mnemic.evaluation.retrieval import Progress
 from mnemic.model.item import Memory, Role, State
@@ -127,37 +127,6 @@ def write_produced(path: Path, produced: Iterable[Produced]) -> None:
     finally:
         with suppress(OSError):  # the first error is the one to tell
             partial.unlink(missing_ok=True)
-
-
-def read_produced(path: Path) -> list[Produced]:
-    """The rows of such a file, whoever wrote it. Raises `InvalidInputError`, naming file and line."""
-    return [_produced(row, f"{path}, line {number}") for number, row in read_json_lines(path)]
-
-
-def _produced(row: Mapping[str, object], place: str) -> Produced:
-    group, text = row.get("group"), row.get("text")
-    if not isinstance(group, str) or not isinstance(text, str):
-        raise InvalidInputError(f"{place}: a produced row has a group and a text")
-    return Produced(
-        group=group,
-        text=text,
-        session=_optional(row, "session"),
-        kind=_optional(row, "kind"),
-        id=_optional(row, "id"),
-        supersedes=_listed(row.get("supersedes")),
-        source_ids=_listed(row.get("source_ids")),
-    )
-
-
-def _optional(row: Mapping[str, object], name: str) -> str | None:
-    value = row.get(name)
-    return None if value is None else str(value)
-
-
-def _listed(value: object) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return tuple(str(each) for each in cast("list[object]", value)) if isinstance(value, list) else (str(value),)
 
 
 def _told(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequence[CorpusRow]) -> dict[str, CorpusRow]:

@@ -61,17 +61,6 @@ class ReadDocument:
         """The number of the page, counted from 1, that holds the character at `offset`; None without pages."""
         return bisect.bisect_right(self.pages, offset) or None
 
-    def headings_at(self, offset: int) -> tuple[Heading, ...]:
-        """The headings above the character at `offset`, the outermost first: the way to it through the document."""
-        path: list[Heading] = []
-        for heading in self.headings:
-            if heading.offset > offset:
-                break
-            while path and path[-1].level >= heading.level:
-                path.pop()
-            path.append(heading)
-        return tuple(path)
-
 
 MEBIBYTE = 1 << 20
 

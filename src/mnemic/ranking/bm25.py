@@ -14,7 +14,7 @@ without.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,15 +118,6 @@ class Bm25:
     def scores(self, counts: ArrayLike, lengths: ArrayLike, statistics: CollectionStatistics) -> Floats:
         """The score of each candidate, `(n,) float32`: the row sums of `contributions`. 0 means no term is shared."""
         return self.contributions(counts, lengths, statistics).sum(axis=1, dtype=np.float32)
-
-
-def term_counts(query_terms: Sequence[str], terms: Sequence[str]) -> list[int]:
-    """How often each query term occurs among the terms of an item; the row of `counts` where an engine has none."""
-    wanted = dict.fromkeys(query_terms, 0)
-    for term in terms:
-        if term in wanted:
-            wanted[term] += 1
-    return [wanted[term] for term in query_terms]
 
 
 def products(rows: Floats, vector: Floats) -> Floats:

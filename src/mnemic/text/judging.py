@@ -13,7 +13,6 @@ from mnemic.model.item import Judgement, Role
 from mnemic.text.replies import list_schema, read_items, without_thoughts
 from mnemic.text.sanitise import one_line, sanitise
 
-JUDGE_VERSION = "judge-1"
 MAX_PAIRS = 10
 REPLY_TOKENS = 512
 TIMEOUT_S = 15.0

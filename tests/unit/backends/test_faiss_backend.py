@@ -13,7 +13,6 @@ import pytest
 from mnemic.adapters.embedders.minilm import MinilmEmbedder
 from mnemic.backends.faiss import (
     DEFAULT_EMBEDDER,
-    SENTENCE_TRANSFORMERS_EMBEDDER,
     Embedder,
     FaissBackend,
     PortEmbedder,
@@ -144,7 +143,7 @@ def test_sentence_transformers_is_chosen_by_name(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ConfigError, match=r"pip install 'mnemic\[sentence-transformers\]'"):
-        FaissBackend(SENTENCE_TRANSFORMERS_EMBEDDER)
+        FaissBackend("sentence-transformers:all-MiniLM-L6-v2")
 
 
 @pytest.mark.parametrize("answer", [[[1, 2, 3]], [[1, 2, 3, 4, 5]] * 2, [[1, 2, 3, 4, float("nan")]]])

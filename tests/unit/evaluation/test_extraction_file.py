@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import CorpusRow
-from mnemic.evaluation.extraction import ExtractionOptions, extract_by_group, read_produced, run_extraction
+from mnemic.evaluation.dataset import CorpusRow, read_json_lines
+from mnemic.evaluation.extraction import ExtractionOptions, extract_by_group, run_extraction
 
 PLAIN = ExtractionOptions(embedder="none")
 CORPUS = [
@@ -46,7 +46,7 @@ def test_whole_groups_are_kept_and_the_rest_is_done_by_the_next_call(tmp_path: P
     assert watch.done == [1]  # one session of the one group that was left
     assert sorted(each.text for each in produced) == sorted(each.text for each in run_extraction(CORPUS, PLAIN))
     assert {each.group for each in produced} == {"ana", "boris", "cleo"}
-    assert [each.text for each in read_produced(path)] == [each.text for each in produced]
+    assert [row["text"] for _, row in read_json_lines(path)] == [each.text for each in produced]
     assert [file.name for file in path.parent.iterdir()] == ["made.jsonl"]
 
 

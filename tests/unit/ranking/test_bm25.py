@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemic.errors import InvalidInputError
-from mnemic.ranking.bm25 import Bm25, CollectionStatistics, term_counts
+from mnemic.ranking.bm25 import Bm25, CollectionStatistics
 
 QUERY = ("a", "b", "c")
 documents = st.lists(st.lists(st.sampled_from("abcdef"), max_size=12), min_size=1, max_size=12)
@@ -23,7 +23,7 @@ def statistics(items: Sequence[Sequence[str]]) -> CollectionStatistics:
 
 
 def scores(items: Sequence[Sequence[str]], collection: CollectionStatistics, bm25: Bm25 | None = None) -> list[float]:
-    counts = [term_counts(QUERY, item) for item in items]
+    counts = [[item.count(term) for term in QUERY] for item in items]
     return (bm25 or Bm25()).scores(counts, [len(item) for item in items], collection).tolist()
 
 
@@ -48,7 +48,7 @@ def test_scores_are_those_of_the_formula(items: list[list[str]], k1: float, b: f
 
 @given(items=documents)
 def test_contributions_add_up_are_never_negative_and_are_zero_for_absent_terms(items: list[list[str]]):
-    counts = np.array([term_counts(QUERY, item) for item in items])
+    counts = np.array([[item.count(term) for term in QUERY] for item in items])
     lengths = [len(item) for item in items]
     parts = Bm25().contributions(counts, lengths, statistics(items))
     assert parts.dtype == np.float32
@@ -62,7 +62,7 @@ def test_unrelated_documents_of_average_length_change_the_scores_only_through_th
 ):
     before = statistics(items)
     after = CollectionStatistics(before.items + more, before.average_length, before.document_frequencies)
-    counts, lengths = [term_counts(QUERY, item) for item in items], [len(item) for item in items]
+    counts, lengths = [[item.count(term) for term in QUERY] for item in items], [len(item) for item in items]
     growth = Bm25().idf(after) / Bm25().idf(before)
     assert (growth >= 1).all()
     expected = Bm25().contributions(counts, lengths, before) * growth

@@ -16,7 +16,6 @@ from mnemic.text.late_pattern import late_pattern
 
 PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET = "password", "api-key", "private-key", "aws-secret-key"
 BESIDE_CHARS = 400
-MAX_KEY_CHARS = 20_000
 
 _PASSWORDS = (
     r"pass[ _-]?words?|pass[ _-]?wd|pass[ _-]?phrase|pass[ _-]?code|(?<![a-z])pwd|(?<![a-z])pass(?=[\"']?\s?[=:])"

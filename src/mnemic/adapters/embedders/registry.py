@@ -29,11 +29,6 @@ def open_embedder(name: str, options: Options | None = None) -> Embedder:
     return _EMBEDDERS.open(name, options)
 
 
-def embedder_names() -> list[str]:
-    """Every name that `open_embedder` knows, in order; those of other packages too."""
-    return _EMBEDDERS.names()
-
-
 def _minilm(model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.minilm import MinilmEmbedder
 

@@ -291,7 +291,6 @@ class QdrantLink:
         self._starting = threading.RLock()
         self._client: QdrantClient | None = None
         self._is_ready = False
-        self._is_back = False
         self._away: str | None = None
         self._closing = threading.Event()
         self._prober: threading.Thread | None = None

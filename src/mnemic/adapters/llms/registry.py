@@ -21,11 +21,6 @@ def open_llm(name: str, options: Options | None = None) -> Llm:
     return _LLMS.open(name, options)
 
 
-def llm_names() -> list[str]:
-    """Every name that `open_llm` knows, in order; those of other packages too."""
-    return _LLMS.names()
-
-
 def _openai(model: str | None, options: Options) -> Llm:
     if "base_url" not in options:
         raise ConfigError("llm 'openai' needs the option base_url (texts leave this machine only when you say so)")

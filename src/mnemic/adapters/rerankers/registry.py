@@ -30,11 +30,6 @@ def open_reranker(name: str, options: Options | None = None) -> Reranker:
     return _RERANKERS.open(name, options)
 
 
-def reranker_names() -> list[str]:
-    """Every name that `open_reranker` knows, in order; those of other packages too."""
-    return _RERANKERS.names()
-
-
 def _maxsim(model: str | None, options: Options) -> Reranker:
     from mnemic.adapters.rerankers.maxsim import MaxSimReranker
 

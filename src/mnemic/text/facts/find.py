@@ -227,8 +227,3 @@ def _dated(text: str, named: When | None, *, is_chinese: bool) -> str:
     if named is None or not named.is_relative:
         return text
     return f"{text}（{named.chinese_label}）" if is_chinese else f"{text} ({named.label})"
-
-
-def spoken_terms(texts: Sequence[str]) -> set[str]:
-    """The terms of several messages together."""
-    return {term for text in texts for term in terms_of(text)}

@@ -151,12 +151,6 @@ def test_a_hidden_slide_is_left_out():
     assert read(data, "a.pptx").text == "First\n\na\n\nb\n\nThird\n\ne\n\nf"
 
 
-def test_the_way_to_a_place_is_its_headings_outermost_first():
-    document = read(b"# A\n\n## B\n\none\n\n## C\n\n### D\n\ntwo\n\n# E\n\nthree", "a.md")
-    way = [[each.title for each in document.headings_at(document.text.index(word))] for word in ("one", "two", "three")]
-    assert way == [["A", "B"], ["A", "C", "D"], ["E"]]
-
-
 def test_a_document_without_pages_has_no_page_anywhere():
     assert read(b"text", "a.txt").page_at(2) is None
 
