@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mnemic import Level, Scope
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.namespaces import Layouts, laid_out
+from mnemic.integrations.namespaces import Layouts, parse_layouts
 
 LABELS = st.sampled_from(["ana", "bob", "memories", "docs", "{user}", "*", "ANA", "ana "])
 
@@ -27,30 +27,30 @@ LABELS = st.sampled_from(["ana", "bob", "memories", "docs", "{user}", "*", "ANA"
 )
 def test_layouts_that_leave_open_whose_something_is_are_refused(layouts: tuple[str, ...], scope: Scope):
     with pytest.raises(InvalidInputError):
-        laid_out(layouts, scope)
+        parse_layouts(layouts, scope)
 
 
 def test_a_label_in_braces_says_whose_a_namespace_is():
-    layouts = laid_out(("memories", "{user}"), Scope(org="acme", agent="helper"))
+    layouts = parse_layouts(("memories", "{user}"), Scope(org="acme", agent="helper"))
     place = layouts.place(("memories", "ana", "work"))
     assert (place.scope, place.level) == (Scope(org="acme", agent="helper", user="ana"), Level.USER)
 
 
 def test_without_one_it_is_the_scopes():
-    assert laid_out(("docs",), Scope(agent="helper")).place(("docs",)).level is Level.AGENT
-    assert laid_out(("docs",), Scope(user="ana")).place(("docs", "x")).scope == Scope(user="ana")
+    assert parse_layouts(("docs",), Scope(agent="helper")).place(("docs",)).level is Level.AGENT
+    assert parse_layouts(("docs",), Scope(user="ana")).place(("docs", "x")).scope == Scope(user="ana")
 
 
 @pytest.mark.parametrize("prefix", [(), ("memories",), ("other",), ("memories ", "ana")])
 def test_a_prefix_that_reaches_over_owners_or_into_nowhere_is_refused(prefix: tuple[str, ...]):
     with pytest.raises(InvalidInputError):
-        laid_out(("memories", "{user}"), Scope()).place_below(prefix)
+        parse_layouts(("memories", "{user}"), Scope()).place_below(prefix)
 
 
 @pytest.mark.parametrize("label", ["", " ana", "ana\n", "a" * 256, "\ud800", "ana\x1fs1"])
 def test_a_label_that_can_be_no_users_id_is_refused(label: str):
     with pytest.raises(InvalidInputError):
-        laid_out(("memories", "{user}"), Scope()).place(("memories", label))
+        parse_layouts(("memories", "{user}"), Scope()).place(("memories", label))
 
 
 @given(one=st.lists(LABELS, min_size=1, max_size=4), other=st.lists(LABELS, min_size=1, max_size=4))

@@ -25,7 +25,7 @@ EPSILON = 0.25
 Words = list[str]
 
 
-def words(text: str) -> Words:
+def split_words(text: str) -> Words:
     """Lower-cased runs of characters between blanks, in order and with repetitions."""
     return text.lower().split()
 
@@ -46,10 +46,10 @@ class Bm25Backend(InMemoryBackend[Words]):
         self._index: _Index | None = None
 
     def _read(self, content: str) -> Words:
-        return words(content)
+        return split_words(content)
 
     def _ask(self, query: str) -> Words:
-        return words(query)
+        return split_words(query)
 
     def _best(self, evidence: Words, limit: int) -> Sequence[Scored]:
         if self._index is None:
@@ -66,7 +66,7 @@ class Bm25Backend(InMemoryBackend[Words]):
         self._index = None
 
     def _replace(self, documents: Sequence[tuple[str, Document]], arrays: Arrays) -> None:  # noqa: ARG002 -- words are quickly read again
-        self._words = {doc_id: words(document.content) for doc_id, document in documents}
+        self._words = {doc_id: split_words(document.content) for doc_id, document in documents}
         self._index = None
 
 
@@ -80,7 +80,7 @@ class _Okapi(Bm25):
 
     def idf(self, statistics: CollectionStatistics) -> NDArray[np.float32]:
         frequencies = statistics.document_frequencies.astype(np.float64)
-        return _floored(_weights(statistics.items, frequencies), self.floor)
+        return _floor_weights(_weights(statistics.items, frequencies), self.floor)
 
 
 class _Index:
@@ -118,5 +118,5 @@ def _weights(items: int, frequencies: NDArray[np.float64]) -> NDArray[np.float64
     return np.log(items - frequencies + 0.5) - np.log(frequencies + 0.5)
 
 
-def _floored(weights: NDArray[np.float64], floor: float) -> NDArray[np.float32]:
+def _floor_weights(weights: NDArray[np.float64], floor: float) -> NDArray[np.float32]:
     return np.where(weights < 0, floor, weights).astype(np.float32)

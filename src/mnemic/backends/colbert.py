@@ -195,7 +195,7 @@ class MinilmTokenEmbedder(TokenEmbedder):
                 options = runtime.SessionOptions()
                 options.intra_op_num_threads = self._threads
                 options.log_severity_level = 3
-                graph = mnemic_minilm.model_path().read_bytes() + _further_output(HIDDEN)
+                graph = mnemic_minilm.model_path().read_bytes() + _add_output(HIDDEN)
                 session = runtime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
                 pieces = mnemic_minilm.vocab_path().read_text(encoding="utf-8").removesuffix("\n").split("\n")
                 self._loaded = WordPiece(pieces), session
@@ -206,7 +206,7 @@ HIDDEN = "SkipLayerNormalization.320"
 """The name, within the shipped graph, of the token vectors before they are pooled, `(n, tokens, 384)`."""
 
 
-def _further_output(name: str) -> bytes:
+def _add_output(name: str) -> bytes:
     """What makes a value of an ONNX graph an output when it is appended to the file.
 
     An ONNX file is one protobuf message, and of concatenated messages the repeated fields are join_facts (protobuf's

@@ -61,8 +61,8 @@ class HybridBackend(MemoryBackend):
             raise ConfigError(f"weights and rrf_k must be numbers from 0, one weight above it, not {numbers}")
         if sparse is dense and not isinstance(sparse, str):
             raise ConfigError("the two parts of a hybrid must be two backends")
-        self.sparse = _part(sparse)
-        self.dense = _part(dense)
+        self.sparse = _open_part(sparse)
+        self.dense = _open_part(dense)
         self.facts = join_facts(self.sparse.facts, self.dense.facts)
         self._weights = (sparse_weight, dense_weight)
         self._rrf_k = rrf_k
@@ -96,13 +96,13 @@ class HybridBackend(MemoryBackend):
             rankings.append([key for key, _ in shown])
             found.update({key: result for key, result in shown if key not in found})
         fused = reciprocal_rank_fusion(rankings, self._rrf_k, self._weights)
-        return [_untagged(found[key], score) for key, score in fused[:limit] if score >= min_score]
+        return [_remove_tag(found[key], score) for key, score in fused[:limit] if score >= min_score]
 
     def delete(self, doc_id: str) -> bool:
         """As `MemoryBackend.delete`. When a part fails the document is returned no more, and deleting it once more
         removes what is left.
         """
-        place = _place(doc_id)
+        place = _parse_id(doc_id)
         if place is None:
             return False
         tag, sparse_id, dense_id = place
@@ -150,11 +150,11 @@ class HybridBackend(MemoryBackend):
             self._hidden.discard(tag)
 
 
-def _part(part: Part) -> MemoryBackend:
+def _open_part(part: Part) -> MemoryBackend:
     return MemoryRegistry.create(part) if isinstance(part, str) else part
 
 
-def _place(doc_id: str) -> tuple[str, str, str] | None:
+def _parse_id(doc_id: str) -> tuple[str, str, str] | None:
     """Tag, id in the sparse part, id in the dense part; None for what is no id of a hybrid."""
     length, colon, rest = doc_id[_TAG_CHARACTERS:].partition(":")
     if not colon or not (length.isascii() and length.isdigit()):
@@ -167,7 +167,7 @@ def _key(result: RetrievalResult) -> str:
     return str(result.metadata.get(TAG) or f"{len(result.source)}:{result.source}{result.content}")
 
 
-def _untagged(result: RetrievalResult, score: float) -> RetrievalResult:
+def _remove_tag(result: RetrievalResult, score: float) -> RetrievalResult:
     metadata = {name: value for name, value in result.metadata.items() if name != TAG}
     return RetrievalResult(result.content, score, result.source, metadata)
 
@@ -197,7 +197,7 @@ def write_parts(path: str | Path, parts: Mapping[str, MemoryBackend]) -> None:
 def read_parts(path: str | Path, parts: Mapping[str, MemoryBackend]) -> None:
     """Load the parts from the folder `path`, all or none. Errors are those of `MemoryBackend.load`."""
     folder = Path(path).expanduser()
-    names = _names(folder)
+    names = _read_list(folder)
     if set(names) != set(parts):
         raise BackendError(f"{folder} holds {', '.join(sorted(names))}; expected {', '.join(sorted(parts))}")
     with tempfile.TemporaryDirectory() as before, ExitStack() as undo:
@@ -208,7 +208,7 @@ def read_parts(path: str | Path, parts: Mapping[str, MemoryBackend]) -> None:
         undo.pop_all()
 
 
-def _names(folder: Path) -> dict[str, str]:
+def _read_list(folder: Path) -> dict[str, str]:
     try:
         names = json.loads((folder / LIST).read_text(encoding="utf-8"))
     except FileNotFoundError as error:

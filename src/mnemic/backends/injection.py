@@ -85,11 +85,11 @@ def inject_context(
         raise InvalidInputError("messages must be a list of messages, not a text")
     if not config.enabled:
         return list(messages)
-    block = sourced_block(_Passages(config).chosen(_found(query, backend, config)))
+    block = sourced_block(_Passages(config).chosen(_retrieve_relevant(query, backend, config)))
     return add_system_text(messages, block) if block else list(messages)
 
 
-def _found(query: str, backend: MemoryBackend, config: ContextConfig) -> list[RetrievalResult]:
+def _retrieve_relevant(query: str, backend: MemoryBackend, config: ContextConfig) -> list[RetrievalResult]:
     """The results that reach the lowest score, best first. Below its own default a backend is told the score."""
     least = config.min_score
     if isinstance(least, DefaultScore) and not backend.facts.has_cosine_scores:
@@ -109,12 +109,12 @@ class _Passages:
     def chosen(self, results: Sequence[RetrievalResult]) -> Iterator[tuple[str, str]]:
         """Source and text of those that go in."""
         for result in results:
-            text = self._fitted(result.content)
+            text = self._fit(result.content)
             if text:
                 self._left -= self._count(text)
                 yield result.source or "", text
 
-    def _fitted(self, content: str) -> str:
+    def _fit(self, content: str) -> str:
         """The text as it goes in; "" for one that has no room."""
         most = self._budget * TOKEN_CHARACTERS
         text = clean_passage(content[:most])
@@ -173,9 +173,9 @@ def add_system_text(messages: Sequence[Message], text: str) -> list[Message]:
     roles = [_role(message) for message in messages]
     first = next((place for place, role in enumerate(roles) if role in _SYSTEM_ROLES), None)
     if first is None:
-        return [_made_like(messages[0] if messages else None, text), *messages]
+        return [_make_like(messages[0] if messages else None, text), *messages]
     held = messages[first]
-    return [*messages[:first], _with_content(held, _joined(_field(held, "content"), text)), *messages[first + 1 :]]
+    return [*messages[:first], _with_content(held, _append_text(_field(held, "content"), text)), *messages[first + 1 :]]
 
 
 def _field(message: object, name: str) -> Any:
@@ -195,7 +195,7 @@ def _role(message: object) -> str:
     return str(role.value if isinstance(role, Enum) else role).lower()
 
 
-def _joined(content: object, text: str) -> object:
+def _append_text(content: object, text: str) -> object:
     """The content with the text after it; lists of parts get one more part."""
     if content is None or content == "":
         return text
@@ -231,7 +231,7 @@ def _with_content(message: Message, content: object) -> Message:
     return copied
 
 
-def _made_like(example: Message | None, text: str) -> Message:
+def _make_like(example: Message | None, text: str) -> Message:
     """A system message of the kind of the example."""
     if example is None or isinstance(example, Mapping):
         return cast("Message", {"role": "system", "content": text})

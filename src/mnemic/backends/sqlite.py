@@ -80,7 +80,7 @@ class SqliteBackend(MemoryBackend):
         tokens = [token(term) for term in self._analyser.query_terms(question)]
         with self._transaction("begin_read") as connection:
             if len(tokens) > MAX_MATCH_TERMS:
-                tokens = _rarest(connection, tokens)
+                tokens = _find_rarest(connection, tokens)
             if not tokens:
                 return []
             match = " OR ".join(f'"{each}"' for each in tokens)
@@ -187,7 +187,7 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
             connection.rollback()
 
 
-def _rarest(connection: sqlite3.Connection, tokens: Sequence[str]) -> list[str]:
+def _find_rarest(connection: sqlite3.Connection, tokens: Sequence[str]) -> list[str]:
     """Those that fewest documents have; words that no document has are not among them."""
     values = {"tokens": json.dumps(tokens), "limit": MAX_MATCH_TERMS}
     rows: list[tuple[str]] = connection.execute(SQL["rarest"], values).fetchall()

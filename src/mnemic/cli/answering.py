@@ -91,7 +91,7 @@ class Part:
     folder: str
 
 
-def opened(plan: Plan) -> Mnemic:
+def open_memory(plan: Plan) -> Mnemic:
     """The memory as a process of this plan opens it. What indexes may take is divided among the processes."""
     share_heaps()
     budget = plan.config.index_budget_bytes // plan.processes
@@ -107,16 +107,16 @@ def answer(
     sys.setswitchinterval(SWITCH_S)
     is_first = part is None or part.number == 0
     with ExitStack() as stack:
-        worker = stack.enter_context(_working(mnemic)) if plan.works and is_first else None
-        gate = Gate(mnemic, limits=_limits(plan, mnemic), always=not plan.is_near, board=part and part.board)
+        worker = stack.enter_context(_run_worker(mnemic)) if plan.works and is_first else None
+        gate = Gate(mnemic, limits=_divide_threads(plan, mnemic), always=not plan.is_near, board=part and part.board)
         stack.callback(gate.close)
-        doors = made_doors(mnemic, gate, is_telling=is_first)
-        looks: list[Look] = [partial(_look, worker)]
+        doors = make_doors(mnemic, gate, is_telling=is_first)
+        looks: list[Look] = [partial(_check_worker, worker)]
         if part is not None:
             looks.append(partial(processes, part.board))
         shared = None if part is None else Shared(part.folder, part.board)
         app = application(doors, gate, Health(mnemic, looks), Metrics(_registry(mnemic), shared))
-        places = Places(_room_for(plan.connections), plan.connections_of_address)
+        places = Places(_raise_file_limit(plan.connections), plan.connections_of_address)
         settings = uvicorn.Config(
             app,
             http=partial(Connection, places=places),  # pyright: ignore[reportArgumentType] -- it is called, no more
@@ -135,15 +135,15 @@ def answer(
             listening.listen(settings.backlog)  # who is told where it is may ask at once
             tell(tells)
         else:
-            fails = partial(_fails, worker)
+            fails = partial(_has_failed, worker)
             server = SharingServer(settings, part.board, part.number, ready=lambda: tell(tells), worker_fails=fails)
-            stack.enter_context(_retiring(server, worker))
-        server.capture_signals = lambda: _ending(server, worker)
+            stack.enter_context(_handle_hang_up(server, worker))
+        server.capture_signals = lambda: _handle_signals(server, worker)
         server.run(sockets=[listening])
 
 
 @contextmanager
-def _ending(server: uvicorn.Server, worker: Worker | None) -> Generator[None]:
+def _handle_signals(server: uvicorn.Server, worker: Worker | None) -> Generator[None]:
     """Signals end the server when what is being answered is finished; a second one at once. Unlike uvicorn's own way
     it does not raise the signal again afterwards: the worker and the store have yet to be closed.
     """
@@ -164,7 +164,7 @@ def _ending(server: uvicorn.Server, worker: Worker | None) -> Generator[None]:
 
 
 @contextmanager
-def _retiring(server: SharingServer, worker: Worker | None) -> Generator[None]:
+def _handle_hang_up(server: SharingServer, worker: Worker | None) -> Generator[None]:
     """SIGHUP ends one of several processes too, but its connections first; the supervisor starts it anew."""
 
     def retire(number: int, frame: object) -> None:
@@ -180,7 +180,7 @@ def _retiring(server: SharingServer, worker: Worker | None) -> Generator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-def made_doors(mnemic: Mnemic, gate: Gate, *, is_telling: bool = True) -> list[Door]:
+def make_doors(mnemic: Mnemic, gate: Gate, *, is_telling: bool = True) -> list[Door]:
     """Every door of `DOORS`, made for this memory; one whose packages are not here is left out, and this is told."""
     doors: list[Door] = []
     for name in DOORS:
@@ -196,7 +196,7 @@ def made_doors(mnemic: Mnemic, gate: Gate, *, is_telling: bool = True) -> list[D
 
 
 @contextmanager
-def _working(mnemic: Mnemic) -> Generator[Worker]:
+def _run_worker(mnemic: Mnemic) -> Generator[Worker]:
     """A worker that ends, after the job it does, when the server has ended."""
     worker = mnemic.worker()
     worker.start()
@@ -207,14 +207,14 @@ def _working(mnemic: Mnemic) -> Generator[Worker]:
         worker.join()
 
 
-def _limits(plan: Plan, mnemic: Mnemic) -> Limits:
+def _divide_threads(plan: Plan, mnemic: Mnemic) -> Limits:
     """Threads that only compute are as many as the machine has cores, in all processes together."""
     if plan.limits.threads or plan.processes == 1 or mnemic.admission.is_waiting:
         return plan.limits
     return replace(plan.limits, threads=max(LEAST_THREADS, (os.cpu_count() or 1) // plan.processes))
 
 
-def _room_for(connections: int) -> int:
+def _raise_file_limit(connections: int) -> int:
     """So many connections, or as many as the system lets this process have files for; its own limit is raised."""
     try:
         import resource
@@ -237,11 +237,11 @@ def _registry(mnemic: Mnemic) -> CollectorRegistry | None:
     return next((each.registry for each in observers if isinstance(each, PrometheusObserver)), None)
 
 
-def _fails(worker: Worker | None) -> bool:
+def _has_failed(worker: Worker | None) -> bool:
     return worker is not None and worker.failure is not None
 
 
-def _look(worker: Worker | None) -> list[Finding]:
+def _check_worker(worker: Worker | None) -> list[Finding]:
     """How the worker does."""
     if worker is None or worker.failure is None:
         return []

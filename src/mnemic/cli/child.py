@@ -35,21 +35,21 @@ def main() -> int:
     sys.excepthook = last_resort
     for inherited in (listening, board, telling):
         os.set_inheritable(inherited, False)  # what this process starts, such as a reader of files, gets none of them
-    lifeline = _lifeline()
-    plan: Plan = pickle.loads(_told(lifeline))  # noqa: S301 -- from the process that started this one
-    from mnemic.cli.answering import GRACE_S, Part, answer, opened
+    lifeline = _take_lifeline()
+    plan: Plan = pickle.loads(_read_plan(lifeline))  # noqa: S301 -- from the process that started this one
+    from mnemic.cli.answering import GRACE_S, Part, answer, open_memory
     from mnemic.web.board import Board
     from mnemic.web.monitoring import FOLDER_VARIABLE, log_to_stderr
 
     log_to_stderr(plan.log_level, process=number)
-    orphaned = _watch(lifeline, GRACE_S + LAST_S)
+    orphaned = _watch_lifeline(lifeline, GRACE_S + LAST_S)
     part = Part(number, Board(plan.processes, board), os.environ[FOLDER_VARIABLE])
 
     def tell(tells: Tells) -> None:
         os.write(telling, json.dumps(tells).encode() + b"\n")
 
     try:
-        with socket.socket(fileno=listening) as shared, opened(plan) as mnemic:
+        with socket.socket(fileno=listening) as shared, open_memory(plan) as mnemic:
             answer(mnemic, plan, shared, tell, part)
     except MnemicError as error:
         show_traceback()
@@ -61,7 +61,7 @@ def main() -> int:
     return 0
 
 
-def _lifeline() -> int:
+def _take_lifeline() -> int:
     """The pipe from the supervisor, put where nothing reads it as the standard input."""
     lifeline = os.dup(sys.stdin.fileno())
     with Path(os.devnull).open("rb") as nothing:
@@ -69,7 +69,7 @@ def _lifeline() -> int:
     return lifeline
 
 
-def _told(lifeline: int) -> bytes:
+def _read_plan(lifeline: int) -> bytes:
     return _read(lifeline, int.from_bytes(_read(lifeline, LENGTH_BYTES)))
 
 
@@ -83,7 +83,7 @@ def _read(lifeline: int, length: int) -> bytes:
     return bytes(told)
 
 
-def _watch(lifeline: int, within_s: float) -> threading.Event:
+def _watch_lifeline(lifeline: int, within_s: float) -> threading.Event:
     """End as at a signal when the supervisor is gone, after `within_s` in any case; the event says that it is."""
     gone = threading.Event()
 

@@ -92,7 +92,7 @@ def serve(
     missing = [name for name in NEEDED if not is_here(name)]
     if missing:
         raise ConfigError(INSTALL.format(", ".join(missing)))
-    from mnemic.cli.answering import Plan, answer, opened
+    from mnemic.cli.answering import Plan, answer, open_memory
     from mnemic.config import load_config
     from mnemic.web.limits import MEBIBYTE, Limits
     from mnemic.web.monitoring import log_to_stderr
@@ -106,7 +106,7 @@ def serve(
         in_flight=bounds.in_flight,
         body_bytes=bounds.body_mb * MEBIBYTE,
     )
-    with _listening(place) as listening:
+    with _bind(place) as listening:
         wanted = load_config(store, file=config)
         plan = Plan(
             config=wanted,
@@ -118,12 +118,12 @@ def serve(
             processes=bounds.processes or wanted.processes,
             log_level=place.log_level,
         )
-        with opened(plan) as mnemic:
-            _check(mnemic, plan, place)
+        with open_memory(plan) as mnemic:
+            _check_plan(mnemic, plan, place)
             if plan.processes == 1:
                 answer(mnemic, plan, listening, partial(tell, listening))
                 return
-        raise typer.Exit(_supervised(plan, listening, partial(_reread, plan, store, config, version("mnemic"))))
+        raise typer.Exit(_supervise(plan, listening, partial(_reread_plan, plan, store, config, version("mnemic"))))
 
 
 def is_here(name: str) -> bool:
@@ -151,7 +151,7 @@ def _open_standard_files() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
 
 
-def _check(mnemic: Mnemic, plan: Plan, place: Place) -> None:
+def _check_plan(mnemic: Mnemic, plan: Plan, place: Place) -> None:
     """Refuse what would be dangerous, or could not be."""
     if not plan.is_near and not mnemic.admission.needs_key:
         raise ConfigError(
@@ -174,7 +174,7 @@ def _check_index(plan: Plan) -> None:
         raise ConfigError(f"{plan.processes} processes need a Qdrant that is a server: name its http address")
 
 
-def _reread(plan: Plan, store: str | None, file: Path | None, running: str) -> Plan:
+def _reread_plan(plan: Plan, store: str | None, file: Path | None, running: str) -> Plan:
     """The plan with what the configuration says now. Raises `ConfigError` for what takes a new start: another store
     or number of processes, or another version, whose processes would not understand this one and may change the store
     under the others.
@@ -191,7 +191,7 @@ def _reread(plan: Plan, store: str | None, file: Path | None, running: str) -> P
     return renewed
 
 
-def _supervised(plan: Plan, listening: socket.socket, reread: Callable[[], Plan]) -> int:
+def _supervise(plan: Plan, listening: socket.socket, reread: Callable[[], Plan]) -> int:
     """Let several processes answer. The store is closed here, and brought to its version already."""
     from mnemic.cli.supervisor import Supervisor
 
@@ -216,7 +216,7 @@ def tell(listening: socket.socket, tells: Tells) -> None:
 
 
 @contextmanager
-def _listening(place: Place) -> Generator[socket.socket]:
+def _bind(place: Place) -> Generator[socket.socket]:
     """A socket on the address, so that the port is known, and taken, before anything else begins."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     with socket.socket(family) as listening:

@@ -80,7 +80,7 @@ class Supervisor:
         self._listening, self._folder, self._tell = listening, Path(folder), tell
         self._held = os.open(folder, os.O_RDONLY)
         fcntl.flock(self._held, fcntl.LOCK_SH)  # whatever cleans temporary folders leaves one that is locked alone
-        self._told = self._told_before = _as_told(plan)
+        self._told = self._told_before = _pack_plan(plan)
         self._reread = reread or (lambda: plan)
         self._settings = 0
         self._renews = False
@@ -96,12 +96,12 @@ class Supervisor:
         """Returns the exit code, when a signal has ended all processes or none of them can be kept alive: 0, or that
         of the first, where none ever answered, or 1, where one had to be killed or none was left.
         """
-        with self._woken():
+        with self._catch_signals():
             try:
                 while not self._signals and self._failure is None:
-                    self._begin_due()
+                    self._start_due()
                     self._wait(self._idle_s())
-                    self._look()
+                    self._check_processes()
                     self._renew()
             finally:
                 was_killed = self._end()
@@ -111,7 +111,7 @@ class Supervisor:
         return self._failure or (KILLED if was_killed else 0)
 
     @contextmanager
-    def _woken(self) -> Generator[None]:
+    def _catch_signals(self) -> Generator[None]:
         """Signals are counted, and end every wait. Where SIGHUP is that of a terminal, or ignored, it stays so."""
         near, far = socket.socketpair()
         near.setblocking(False)
@@ -142,19 +142,19 @@ class Supervisor:
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.recv(4096)
             else:
-                self._hear(key.data)
+                self._read_report(key.data)
 
     def _idle_s(self) -> float:
         begins = [slot.begins_at - time.monotonic() for slot in self._slots if slot.process is None]
         return min([LOOK_S, *begins])
 
-    def _begin_due(self) -> None:
+    def _start_due(self) -> None:
         now = time.monotonic()
         for slot in self._slots:
             if slot.process is None and slot.begins_at <= now:
-                self._begin(slot)
+                self._start(slot)
 
-    def _begin(self, slot: _Slot) -> None:
+    def _start(self, slot: _Slot) -> None:
         reports, telling = os.pipe()
         inherited = (self._listening.fileno(), self._board.fd, telling)
         command = [sys.executable, "-P", "-m", "mnemic.cli.child", str(slot.number), *map(str, inherited)]
@@ -171,11 +171,11 @@ class Supervisor:
         with suppress(BrokenPipeError):  # it died already, which is seen at the next look
             os.write(_lifeline(slot.process), self._told)
 
-    def _hear(self, slot: _Slot) -> None:
+    def _read_report(self, slot: _Slot) -> None:
         """A process answers; or it ends, which is looked at soon."""
         told = os.read(slot.reports, 65536)
         if not told:
-            self._forget(slot)
+            self._close_reports(slot)
             with suppress(subprocess.TimeoutExpired):
                 if slot.process is not None:
                     slot.process.wait(SOON_S)
@@ -187,7 +187,7 @@ class Supervisor:
             self._has_answered = True
             self._tell([(name, path) for name, path in json.loads(told)])
 
-    def _look(self) -> None:
+    def _check_processes(self) -> None:
         """See who died, and who stands still."""
         states = self._board.slots()
         for slot in self._slots:
@@ -195,7 +195,7 @@ class Supervisor:
                 continue
             code = slot.process.poll()
             if code is not None:
-                self._died(slot, code)
+                self._note_death(slot, code)
                 continue
             seen = states[slot.number]
             is_still = seen.doing is Doing.ANSWERING and seen.beat_s > STILL_S
@@ -224,7 +224,7 @@ class Supervisor:
     def _begin_renewal(self) -> None:
         """Read the settings again; those that wait to be started anew are started now."""
         try:
-            told = _as_told(self._reread())
+            told = _pack_plan(self._reread())
         except MnemicError as error:
             _log.error("SIGHUP: the processes stay as they are: %s", error)
             return
@@ -242,19 +242,19 @@ class Supervisor:
         for each in self._slots:
             each.settings = self._settings
         slot.begins_at = 0.0
-        _log.error("process %d ended by the new settings (%s); those before stay", slot.number, _how(code))
+        _log.error("process %d ended by the new settings (%s); those before stay", slot.number, _describe_exit(code))
 
-    def _died(self, slot: _Slot, code: int) -> None:
+    def _note_death(self, slot: _Slot, code: int) -> None:
         process, slot.process = slot.process, None
-        self._forget(slot)
+        self._close_reports(slot)
         if process is None or self._signals:
             return
-        _let_go(process)
+        _close_lifeline(process)
         for gauge in self._folder.glob(f"gauge_live*_{process.pid}.db"):  # it answers nothing any longer
             gauge.unlink()
         if not self._has_answered:
             self._failure = code if code > 0 else KILLED
-            _log.error("process %d ended before it answered: %s", slot.number, _how(code))
+            _log.error("process %d ended before it answered: %s", slot.number, _describe_exit(code))
             return
         if slot.retires_until is not None:
             slot.retires_until, slot.begins_at = None, 0.0
@@ -278,13 +278,13 @@ class Supervisor:
             self._failure = KILLED
         else:
             over = f"it is started again in {pause_s:.1f} s"
-        _log.error("process %d ended: %s; %s", slot.number, _how(code), over)
+        _log.error("process %d ended: %s; %s", slot.number, _describe_exit(code), over)
 
     def _are_tried(self) -> bool:
         """A process answers by the newest settings."""
         return any(slot.answers and slot.settings == self._settings for slot in self._slots)
 
-    def _forget(self, slot: _Slot) -> None:
+    def _close_reports(self, slot: _Slot) -> None:
         """Hear a process no longer."""
         if slot.reports >= 0:
             self._selector.unregister(slot.reports)
@@ -307,14 +307,14 @@ class Supervisor:
             _log.error("process %d of the system had not ended and was killed", process.pid)
             process.kill()
         for slot in self._slots:
-            self._forget(slot)
+            self._close_reports(slot)
             if slot.process is not None:
                 slot.process.wait()
-                _let_go(slot.process)
+                _close_lifeline(slot.process)
         return bool(left)
 
 
-def _as_told(plan: Plan) -> bytes:
+def _pack_plan(plan: Plan) -> bytes:
     """As a process is told it: the length, and the plan."""
     told = pickle.dumps(plan)
     return len(told).to_bytes(LENGTH_BYTES) + told
@@ -325,12 +325,12 @@ def _lifeline(process: subprocess.Popen[bytes]) -> int:
     return process.stdin.fileno()
 
 
-def _let_go(process: subprocess.Popen[bytes]) -> None:
+def _close_lifeline(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None:
         process.stdin.close()
 
 
-def _how(code: int) -> str:
+def _describe_exit(code: int) -> str:
     """How a process ended, for the log."""
     if code >= 0:
         return f"exit code {code}"

@@ -68,8 +68,8 @@ def door(mnemic: Mnemic, gate: Gate) -> Door:
     del mnemic
     console = Console(gate)
     routes = [
-        Route("/", _home),
-        Route(PATH, _to_page),
+        Route("/", _redirect_home),
+        Route(PATH, _redirect_to_page),
         Route(f"{PATH}/caller", console.caller),
         Route(f"{PATH}/{{name:path}}", console.file),
     ]
@@ -95,37 +95,37 @@ class Console:
 
     async def caller(self, request: Request) -> Response:
         """Who asks, so that the console need not offer what would be refused. Raises as the gate does."""
-        return JSONResponse(_told(await self._gate.admit(request)))
+        return JSONResponse(_describe_caller(await self._gate.admit(request)))
 
 
 def assets() -> Mapping[str, Asset]:
     """Every file of the console by its path below `/console/`."""
-    return dict(_found(files("mnemic.console") / "static", ""))
+    return dict(_read_assets(files("mnemic.console") / "static", ""))
 
 
-def _found(folder: Traversable, prefix: str) -> Iterator[tuple[str, Asset]]:
+def _read_assets(folder: Traversable, prefix: str) -> Iterator[tuple[str, Asset]]:
     for each in folder.iterdir():
         name = prefix + each.name
         if each.is_dir():
-            yield from _found(each, f"{name}/")
+            yield from _read_assets(each, f"{name}/")
         elif (media_type := MEDIA_TYPES.get(name.rpartition(".")[2])) is not None:
             content = each.read_bytes()
             yield name, Asset(content, media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
 
 
-async def _home(request: Request) -> Response:
+async def _redirect_home(request: Request) -> Response:
     """From the bare address to the console, for whoever shows pages; programs are told that there is nothing."""
     if "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
     return RedirectResponse(f".{PATH}/", headers=HEADERS)
 
 
-async def _to_page(_request: Request) -> Response:
+async def _redirect_to_page(_request: Request) -> Response:
     """To the folder, so that the names in the page are found; relative, whatever stands before the server."""
     return RedirectResponse(f".{PATH}/", headers=HEADERS)
 
 
-def _told(caller: Caller) -> dict[str, object]:
+def _describe_caller(caller: Caller) -> dict[str, object]:
     key = caller.key
     return {
         "version": __version__,

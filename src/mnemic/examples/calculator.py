@@ -43,7 +43,7 @@ def calculator(expression: str) -> str:
     Args:
         expression: What to work out, such as (2847 * 391) / 12 or sqrt(2) ** 3; + - * / // % ** and functions.
     """
-    return f"{' '.join(expression.split()).rstrip('= ?')} = {shown(evaluate(expression))}"
+    return f"{' '.join(expression.split()).rstrip('= ?')} = {format_number(evaluate(expression))}"
 
 
 def evaluate(expression: str) -> Number:
@@ -53,13 +53,13 @@ def evaluate(expression: str) -> Number:
     if len(expression) > MAX_CHARS:
         raise InvalidInputError(f"the expression is longer than {MAX_CHARS} characters")
     try:
-        tree = ast.parse(_written(expression), mode="eval")
+        tree = ast.parse(_to_python(expression), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise InvalidInputError(f"this is no expression: {expression[:80]!r}; write it as (2 + 3) * 4") from error
     if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
         raise InvalidInputError("the expression has too many parts; work it out in steps")
     try:
-        return _value(tree.body)
+        return _evaluate_node(tree.body)
     except ZeroDivisionError as error:
         raise InvalidInputError("division by zero has no value") from error
     except OverflowError as error:
@@ -68,7 +68,7 @@ def evaluate(expression: str) -> Number:
         raise InvalidInputError(f"this has no value: {error}") from error
 
 
-def shown(number: Number) -> str:
+def format_number(number: Number) -> str:
     """A number as people write it: groups of three digits, no needless zeros, exact where it has an end.
 
     What is not exact is rounded to 15 significant digits and led by `≈ `.
@@ -76,19 +76,19 @@ def shown(number: Number) -> str:
     if isinstance(number, Fraction):
         if number.denominator == 1:
             return f"{number.numerator:,}"
-        exact = _decimals(number)
+        exact = _write_decimals(number)
         if exact is not None:
             return exact
-        return f"≈ {_rounded(decimal.Context(DIGITS).divide(number.numerator, number.denominator))}"
+        return f"≈ {_round_digits(decimal.Context(DIGITS).divide(number.numerator, number.denominator))}"
     is_whole = number == int(number) and abs(number) < 10**DIGITS
-    return f"{int(number):,}" if is_whole else f"≈ {_rounded(number)}"
+    return f"{int(number):,}" if is_whole else f"≈ {_round_digits(number)}"
 
 
-def _rounded(number: float | decimal.Decimal) -> str:
+def _round_digits(number: float | decimal.Decimal) -> str:
     return f"{number:,.{DIGITS}g}"
 
 
-def _decimals(number: Fraction) -> str | None:
+def _write_decimals(number: Fraction) -> str | None:
     """The decimal number that a fraction is; None when it has no end, or a far one."""
     rest, places = number.denominator, 0
     while rest % 10 == 0:
@@ -105,7 +105,7 @@ def _decimals(number: Fraction) -> str | None:
     return f"{sign}{whole:,}.{part:0{places}}".rstrip("0").rstrip(".")
 
 
-def _written(expression: str) -> str:
+def _to_python(expression: str) -> str:
     """The expression as Python writes it."""
     text = unicodedata.normalize("NFKC", expression.translate(_SIGNS)).translate(_SIGNS).strip()
     text = text.rstrip("=?. ").replace("^", "**").replace("√", "sqrt")
@@ -117,27 +117,27 @@ def _written(expression: str) -> str:
     return " ".join(text.split())
 
 
-def _value(node: ast.AST) -> Number:
+def _evaluate_node(node: ast.AST) -> Number:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            return _checked(Fraction(repr(value)) if isinstance(value, float) and math.isfinite(value) else value)
+            return _check_bounds(Fraction(repr(value)) if isinstance(value, float) and math.isfinite(value) else value)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand)
+            return -_evaluate_node(operand)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _value(operand)
+            return _evaluate_node(operand)
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _checked(_OPERATORS[type(sign)](_value(left), _value(right)))
+            return _check_bounds(_OPERATORS[type(sign)](_evaluate_node(left), _evaluate_node(right)))
         case ast.Name(id=name) if name.lower() in _CONSTANTS:
             return _CONSTANTS[name.lower()]
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name.lower() in _FUNCTIONS:
-            return _checked(_FUNCTIONS[name.lower()](*[_value(each) for each in given]))
+            return _check_bounds(_FUNCTIONS[name.lower()](*[_evaluate_node(each) for each in given]))
         case _:
             known = ", ".join(sorted({*_FUNCTIONS, *_CONSTANTS}))
             part = ast.unparse(node)[:40]
             raise InvalidInputError(f"{part!r} is not known here; there are + - * / // % ** ( ) and {known}")
 
 
-def _checked(value: object) -> Number:
+def _check_bounds(value: object) -> Number:
     """A number within bounds."""
     if isinstance(value, int):
         value = Fraction(value)
@@ -175,7 +175,7 @@ def _root(number: Number) -> Number:
     return math.sqrt(number)
 
 
-def _whole(number: Number, most: float = math.inf) -> int:
+def _to_whole(number: Number, most: float = math.inf) -> int:
     if number != int(number):
         raise ValueError("it takes whole numbers")
     if abs(number) > most:
@@ -183,8 +183,8 @@ def _whole(number: Number, most: float = math.inf) -> int:
     return int(number)
 
 
-def _rounded_to(number: Number, places: Number = Fraction(0)) -> object:
-    return round(Fraction(number), _whole(places, 50))
+def _round_to(number: Number, places: Number = Fraction(0)) -> object:
+    return round(Fraction(number), _to_whole(places, 50))
 
 
 def _logarithm(number: Number, base: Number | None = None) -> float:
@@ -192,11 +192,11 @@ def _logarithm(number: Number, base: Number | None = None) -> float:
 
 
 def _factorial(number: Number) -> int:
-    return math.factorial(_whole(number, MAX_FACTORIAL))
+    return math.factorial(_to_whole(number, MAX_FACTORIAL))
 
 
-def _ways(count: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
-    return lambda one, other: count(_whole(one, MAX_FACTORIAL), _whole(other, MAX_FACTORIAL))
+def _count_ways(count: Callable[[int, int], int]) -> Callable[[Number, Number], int]:
+    return lambda one, other: count(_to_whole(one, MAX_FACTORIAL), _to_whole(other, MAX_FACTORIAL))
 
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -214,7 +214,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "min": lambda *given: min(given),
     "max": lambda *given: max(given),
     "sum": lambda *given: sum(given),
-    "round": _rounded_to,
+    "round": _round_to,
     "floor": math.floor,
     "ceil": math.ceil,
     "sqrt": _root,
@@ -232,8 +232,8 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "degrees": math.degrees,
     "radians": math.radians,
     "factorial": _factorial,
-    "gcd": lambda *given: math.gcd(*map(_whole, given)),
-    "lcm": lambda *given: math.lcm(*map(_whole, given)),
-    "comb": _ways(math.comb),
-    "perm": _ways(math.perm),
+    "gcd": lambda *given: math.gcd(*map(_to_whole, given)),
+    "lcm": lambda *given: math.lcm(*map(_to_whole, given)),
+    "comb": _count_ways(math.comb),
+    "perm": _count_ways(math.perm),
 }

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError
-from mnemic.examples.calculator import evaluate, shown
+from mnemic.examples.calculator import evaluate, format_number
 
 _TABLE: Mapping[str, Mapping[str, str]] = {
     "length": {
@@ -168,7 +168,7 @@ def convert_units(value: str, source: str, target: str) -> str:
         target: The unit it is wanted in.
     """
     exact, one, other = convert(Fraction(evaluate(value)), source, target)
-    return f"{shown(Fraction(evaluate(value)))} {one.name} = {shown(exact)} {other.name}"
+    return f"{format_number(Fraction(evaluate(value)))} {one.name} = {format_number(exact)} {other.name}"
 
 
 def convert(value: Fraction, source: str, target: str) -> tuple[Fraction, Unit, Unit]:

@@ -43,9 +43,9 @@ class Weather:
         name = " ".join(city.split())
         if not name.strip("./\\") or len(name) > MAX_CITY_CHARS:
             raise InvalidInputError(f"'city' must be the name of a city, at most {MAX_CITY_CHARS} characters")
-        return f"{name}: {_told(self._asked(name))}"
+        return f"{name}: {_describe(self._ask_service(name))}"
 
-    def _asked(self, city: str) -> object:
+    def _ask_service(self, city: str) -> object:
         try:
             with self._client.stream("GET", f"{self._url}/{quote(city, safe='')}", params={"format": "j1"}) as response:
                 if response.status_code == HTTPStatus.NOT_FOUND:
@@ -65,7 +65,7 @@ class Weather:
             raise BadReplyError("the weather service answered something that is not JSON") from error
 
 
-def _told(answer: object) -> str:
+def _describe(answer: object) -> str:
     try:
         now = cast("Any", answer)["current_condition"][0]
         temperature = float(now["temp_C"])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.memory import MOST_KNOWN, AnyMnemic, block
+from mnemic.integrations.memory import MOST_KNOWN, AnyMnemic, recall_block
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
 
@@ -108,7 +108,7 @@ def _shown(mnemic: AnyMnemic, scope: Scope, prompt: object) -> str:
     words = prompt if isinstance(prompt, str) else ""
     clean = words.encode(errors="replace").decode()
     budget = BUDGET_TOKENS
-    while len(told := block(mnemic, scope, clean, budget, known=MOST_KNOWN)) > MAX_SHOWN_CHARS:
+    while len(told := recall_block(mnemic, scope, clean, budget, known=MOST_KNOWN)) > MAX_SHOWN_CHARS:
         budget //= 2
         if not budget:
             return ""

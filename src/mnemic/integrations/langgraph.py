@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 
 from mnemic.errors import InvalidInputError
 from mnemic.integrations.langgraph_items import Kept, Put, Rows, item_id, matches, searched_texts
-from mnemic.integrations.memory import AnyMnemic, explained
-from mnemic.integrations.namespaces import Namespace, Place, laid_out
+from mnemic.integrations.memory import AnyMnemic, explain_absence
+from mnemic.integrations.namespaces import Namespace, Place, parse_layouts
 from mnemic.model.item import Trust
 from mnemic.model.scope import Scope
 
@@ -35,7 +35,7 @@ try:
         validate_op_namespace,
     )
 except ModuleNotFoundError as error:
-    raise explained(error, "langgraph", "langgraph", "langchain_core") from error
+    raise explain_absence(error, "langgraph", "langgraph", "langchain_core") from error
 
 REFRESHED_AFTER = 0.05
 """The share of its time to live after which reading an item starts that time anew: not every read is a write."""
@@ -71,7 +71,7 @@ class MnemicStore(BaseStore):
         trust: Trust | str = Trust.ASSISTANT,
     ) -> None:
         self._rows = Rows(mnemic, Trust(trust))
-        self._layouts = laid_out(layouts, scope or Scope())
+        self._layouts = parse_layouts(layouts, scope or Scope())
         self._fields, self.ttl_config = fields, ttl
         self.clock: Callable[[], datetime] = _now
         self._lock = threading.RLock()

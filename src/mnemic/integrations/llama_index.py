@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.memory import BUDGET_TOKENS, TIMEOUT_S, AnyMnemic, block, explained, spoken, tried
+from mnemic.integrations.memory import (
+    BUDGET_TOKENS,
+    TIMEOUT_S,
+    AnyMnemic,
+    explain_absence,
+    recall_block,
+    to_messages,
+    try_in_time,
+)
 from mnemic.integrations.transcript import Said, Transcript
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Scope
@@ -17,7 +25,7 @@ try:
     from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
     from llama_index.core.memory import BaseMemory, BaseMemoryBlock
 except ModuleNotFoundError as error:
-    raise explained(error, "llama-index", "llama_index") from error
+    raise explain_absence(error, "llama-index", "llama_index") from error
 
 SOURCE = "llama-index"
 HISTORY_MESSAGES = 40
@@ -49,8 +57,8 @@ class MnemicMemoryBlock(BaseMemoryBlock[str]):
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         del block_kwargs
         question = next((_words(each) for each in reversed(messages or []) if each.role is MessageRole.USER), "")
-        return await tried(
-            lambda: block(self.mnemic, self.scope, question, self.budget_tokens),
+        return await try_in_time(
+            lambda: recall_block(self.mnemic, self.scope, question, self.budget_tokens),
             "",
             timeout_s=self.timeout_s,
             what="nothing was recalled",
@@ -58,9 +66,9 @@ class MnemicMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         pairs = [(_ROLES[each.role], _words(each)) for each in messages if each.role in _ROLES]
-        said = spoken([(role, text) for role, text in pairs if role is not Role.SYSTEM])
+        said = to_messages([(role, text) for role, text in pairs if role is not Role.SYSTEM])
         if said:
-            await tried(
+            await try_in_time(
                 lambda: self.mnemic.capture(self.scope, said), None, timeout_s=None, what="messages were not captured"
             )
 
@@ -111,7 +119,7 @@ class MnemicMemory(BaseMemory):
         del kwargs
         messages = await asyncio.to_thread(self._messages, self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
-        told = await tried(
+        told = await try_in_time(
             lambda: self._recalled(question, len(messages)),
             "",
             timeout_s=self.timeout_s,
@@ -146,7 +154,7 @@ class MnemicMemory(BaseMemory):
         self._held.clear()
 
     def _recalled(self, question: str, known: int) -> str:
-        return block(self._mnemic, self._scope, question, self.budget_tokens, known=known)
+        return recall_block(self._mnemic, self._scope, question, self.budget_tokens, known=known)
 
     @property
     def _held(self) -> Transcript:

@@ -25,7 +25,7 @@ AnyMnemic = Mnemic | RemoteMnemic
 """An open memory: what `Mnemic.open` or `mnemic.connect` gives. It stays its owner's to close."""
 
 
-def explained(error: ModuleNotFoundError, extra: str, *packages: str) -> Exception:
+def explain_absence(error: ModuleNotFoundError, extra: str, *packages: str) -> Exception:
     """What to raise where a framework cannot be imported: a `ConfigError` with the line to run where one of its own
     `packages` is not installed, else the error itself.
     """
@@ -48,7 +48,9 @@ _Answer = TypeVar("_Answer")
 _log = logging.getLogger("mnemic.integrations")
 
 
-def block(mnemic: AnyMnemic, scope: Scope, question: str, budget_tokens: int = BUDGET_TOKENS, *, known: int = 0) -> str:
+def recall_block(
+    mnemic: AnyMnemic, scope: Scope, question: str, budget_tokens: int = BUDGET_TOKENS, *, known: int = 0
+) -> str:
     """The profile, facts and documents that belong to a question, between markers and sanitised; "" for nothing.
 
     `known`: how many of the session's last messages the model has before it anyway; they are not told again.
@@ -63,7 +65,9 @@ def block(mnemic: AnyMnemic, scope: Scope, question: str, budget_tokens: int = B
     return "\n\n".join(message.content for message in shown.messages if message.role is Role.SYSTEM)
 
 
-async def tried(verb: Callable[[], _Answer], otherwise: _Answer, *, timeout_s: float | None, what: str) -> _Answer:
+async def try_in_time(
+    verb: Callable[[], _Answer], otherwise: _Answer, *, timeout_s: float | None, what: str
+) -> _Answer:
     """What a verb answers, on another thread than the event loop's, or `otherwise`: a memory that fails, or takes too
     long, is written to the log, and the chat goes on.
     """
@@ -74,7 +78,7 @@ async def tried(verb: Callable[[], _Answer], otherwise: _Answer, *, timeout_s: f
         return otherwise
 
 
-def spoken(pairs: Sequence[tuple[Role, str]]) -> list[Mapping[str, object]]:
+def to_messages(pairs: Sequence[tuple[Role, str]]) -> list[Mapping[str, object]]:
     """Messages to capture, without those that say nothing."""
     return [{"role": role, "content": text.encode(errors="replace").decode()} for role, text in pairs if text.strip()]
 

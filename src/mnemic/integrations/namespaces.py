@@ -44,60 +44,60 @@ class Layouts:
             for other in self.layouts[:place]:
                 if all(not _differ(one, two) for one, two in zip(layout, other, strict=False)):
                     raise InvalidInputError(
-                        f"a namespace could be {_shown(other)} and {_shown(layout)}: tell them apart by a fixed label"
+                        f"a namespace could be {_show(other)} and {_show(layout)}: tell them apart by a fixed label"
                     )
 
     def place(self, namespace: Namespace) -> Place:
         """Where the items of a namespace lie. Raises `InvalidInputError` for one that no layout takes."""
         for layout in self.layouts:
-            if len(namespace) >= len(layout) and _begins(layout, namespace):
-                return self._filled(layout, namespace)
-        known = ", ".join(_shown(layout) for layout in self.layouts)
-        raise InvalidInputError(f"the namespace {_shown(namespace)} fits no layout of this store; there are {known}")
+            if len(namespace) >= len(layout) and _agrees(layout, namespace):
+                return self._fill(layout, namespace)
+        known = ", ".join(_show(layout) for layout in self.layouts)
+        raise InvalidInputError(f"the namespace {_show(namespace)} fits no layout of this store; there are {known}")
 
     def place_below(self, prefix: Namespace) -> Place:
         """Where all below a prefix lies. Raises `InvalidInputError` where that would be more than one owner's."""
-        fitting = [layout for layout in self.layouts if _begins(layout, prefix)]
+        fitting = [layout for layout in self.layouts if _agrees(layout, prefix)]
         if not fitting:
             return self.place(prefix)
         if any(label in OWNERS for layout in fitting for label in layout[len(prefix) :]):
             raise InvalidInputError(
-                f"below {_shown(prefix)} lie namespaces of several owners; name the user (or agent) in the prefix"
+                f"below {_show(prefix)} lie namespaces of several owners; name the user (or agent) in the prefix"
             )
-        places = {self._filled(layout, prefix) for layout in fitting}
+        places = {self._fill(layout, prefix) for layout in fitting}
         if len(places) > 1:
-            raise InvalidInputError(f"below {_shown(prefix)} lie namespaces of several owners; use a longer prefix")
+            raise InvalidInputError(f"below {_show(prefix)} lie namespaces of several owners; use a longer prefix")
         return places.pop()
 
     def _check(self, layout: Namespace) -> None:
         owners = [OWNERS[label] for label in layout if label in OWNERS]
         unknown = [label for label in layout if label not in OWNERS and label.startswith("{") and label.endswith("}")]
         if unknown:
-            raise InvalidInputError(f"{unknown[0]} in {_shown(layout)} is none of {', '.join(OWNERS)}")
+            raise InvalidInputError(f"{unknown[0]} in {_show(layout)} is none of {', '.join(OWNERS)}")
         if len(set(owners)) < len(owners):
-            raise InvalidInputError(f"{_shown(layout)} names an owner twice")
+            raise InvalidInputError(f"{_show(layout)} names an owner twice")
         held = [owner for owner in owners if getattr(self.scope, owner) is not None]
         if held:
-            raise InvalidInputError(f"{held[0]} is named by the scope and by {_shown(layout)}; leave it out of one")
+            raise InvalidInputError(f"{held[0]} is named by the scope and by {_show(layout)}; leave it out of one")
         if not owners and self.scope.user is None and self.scope.agent is None:
             raise InvalidInputError(
-                f"{_shown(layout)} names no owner: put {{user}} or {{agent}} in it, or give the store a scope with one"
+                f"{_show(layout)} names no owner: put {{user}} or {{agent}} in it, or give the store a scope with one"
             )
 
-    def _filled(self, layout: Namespace, namespace: Namespace) -> Place:
+    def _fill(self, layout: Namespace, namespace: Namespace) -> Place:
         named = {OWNERS[label]: value for label, value in zip(layout, namespace, strict=False) if label in OWNERS}
         scope = replace(self.scope, session=None, **named)
         return Place(scope, scope.default_level)
 
 
-def laid_out(layouts: Sequence[str] | Sequence[Sequence[str]], scope: Scope) -> Layouts:
+def parse_layouts(layouts: Sequence[str] | Sequence[Sequence[str]], scope: Scope) -> Layouts:
     """Layouts as a developer writes them: one, as a sequence of labels, or several."""
     if all(isinstance(label, str) for label in layouts):
         return Layouts((tuple(str(label) for label in layouts),), scope)
     return Layouts(tuple(tuple(layout) for layout in layouts), scope)
 
 
-def _begins(layout: Namespace, namespace: Namespace) -> bool:
+def _agrees(layout: Namespace, namespace: Namespace) -> bool:
     """True when no label of one contradicts the other, as far as both go."""
     return all(label in OWNERS or label == given for label, given in zip(layout, namespace, strict=False))
 
@@ -106,5 +106,5 @@ def _differ(one: str, other: str) -> bool:
     return one not in OWNERS and other not in OWNERS and one != other
 
 
-def _shown(namespace: Namespace) -> str:
+def _show(namespace: Namespace) -> str:
     return "(" + ", ".join(repr(label)[:80] for label in namespace) + ")"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from mnemic.integrations.memory import FORGET, RECALL, REMEMBER, AnyMnemic, MemoryTools, ToolKind, explained
+from mnemic.integrations.memory import FORGET, RECALL, REMEMBER, AnyMnemic, MemoryTools, ToolKind, explain_absence
 from mnemic.integrations.transcript import Path, Said, Transcript
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Scope
@@ -19,7 +19,7 @@ try:
     from agents import FunctionTool, RunContextWrapper, SessionSettings, TResponseInputItem, function_tool
     from agents.memory import SessionABC
 except ModuleNotFoundError as error:
-    raise explained(error, "openai-agents", "agents") from error
+    raise explain_absence(error, "openai-agents", "agents") from error
 
 SOURCE = "openai-agents"
 ScopeOf = Callable[[RunContextWrapper[Any]], Scope]

@@ -17,10 +17,10 @@ from mnemic.integrations.memory import (
     AnyMnemic,
     MemoryTools,
     ToolKind,
-    block,
-    explained,
-    spoken,
-    tried,
+    explain_absence,
+    recall_block,
+    to_messages,
+    try_in_time,
 )
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
@@ -32,7 +32,7 @@ try:
     from pydantic_ai.models import ModelRequestContext
     from pydantic_core import to_json
 except ModuleNotFoundError as error:
-    raise explained(error, "pydantic-ai", "pydantic_ai", "pydantic_core") from error
+    raise explain_absence(error, "pydantic-ai", "pydantic_ai", "pydantic_core") from error
 
 ScopeOf = Callable[[RunContext[Any]], Scope]
 _log = logging.getLogger("mnemic.integrations")
@@ -99,8 +99,8 @@ class MnemicMemory(AbstractCapability[Any]):
             return request_context
         if question not in self._found:
             scope = _scope_of(self.scope, ctx)
-            self._found[question] = await tried(
-                lambda: block(self.mnemic, scope, question, self.budget_tokens, known=place),
+            self._found[question] = await try_in_time(
+                lambda: recall_block(self.mnemic, scope, question, self.budget_tokens, known=place),
                 "",
                 timeout_s=self.timeout_s,
                 what="nothing was recalled",
@@ -114,10 +114,10 @@ class MnemicMemory(AbstractCapability[Any]):
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
         """Capture the prompt and the answer."""
-        said = spoken([(Role.USER, _words(ctx.prompt)), (Role.ASSISTANT, _output(result.output))])
+        said = to_messages([(Role.USER, _words(ctx.prompt)), (Role.ASSISTANT, _output(result.output))])
         if self.captures and said:
             scope = _scope_of(self.scope, ctx)
-            await tried(
+            await try_in_time(
                 lambda: self.mnemic.capture(scope, said), None, timeout_s=None, what="the exchange was not captured"
             )
         return result

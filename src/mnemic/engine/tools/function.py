@@ -95,7 +95,7 @@ class FunctionTool(Generic[_P, _R]):
         answer: object = cast("Callable[..., object]", self._function)(**values)
         if inspect.iscoroutine(answer):
             answer = asyncio.run(cast("Any", answer))
-        return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=_plain)
+        return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=_make_plain)
 
 
 @overload
@@ -151,7 +151,7 @@ def _parameters(called: str, function: Callable[..., Any], told: Mapping[str, st
                 f"the parameter {name} of the tool {called} has no description; add it under Args: in the docstring"
             )
         has_default = parameter.default is not inspect.Parameter.empty
-        forms[name] = _told(form_of(hints[name], f"{called}.{name}"), about, parameter.default)
+        forms[name] = _add_description(form_of(hints[name], f"{called}.{name}"), about, parameter.default)
         if not has_default:
             required.append(name)
     unknown = [name for name in told if name not in forms and name != context]
@@ -160,7 +160,7 @@ def _parameters(called: str, function: Callable[..., Any], told: Mapping[str, st
     return _Parameters(forms, tuple(required), context)
 
 
-def _told(form: Form, about: str, default: object) -> Form:
+def _add_description(form: Form, about: str, default: object) -> Form:
     """The form with its description, and with the default where JSON can say it; an optional one needs no null."""
     schema = dict(form.schema)
     choices = cast("list[Mapping[str, object]]", schema.get("anyOf", []))
@@ -203,7 +203,7 @@ def _read_entries(lines: list[str]) -> dict[str, str]:
     return {name: text.strip() for name, text in entries.items()}
 
 
-def _plain(value: object) -> object:
+def _make_plain(value: object) -> object:
     """What JSON has no form for, in one it has."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)

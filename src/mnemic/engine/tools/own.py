@@ -68,7 +68,7 @@ def clock_tool(time_zone: str) -> Tool:
             context: For whom and when; filled by Mnemic.
             zone: The time zone as the tz database names it, such as Europe/Paris.
         """
-        now = context.now.astimezone(_zone(zone))
+        now = context.now.astimezone(_find_zone(zone))
         return f"{DAYS[now.weekday()]}, {now:%Y-%m-%d %H:%M:%S} {now.tzname()} (UTC{now:%z}, {zone})"
 
     return clock
@@ -107,11 +107,11 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
             limit: The most results, 1 to 20.
             hops: 2 for a question that joins several facts, such as how two things are related; else 0.
         """
-        question = replace(_question(parts, query, limit, _NO_DOCUMENTS), hops=min(max(hops, 0), MAX_HOPS))
+        question = replace(_make_question(parts, query, limit, _NO_DOCUMENTS), hops=min(max(hops, 0), MAX_HOPS))
         found = find(parts, context.scope, question)
         context.tell(found)
         ways = [line for path in found.paths for line in edge_lines(path.nodes, path.edges)]
-        lines = [*(_line(hit) for hit in found), *dict.fromkeys(ways)]
+        lines = [*(_format_hit(hit) for hit in found), *dict.fromkeys(ways)]
         block = facts_block(lines, is_fallback=found.is_fallback)
         return block or "nothing is remembered about that"
 
@@ -148,9 +148,9 @@ def document_tools(parts: Parts) -> Sequence[Tool]:
             query: What to look for, as a question or a few words.
             limit: The most passages, 1 to 20.
         """
-        found = find(parts, context.scope, _question(parts, query, limit, _DOCUMENTS))
+        found = find(parts, context.scope, _make_question(parts, query, limit, _DOCUMENTS))
         context.tell(found)
-        block = documents_block(_excerpt(hit.item) for hit in found if not hit.is_fallback)
+        block = documents_block(_make_excerpt(hit.item) for hit in found if not hit.is_fallback)
         return block or "no document says anything about that"
 
     return (search_documents,)
@@ -178,19 +178,19 @@ def research_tools(parts: Parts) -> Sequence[Tool]:
         limits = ResearchLimits(max_calls=max_calls, deadline_s=DEADLINE_S)
         report = research(parts, context.scope, document, ResearchRequest(question=question, limits=limits))
         context.tell(report)
-        return documents_block(_report_excerpts(report))
+        return documents_block(_make_excerpts(report))
 
     return (analyze_large_document,)
 
 
-def _zone(name: str) -> tzinfo:
+def _find_zone(name: str) -> tzinfo:
     try:
         return zone_of(name)
     except ConfigError as error:
         raise InvalidInputError(str(error)) from error
 
 
-def _question(parts: Parts, query: str, limit: int, kinds: frozenset[str]) -> Question:
+def _make_question(parts: Parts, query: str, limit: int, kinds: frozenset[str]) -> Question:
     if not 1 <= limit <= MAX_HITS:
         raise InvalidInputError(f"'limit' must be 1 to {MAX_HITS}, not {limit}")
     if len(query) > parts.settings.max_query_chars:
@@ -198,19 +198,19 @@ def _question(parts: Parts, query: str, limit: int, kinds: frozenset[str]) -> Qu
     return Question(text=query, limit=limit, kinds=kinds, min_relevance=parts.settings.min_relevance)
 
 
-def _line(hit: Hit) -> str:
+def _format_hit(hit: Hit) -> str:
     item = hit.item
     said = f"{item.author} said: " if isinstance(item, Message) else ""
     return f"{item.observed_at:%Y-%m-%d} {said}{item.text} (id {item.id})"
 
 
-def _excerpt(item: Item) -> Excerpt:
+def _make_excerpt(item: Item) -> Excerpt:
     if isinstance(item, Chunk):
         return Excerpt(item.title or item.source, item.text, item.page, item.last_page)
     return Excerpt("memory" if isinstance(item, Message) else item.source or "memory", item.text)
 
 
-def _report_excerpts(report: ResearchReport) -> Iterator[Excerpt]:
+def _make_excerpts(report: ResearchReport) -> Iterator[Excerpt]:
     """The answer, and the quotes it cites: both come of what others wrote."""
     name = report.title or report.source
     yield Excerpt(f"{name} (what was found in it)", report.text)

@@ -94,9 +94,9 @@ class Toolbox:
         with self._guard:
             if self._stuck[call.name] >= MAX_STUCK:
                 return f"{call.name} is still busy with earlier calls; go on without it", True
-        return self._within_time(tool, context, arguments)
+        return self._call_in_time(tool, context, arguments)
 
-    def _within_time(self, tool: Tool, context: ToolContext, arguments: Mapping[str, object]) -> tuple[str, bool]:
+    def _call_in_time(self, tool: Tool, context: ToolContext, arguments: Mapping[str, object]) -> tuple[str, bool]:
         """The call on a thread of its own: one that never ends holds nobody up, and dies with the process."""
         name = tool.spec.name
         timeout = self._settings.tool_timeout_s if tool.timeout_s is None else tool.timeout_s
@@ -164,20 +164,20 @@ def find_tools(modules: Iterable[str] = ()) -> tuple[Tool, ...]:
             loaded: object = point.load()
         except (ImportError, AttributeError, InvalidInputError) as error:
             raise ConfigError(f"the tool {point.name!r} of {point.value} cannot be loaded: {error}") from error
-        found += _tools_in(loaded, f"{point.name} ({point.value})")
+        found += _pick_tools(loaded, f"{point.name} ({point.value})")
     for name in modules:
-        found += _tools_in(_module(name), name)
+        found += _pick_tools(_import_module(name), name)
     return tuple(dict.fromkeys(found))
 
 
-def _module(name: str) -> ModuleType:
+def _import_module(name: str) -> ModuleType:
     try:
-        return _file(Path(name).expanduser()) if name.endswith(".py") else importlib.import_module(name)
+        return _import_file(Path(name).expanduser()) if name.endswith(".py") else importlib.import_module(name)
     except (ImportError, OSError, SyntaxError, InvalidInputError, ValueError) as error:
         raise ConfigError(f"the tools of {name} cannot be loaded: {error}") from error
 
 
-def _file(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     """A module of a file, known to others under a name that no package has."""
     name = f"mnemic_tools_of_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -189,7 +189,7 @@ def _file(path: Path) -> ModuleType:
     return module
 
 
-def _tools_in(loaded: object, place: str) -> list[Tool]:
+def _pick_tools(loaded: object, place: str) -> list[Tool]:
     if isinstance(loaded, ModuleType):
         several = [value for name, value in vars(loaded).items() if not name.startswith("_")]
         tools = [cast("Tool", value) for value in several if _is_tool(value)]
