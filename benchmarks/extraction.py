@@ -133,7 +133,7 @@ def main() -> None:
     for half, name in enumerate(("even sessions", "odd sessions")):
         rows.append(_row(f"as shipped, {name}", _of_half(half, gold, produced, corpus)))
     plain = ExtractionOptions(embedder="none")
-    with patch.object(find, "restated", _nothing):
+    with patch.object(find, "find_restated", _nothing):
         rows.append(_row("without replies, no embedder", score_extraction(gold, run_extraction(corpus, plain), corpus)))
     for threshold in THRESHOLDS:
         with patch.object(find, "KEPT", threshold):

@@ -31,7 +31,7 @@ from mnemic.evaluation.dataset import CorpusRow, Dataset, load_dataset
 from mnemic.evaluation.extraction_words import USER, Bag, bag
 from mnemic.model.item import Role
 from mnemic.model.values import as_utc
-from mnemic.text.facts.find import Candidate, Said, candidates, terms_of
+from mnemic.text.facts.find import Candidate, Said, find_candidates, terms_of
 
 SET, LICENCE = "longmemeval-pool", "MIT"
 WEIGHTS = ROOT / "src" / "mnemic" / "text" / "facts" / "salience.json"
@@ -145,7 +145,7 @@ def _of_session(rows: Sequence[CorpusRow], asked: Mapping[str, Sequence[Bag]]) -
     before: set[str] = set()
     for position, row in enumerate(rows, start=1):
         at = as_utc(row.time, "time") if row.time else datetime(2023, 1, 1, tzinfo=UTC)
-        said = candidates(Said(row.id, row.text, at, position=position, before=frozenset(before)))
+        said = find_candidates(Said(row.id, row.text, at, position=position, before=frozenset(before)))
         shares = [max((_share(each, words) for words in asked.get(row.id, ())), default=0.0) for each in said]
         best = max(shares, default=0.0)
         found += [(each, row.id in asked) for each, share in zip(said, shares, strict=True) if share == best]

@@ -22,7 +22,7 @@ from mnemic.engine.score import ELSEWHERE, Scored, with_feature
 from mnemic.model.graph import Edge, GraphPath
 from mnemic.model.scope import Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.graph.asked import possible_names, told_names
+from mnemic.text.graph.names import possible_names, told_names
 
 RELATED = "related"
 """The feature of the score."""

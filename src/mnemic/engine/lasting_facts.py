@@ -25,7 +25,7 @@ from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.attributes import attributes, plain_statements
+from mnemic.text.facts.slots import plain_statements, read_attributes
 from mnemic.text.prompts import STABLE_KEYS
 from mnemic.text.slots import Filled, Relation, relation
 
@@ -92,7 +92,7 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
         return {}
     found: dict[str, tuple[str, datetime]] = {}
     for message in own:
-        found |= {key: (value, message.observed_at) for key, value in attributes(message.text).items()}
+        found |= {key: (value, message.observed_at) for key, value in read_attributes(message.text).items()}
     for key, value in proposed.items():
         said = _last_said(own, value)
         if key in STABLE_KEYS and key not in found and said is not None:

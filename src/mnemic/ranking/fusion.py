@@ -24,8 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mnemic.errors import InvalidInputError
 from mnemic.ranking.bm25 import products
-from mnemic.text.ago import Span
-from mnemic.text.asking import Date
+from mnemic.text.asking import Date, Span
 
 Floats = NDArray[np.float32]
 Item = TypeVar("Item", bound=Hashable)

@@ -1,67 +1,36 @@
 """What a question says beside its words: which days it names, and whether it asks for what the assistant said.
 
-Answers for dates written out (2023-05-07, 07.05.2023, 7 May 2023, May 7th, in May, 5月7日) in English, German, French,
-Spanish, Italian, Portuguese and Chinese, and for the wordings by which people come back to an assistant's reply. Days
-counted from the day of the question ("yesterday") are read by `ago`.
+Answers for dates written out (2023-05-07, 07.05.2023, 7 May 2023, May 7th, in May, 5月7日), for days counted from today
+("yesterday", "two weeks ago"), and for the wordings by which people come back to an assistant's reply. A question is
+short and may mix languages, so the words of all languages are looked for; those of French, Spanish, Italian and
+Portuguese stand here until these languages have rules of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
+from functools import cache
 
-from mnemic.text.ago import Span, spans
 from mnemic.text.analyser import is_unspaced
+from mnemic.text.languages import DateRules, languages
 from mnemic.text.late_pattern import late_pattern
 
-MONTHS = (
-    "january januar janvier enero gennaio janeiro jan",
-    "february februar février febrero febbraio fevereiro feb",
-    "march märz mars marzo março mar",
-    "april avril abril aprile apr",
-    "may mai mayo maggio maio",
-    "june juni juin junio giugno junho jun",
-    "july juli juillet julio luglio julho jul",
-    "august août agosto aug",
-    "september septembre septiembre settembre setembro sept sep",
-    "october oktober octobre octubre ottobre outubro oct okt",
-    "november novembre noviembre novembro nov",
-    "december dezember décembre diciembre dicembre dezembro dec dez",
+_FURTHER_MONTHS = (
+    "janvier enero gennaio janeiro,février febrero febbraio fevereiro,mars marzo março mar,avril abril aprile,mayo"
+    " maggio maio,juin junio giugno junho,juillet julio luglio julho,août agosto,septembre septiembre settembre"
+    " setembro,octobre octubre ottobre outubro,novembre noviembre novembro,décembre diciembre dicembre dezembro"
 )
-_MONTH_OF = {name: month for month, names in enumerate(MONTHS, start=1) for name in names.split()}
-
-_NAME = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
-_BEFORE = (
-    "in|of|during|since|until|till|by|from|to|before|after|early|late|mid|last|this|next|between|and"
-    "|im|seit|bis|ab|vom|en|em|de|di|a|depuis|dès|desde|hasta|até|dal|fino"
-)
-_NAMED = late_pattern(rf"\b(?:{_NAME})\b")
+_FURTHER_LEADS = "en|em|de|di|a|depuis|dès|desde|hasta|até|dal|fino"
 _NUMBERS = late_pattern(r"(?<!\d)(?:(\d{4})-(\d{1,2})(?:-(\d{1,2}))?|(\d{1,2})\.(\d{1,2})\.(\d{4}))(?!\d)")
-_WORDS = late_pattern(
-    rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)?\s+(?:of\s+|de\s+)?|\b(?P<lead>{_BEFORE})\s+(?:the\s+)?)?"
-    rf"\b(?P<name>{_NAME})\b\.?"
-    r"(?:\s+(?P<after>\d{1,2})(?:st|nd|rd|th)?\b(?!\d))?(?:,?\s+(?:of\s+|de\s+|del\s+)?(?P<year>\d{4})\b)?"
-)
-_NUMERALS = {name: number for number, name in enumerate((*"一二三四五六七八九十", "十一", "十二"), start=1)}
-_CHINESE = late_pattern(
-    r"(?:(\d{4})\s*年\s*)?(?<!\d)(\d{1,2}|十[一二]?|[一二三四五六七八九])\s*月(?:\s*(\d{1,2})\s*[日号號])?"
-)
 _LAST_MONTH, _LAST_DAY = 12, 31
-
-_SAID = (
-    "recommended|suggested|mentioned|said|told|gave|provided|advised|proposed|listed|described|explained|wrote|shared"
-    "|named|referred|were"
+_FURTHER_ASSISTANT = late_pattern(
+    r"\b(?:tu m'as|vous m'avez|m'as-tu|m'avez-vous)\b|\b(?:me )?(?:recomendaste|dijiste|sugeriste|mencionaste)\b"
 )
-_ASSISTANT = late_pattern(
-    rf"\byou (?:(?:had|have|just|specifically|also|once|previously|earlier) )*(?:{_SAID})\b"
-    r"|\bdid you (?!know\b)|\byour (?:\w+ )?(?:recommendation|suggestion|advice|answer|reply|explanation)s?\b"
-    r"|\b(?:previous|last|earlier|past) (?:chat|conversation|discussion)\b|\bwe (?:talked|discussed|spoke|chatted)\b"
-    r"|\bremind me\b"
-    r"|\b(?:hast du|du hast|haben sie|sie haben|hattest du)\b.*\b(?:empfohlen|gesagt|vorgeschlagen|erwähnt|genannt)\b"
-    r"|\b(?:tu m'as|vous m'avez|m'as-tu|m'avez-vous)\b|\b(?:me )?(?:recomendaste|dijiste|sugeriste|mencionaste)\b"
-    r"|[你您](?:之前|上次|曾經|曾经|剛才|刚才)?[^，。？]{0,4}(?:推薦|推荐|建議|建议|提到|告訴|告诉|說過|说过)"
-)
+_UNITS = {"day": (1.0, 1), "week": (7.0, 3), "month": (30.4, 10), "year": (365.2, 60)}
+"""Of each unit its days, and how many days more or less may be meant: the longer ago, the rougher it is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +40,14 @@ class Date:
     year: int | None
     month: int
     day: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Days from `first` to `last`, both inclusive."""
+
+    first: date
+    last: date
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +72,76 @@ class Asking:
         such as "in".
         """
         folded = text.casefold()
-        is_of_assistant = _ASSISTANT.search(folded) is not None
-        dates, named = tuple(dict.fromkeys(_dates(folded))), tuple(spans(folded, today))
-        return cls(dates, is_of_assistant, named, is_unspaced(text))
+        is_of_assistant = any(language.asks_assistant.search(folded) for language in languages())
+        is_of_assistant = is_of_assistant or _FURTHER_ASSISTANT.search(folded) is not None
+        spans = tuple(find_spans(folded, today))
+        return cls(find_dates(folded), is_of_assistant, spans, is_unspaced(text))
 
 
-def _dates(folded: str) -> Iterator[Date]:
+def find_dates(folded: str) -> tuple[Date, ...]:
+    """The dates that are written out in a case-folded text, each once."""
+    return tuple(dict.fromkeys(_read_dates(folded)))
+
+
+def _read_dates(folded: str) -> Iterator[Date]:
     for found in _NUMBERS.finditer(folded):
         year, month, day = (found[1], found[2], found[3]) if found[1] else (found[6], found[5], found[4])
-        yield from _date(year, int(month), day)
-    for found in _WORDS.finditer(folded) if _NAMED.search(folded) else ():  # most questions name no month
+        yield from _check_date(year, int(month), day)
+    months, named, worded = _month_words()
+    for found in worded.finditer(folded) if named.search(folded) else ():  # most questions name no month
         day = found["before"] or found["after"]
         if day or found["year"] or found["lead"]:
-            yield from _date(found["year"], _MONTH_OF[found["name"]], day)
-    for found in _CHINESE.finditer(folded) if "月" in folded else ():
-        yield from _date(found[1], _NUMERALS.get(found[2]) or int(found[2]), found[3])
+            yield from _check_date(found["year"], months[found["name"]], day)
+    for words in (language.dates for language in languages()):
+        for found in words.written.finditer(folded) if not folded.isascii() else ():
+            yield from _check_date(found[1], words.numbers.get(found[2]) or int(found[2]), found[3])
 
 
-def _date(year: str | None, month: int, day: str | None) -> Iterator[Date]:
+def _check_date(year: str | None, month: int, day: str | None) -> Iterator[Date]:
     if 1 <= month <= _LAST_MONTH and (day is None or 1 <= int(day) <= _LAST_DAY):
         yield Date(int(year) if year else None, month, int(day) if day else None)
+
+
+@cache
+def _month_words() -> tuple[Mapping[str, int], re.Pattern[str], re.Pattern[str]]:
+    """Months by their names in all languages; an expression for a name, and one for what may stand around it."""
+    listed = [_FURTHER_MONTHS, *(language.dates.months for language in languages() if language.dates.months)]
+    months = {
+        name: month for each in listed for month, names in enumerate(each.split(","), start=1) for name in names.split()
+    }
+    names = "|".join(sorted(months, key=len, reverse=True))
+    leads = "|".join([*(language.dates.leads for language in languages() if language.dates.leads), _FURTHER_LEADS])
+    worded = (
+        rf"(?:\b(?P<before>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)?\s+(?:of\s+|de\s+)?|\b(?P<lead>{leads})\s+(?:the\s+)?)?"
+        rf"\b(?P<name>{names})\b\.?"
+        r"(?:\s+(?P<after>\d{1,2})(?:st|nd|rd|th)?\b(?!\d))?(?:,?\s+(?:of\s+|de\s+|del\s+)?(?P<year>\d{4})\b)?"
+    )
+    return months, re.compile(rf"\b(?:{names})\b"), re.compile(worded)
+
+
+def find_spans(folded: str, today: date) -> Iterator[Span]:
+    """The days that a case-folded text names by counting from `today`; none that lies before the year 1.
+
+    What is told so is told roughly: a week may be three days more or less, a month ten. Weeks are told from Monday.
+    """
+    for words in (language.dates for language in languages()):
+        if any(cue in folded for cue in words.cues):  # most questions name none, and looking closer takes 0.1 ms
+            yield from _find_spans(folded, today, words)
+
+
+def _find_spans(folded: str, today: date, words: DateRules) -> Iterator[Span]:
+    for found in words.ago.finditer(folded):
+        days, slack = _UNITS[words.units[found[2]]]
+        back = round(days * (words.numbers.get(found[1]) or int(found[1])))
+        yield from _span(today, back + slack, max(back - slack, 0))
+    for found in words.last_weekday.finditer(folded):
+        back = (today.weekday() - words.weekdays[found[1]] - 1) % 7 + 1
+        yield from _span(today, back, max(back - 1, 0))  # it may be told on the day after
+    for wording, first, last in words.since:
+        if wording.search(folded):
+            yield from _span(today, first, last)
+
+
+def _span(today: date, first: int, last: int) -> Iterator[Span]:
+    if today.toordinal() > first:
+        yield Span(today - timedelta(days=first), today - timedelta(days=last))

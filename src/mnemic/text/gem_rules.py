@@ -6,16 +6,13 @@ neither reword nor judge: it keeps few, and only what the user said.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mnemic.model.item import Message, Role
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
-from mnemic.text.facts import chinese, person
-from mnemic.text.facts.statements import is_chinese
-from mnemic.text.gem_cues import ASKING, CONCRETE, CUES, HANGING, PASSING, REASON, TOPICS
+from mnemic.text.languages import detect
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.narrative import ToldTurn
 from mnemic.text.prompts import counted
@@ -37,13 +34,6 @@ _SAME = 0.6
 _NEAR = 0.34
 _NEAR_TURNS = 3
 _CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$@])|[{};]\s*$")
-_LETS = late_pattern(r"^\s*let['’]?s\s+", re.IGNORECASE)
-_ORDER = late_pattern(r"^\s*please\s+", re.IGNORECASE)
-_OPENING = late_pattern(
-    r"^(?:(?:ok|okay|so|well|yes|yeah|right|great|good|fine|alright|then|and|but|also|by the way|thanks)[,.!:;]?\s+)+"
-    r"|^(?:好的?|嗯|那|所以|对了?)[，,。！\s]+",
-    re.IGNORECASE,
-)
 _analyser = Analyser()
 
 
@@ -87,21 +77,24 @@ def _own_sentences(text: str) -> Iterator[str]:
     """Sentences without code, questions, and orders to the model."""
     hostile = [finding.span for finding in sanitise.findings(text)]
     for start, end in sentences(text):
-        line = " ".join(_OPENING.sub("", text[start:end].strip()).split())
+        rules = detect(text[start:end]).gems
+        line = " ".join(rules.opening.sub("", text[start:end].strip()).split())
         is_hostile = any(left < end and start < right for left, right in hostile)
-        if line and len(line) <= MAX_CHARS and not (is_hostile or _CODE.search(text[start:end]) or ASKING.search(line)):
+        is_other = is_hostile or _CODE.search(text[start:end]) or rules.asking.search(line)
+        if line and len(line) <= MAX_CHARS and not is_other:
             yield line
 
 
 def _judged(text: str) -> tuple[float, tuple[str, ...]]:
     """How much a sentence is worth keeping, and its categories, the strongest first."""
-    cues = [cue for cue in CUES if cue.pattern.search(text)]
+    rules = detect(text).gems
+    cues = [cue for cue in rules.cues if cue.pattern.search(text)]
     if not cues:
         return 0.0, ()
     score = max(cue.weight for cue in cues) + 0.2 * (len(cues) - 1)
-    score += 0.5 * bool(REASON.search(text)) + 0.3 * bool(CONCRETE.search(text))
-    score -= 0.8 * bool(PASSING.search(text)) + 0.6 * bool(HANGING.search(text))
-    topics = [cue for cue in TOPICS if cue.pattern.search(text)]
+    score += 0.5 * bool(rules.reason.search(text)) + 0.3 * bool(rules.concrete.search(text))
+    score -= 0.8 * bool(rules.passing.search(text)) + 0.6 * bool(rules.hanging.search(text))
+    topics = [cue for cue in rules.topics if cue.pattern.search(text)]
     return score, tuple(dict.fromkeys(cue.category for cue in (*cues, *topics)))
 
 
@@ -142,20 +135,17 @@ def _record(group: Sequence[_Remark], turns: Sequence[ToldTurn]) -> Mapping[str,
 
 def _third_person(text: str) -> str:
     """The sentence with the user in the third person."""
-    if is_chinese(text):
-        return chinese.third_person(text)
-    if _LETS.match(text):
-        return "User decided to " + person.third_person(_LETS.sub("", text))
-    if _ORDER.match(text):
-        return "User asks to " + person.third_person(_ORDER.sub("", text))
-    told = person.third_person(text)
-    return told[:1].upper() + told[1:]
+    language = detect(text)
+    for wording, begin in language.gems.said_as:
+        if wording.match(text):
+            return begin + language.third_person(wording.sub("", text))
+    return language.begin(language.third_person(text))
 
 
 def _reason_beside(remark: _Remark) -> str:
     """Another sentence of the same message that gives a reason; "" when there is none."""
     others = (text for text in _own_sentences(counted(remark.message)) if text != remark.text)
-    return next((text for text in others if REASON.search(text)), "")
+    return next((text for text in others if detect(text).gems.reason.search(text)), "")
 
 
 def _before(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] | None:
@@ -180,9 +170,9 @@ def _before(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] |
 
 def _quoting(neighbour: tuple[Message, str]) -> str:
     message, line = neighbour
-    return f"回应{message.author}：“{line}”" if is_chinese(line) else f'Said after {message.author}: "{line}"'
+    return detect(line).gems.after.format(who=message.author, line=line)
 
 
 def _when(remark: _Remark) -> str:
     day = remark.turn.said_at.date().isoformat()
-    return f"{day}亲口所说。" if is_chinese(remark.text) else f"In the user's own words on {day}."
+    return detect(remark.text).gems.own_words.format(day=day)

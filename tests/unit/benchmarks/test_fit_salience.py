@@ -12,7 +12,7 @@ import pytest
 from benchmarks.fit import salience as fit
 from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion
 from mnemic.text.facts import salience
-from mnemic.text.facts.find import Said, candidates
+from mnemic.text.facts.find import Said, find_candidates
 
 FILE = json.loads(Path(salience.__file__).with_name("salience.json").read_text(encoding="utf-8"))
 AT = datetime(2026, 5, 6, tzinfo=UTC)
@@ -27,9 +27,9 @@ def generated(weights: dict[str, float], number: int = 2000) -> fit.Labelled:
 
 
 def test_the_file_names_every_feature_its_sets_and_their_licences():
-    (candidate, *_) = candidates(Said("m1", "I moved to Rome yesterday.", AT))
+    (candidate, *_) = find_candidates(Said("m1", "I moved to Rome yesterday.", AT))
     assert set(FILE["weights"]) == set(candidate.features) == set(fit.START)
-    assert FILE["weights"] == dict(salience.weights())
+    assert FILE["weights"] == dict(salience.load_weights())
     assert {each["licence"] for each in FILE["fitted_to"]} == {"MIT"}
     assert {name: FILE["weights"][name] for name in FILE["by_hand"]} == dict(fit.BY_HAND)
 

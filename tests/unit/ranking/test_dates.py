@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.ranking.fusion import SAME_MONTH, TOLD_WITHIN_DAYS, fitting
-from mnemic.text.ago import Span
-from mnemic.text.asking import Date
+from mnemic.text.asking import Date, Span
 
 
 def times(*days: str) -> NDArray[np.int64]:

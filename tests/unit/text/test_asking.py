@@ -6,8 +6,7 @@ from datetime import date
 
 import pytest
 
-from mnemic.text.ago import Span
-from mnemic.text.asking import Asking, Date
+from mnemic.text.asking import Asking, Date, Span
 
 TODAY = date(2026, 11, 22)
 """A Sunday."""
@@ -24,7 +23,6 @@ TODAY = date(2026, 11, 22)
         ("What did Ana paint in May?", Date(None, 5, None)),
         ("What did Ana paint in May 2023?", Date(2023, 5, None)),
         ("What happened in 2023-05?", Date(2023, 5, None)),
-        ("Was haben wir am 7. Mai 2023 gekauft?", Date(2023, 5, 7)),
         ("¿Qué compré el 7 de mayo de 2023?", Date(2023, 5, 7)),
         ("Qu'est-ce que j'ai dit en août ?", Date(None, 8, None)),
         ("2023年5月7日我去了哪裡？", Date(2023, 5, 7)),
@@ -57,7 +55,6 @@ def test_several_dates_are_told_in_order_and_once():
         "Can you remind me of the brand?",
         "In our previous conversation, what was the recipe?",
         "What was your advice?",
-        "Welches Buch hast du mir empfohlen?",
         "¿Qué libro me recomendaste?",
         "你之前推薦的餐廳叫什麼？",
     ],
@@ -82,7 +79,6 @@ def test_asking_for_something_new_is_not_asking_for_a_reply(text: str):
         ("Whom did I meet last Tuesday?", date(2026, 11, 17), date(2026, 11, 18)),
         ("What did we do last Sunday?", date(2026, 11, 15), date(2026, 11, 16)),
         ("What did I eat yesterday?", date(2026, 11, 21), date(2026, 11, 21)),
-        ("Was habe ich vor drei Tagen gekauft?", date(2026, 11, 18), date(2026, 11, 20)),
         ("我兩週前買了什麼？", date(2026, 11, 5), date(2026, 11, 11)),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.text.attributes import attributes, plain_statements
+from mnemic.text.facts.slots import plain_statements, read_attributes
 
 TOLD: tuple[tuple[str, dict[str, str]], ...] = (
     ("My name is Anna.", {"name": "Anna"}),
@@ -102,19 +102,19 @@ class TestWhatIsTold:
     @pytest.mark.requirement("R-35")
     @pytest.mark.parametrize("text, facts", TOLD)
     def test_plain_statements_give_facts_in_their_own_words(self, text: str, facts: dict[str, str]):
-        assert attributes(text) == facts
+        assert read_attributes(text) == facts
 
     @pytest.mark.requirement("R-35")
     @pytest.mark.parametrize("text", NOT_TOLD)
     def test_nothing_else_gives_any(self, text: str):
-        assert attributes(text) == {}
+        assert read_attributes(text) == {}
 
     def test_a_long_text_is_taken_for_pasted(self):
-        assert attributes("My name is Anna. " + "And so on and on. " * 100) == {}
+        assert read_attributes("My name is Anna. " + "And so on and on. " * 100) == {}
 
     def test_no_text_takes_long_or_raises(self):
         for text in ("", " ", "my name is " * 140, "I live in " + "A" * 1400, "我叫" * 700, "I work as " + "a-" * 600):
-            assert attributes(text) == {}
+            assert read_attributes(text) == {}
 
     def test_only_statements_of_oneself_are_plain(self):
         assert plain_statements("I like tea. Berlin is big. Do I like tea? I do not like milk.") == ["I like tea."]

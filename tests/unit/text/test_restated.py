@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from mnemic.model.item import Trust
 from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_facts, terms_of
-from mnemic.text.facts.restated import restated
+from mnemic.text.facts.restated import find_restated
 
 AT = datetime(2026, 5, 6, 14, 30, tzinfo=UTC)
 
 
 def told(reply: str, answer: str, before: str = "") -> list[str]:
-    return [each.statement.text for each in restated(reply, answer, terms_of, set(terms_of(before)))]
+    return [each.statement.text for each in find_restated(reply, answer, terms_of, set(terms_of(before)))]
 
 
 def facts(reply: str, answer: str, trust: Trust = Trust.ASSISTANT) -> list[tuple[str, Trust]]:
@@ -132,7 +132,7 @@ def test_the_reply_and_the_message_share_one_cap():
 
 @given(st.text(), st.text())
 def test_no_string_raises(reply: str, answer: str):
-    for each in restated(reply, answer, terms_of):
+    for each in find_restated(reply, answer, terms_of):
         assert 0 <= each.start < each.end <= len(reply)
         assert 0.0 < each.taken_up <= 1.0
 
@@ -140,4 +140,4 @@ def test_no_string_raises(reply: str, answer: str):
 @given(st.lists(st.sampled_from(["you", "You're", "your", "garden", "Rome", ",", ".", "你", "不", "if", "to", "\n"])))
 def test_no_order_of_words_raises(words: list[str]):
     text = " ".join(words)
-    assert all(each.statement.text for each in restated(text, text, terms_of))
+    assert all(each.statement.text for each in find_restated(text, text, terms_of))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,19 +9,17 @@ from datetime import datetime
 from mnemic.model.item import TRUST_ORDER, Fact, Kind, Provenance, Trust
 from mnemic.text import scripts
 from mnemic.text.analyser import Analyser
-from mnemic.text.attributes import attributes
-from mnemic.text.facts import chinese, person
-from mnemic.text.facts.kinds import kind_of
-from mnemic.text.facts.restated import restated
-from mnemic.text.facts.salience import KEPT, Reading, features, goes_on, is_own, salience
-from mnemic.text.facts.slots import HOW_LONG, slot_of
-from mnemic.text.facts.statements import Statement, statements
-from mnemic.text.facts.when import When, when
+from mnemic.text.facts.restated import find_restated
+from mnemic.text.facts.salience import KEPT, Reading, goes_on, is_own, measure_features, score_salience
+from mnemic.text.facts.slots import HOW_LONG, read_attributes, slot_of
+from mnemic.text.facts.statements import Statement, find_statements
+from mnemic.text.facts.when import When, find_time
+from mnemic.text.languages import Language
 from mnemic.text.late_pattern import late_pattern
 
 EXTRACTOR = "extract"
 VERSION = "rules-3"
-"""What provenance names; the version changes with any rule of this package."""
+"""What provenance names; the version changes with any rule of this package or of a language."""
 
 MAX_FACTS = 3
 MIN_CHARS = 10
@@ -31,14 +28,6 @@ MIN_CHARS = 10
 SPAN_SUPPORT = 1.0
 """A fact of the rules is the words of its span in another person."""
 
-_INTENSIFIER = late_pattern(
-    r"(?<!\ba )(?<!\ban )(?<!\bnot )(?<!n['’]t )(?<![\"“])\b(?:recently|lately|just|a (?:lot|bit)|really|very|quite"
-    r"|definitely|absolutely|actually|honestly|totally|truly|incredibly|basically|certainly|indeed"
-    r"|simply|extremely|particularly|especially)\s+"
-    r"(?!\w+ly\b|(?:that|since|because|when|for|the|of|in|on|at|with|as|if|a few|a bit)\b)"
-    r"|,\s+(?:actually|though|by the way|too|you know)$",
-    re.IGNORECASE,
-)
 _HAN = late_pattern(f"[{scripts.HAN}]")
 _CONFIDENCE = 0.7
 _SLOT_CONFIDENCE = 0.85
@@ -92,16 +81,16 @@ def find_facts(said: Said, limit: int = MAX_FACTS) -> list[Fact]:
     """
     if not is_long_enough(said.text):
         return []
-    kept = [(place, each) for place, each in enumerate(candidates(said)) if each.score >= KEPT]
+    kept = [(place, each) for place, each in enumerate(find_candidates(said)) if each.score >= KEPT]
     best = sorted(kept, key=lambda each: (-each[1].score, each[0]))[:limit]
     return [each.fact for _, each in sorted(best, key=lambda each: each[0])]
 
 
-def candidates(said: Said) -> list[Candidate]:
+def find_candidates(said: Said) -> list[Candidate]:
     """All that could be a fact: what is taken up of the reply, then the user's own statements in order."""
     return [
-        *_taken_up(said),
-        *(_thought(said, thought) for thought in _thoughts(said.text) if is_own(thought[0].text)),
+        *_read_reply(said),
+        *(_read_thought(said, thought) for thought in _find_thoughts(said.text) if _is_own(thought[0])),
     ]
 
 
@@ -118,19 +107,21 @@ def terms_of(text: str) -> tuple[str, ...]:
 
 def third_person(statement: Statement) -> str:
     """The statement with the speaker as "User", without words that only give weight."""
-    if statement.is_chinese:
-        return chinese.third_person(statement.text)
-    text = person.third_person(_INTENSIFIER.sub("", statement.text))
-    return text[:1].upper() + text[1:]
+    language = statement.language
+    return language.begin(language.third_person(language.intensifier.sub("", statement.text)))
 
 
-def _thoughts(text: str) -> list[list[Statement]]:
+def _is_own(statement: Statement) -> bool:
+    return is_own(statement.text, statement.language)
+
+
+def _find_thoughts(text: str) -> list[list[Statement]]:
     """The statements of a message; one that only goes on about what was just said ("It was …") stays with it."""
     thoughts: list[list[Statement]] = []
-    for statement in statements(text):
+    for statement in find_statements(text):
         if len(statement.text) < _SHORTEST_CHARS:
             continue
-        if thoughts and goes_on(statement.text) and _follows(thoughts[-1], statement, text):
+        if thoughts and goes_on(statement.text, statement.language) and _follows(thoughts[-1], statement, text):
             thoughts[-1].append(statement)
         else:
             thoughts.append([statement])
@@ -143,11 +134,11 @@ def _follows(thought: list[Statement], statement: Statement, text: str) -> bool:
     return is_near and len(thought) < _MOST_STATEMENTS and statement.end - thought[0].start <= _THOUGHT_CHARS
 
 
-def _taken_up(said: Said) -> Iterator[Candidate]:
+def _read_reply(said: Said) -> Iterator[Candidate]:
     """What the assistant said of the user and the user took up: with the lower trust, and both as its sources."""
     if said.reply is None:
         return
-    for each in restated(said.reply.text, said.text, terms_of, said.before):
+    for each in find_restated(said.reply.text, said.text, terms_of, said.before):
         read = _read(said, each.statement, (), is_restated=True)
         spoken = Provenance(said.reply.id, each.start, each.end, EXTRACTOR, VERSION, SPAN_SUPPORT)
         answered = Provenance(said.id, 0, len(said.text), EXTRACTOR, VERSION, round(each.taken_up, 2))
@@ -157,25 +148,25 @@ def _taken_up(said: Said) -> Iterator[Candidate]:
         yield replace(read, fact=fact)
 
 
-def _thought(said: Said, thought: Sequence[Statement]) -> Candidate:
+def _read_thought(said: Said, thought: Sequence[Statement]) -> Candidate:
     """A thought is worth as much as the best of its statements about the speaker."""
     first, *further = thought
     read = _read(said, first, further)
-    best = max(
-        (_read(said, each, ()) for each in further if is_own(each.text)), key=lambda each: each.score, default=read
-    )
+    best = max((_read(said, each, ()) for each in further if _is_own(each)), key=lambda each: each.score, default=read)
     return read if best.score <= read.score else replace(read, features=best.features, score=best.score)
 
 
 def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_restated: bool = False) -> Candidate:
-    slot, value = slot_of(statement.text)
-    told = (when(each.text, said.at) for each in (statement, *further))
+    language = statement.language
+    slot, value = slot_of(statement.text, language)
+    told = (find_time(each.text, said.at, each.language.dates) for each in (statement, *further))
     named = next((each for each in told if each is not None), None)
     if slot in _CHANGES and named is not None and named.start > said.at:
         slot, value = "", ""  # it is to come: what holds today stays
-    kind = _kind(statement.text, slot)
+    kind = _kind_of(statement, slot)
     reading = Reading(
         text=statement.text,
+        language=language,
         terms=terms_of(" ".join(each.text for each in (statement, *further))),
         kind=kind,
         is_slotted=bool(slot) and not slot.startswith(HOW_LONG),
@@ -184,10 +175,10 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_
         position=said.position,
         is_restated=is_restated,
     )
-    found = features(reading)
-    score = salience(found)
+    found = measure_features(reading)
+    score = score_salience(found)
     fact = Fact(
-        text=_dated(_told(statement, further), None if slot == "birthday" else named, is_chinese=statement.is_chinese),
+        text=_join_thought(statement, further) + ("" if slot == "birthday" else _label_time(named, language)),
         kind=kind,
         observed_at=said.at,
         importance=round(min(0.9, max(0.3, 0.3 + score / 10)), 2),
@@ -199,31 +190,29 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_
             Provenance(said.id, statement.start, (statement, *further)[-1].end, EXTRACTOR, VERSION, SPAN_SUPPORT),
         ),
         trust=said.trust,
-        profile=attributes(statement.text),
+        profile=read_attributes(statement.text),
     )
     return Candidate(fact, found, score)
 
 
-def _told(statement: Statement, further: Sequence[Statement]) -> str:
+def _join_thought(statement: Statement, further: Sequence[Statement]) -> str:
     """The thought as one sentence."""
     text = third_person(statement)
     for each in further:
         more = third_person(each)
-        if not each.is_chinese and not more.startswith("User"):
+        if each.language.is_cased and not more.startswith(each.language.user):
             more = more[:1].lower() + more[1:]
-        text += ("；" if each.is_chinese else "; ") + more
+        text += each.language.joint + more
     return text
 
 
-def _kind(text: str, slot: str) -> Kind:
+def _kind_of(statement: Statement, slot: str) -> Kind:
     """What fills a slot is a fact, whatever its wording: it does not fade like an event."""
     if slot and not slot.startswith(HOW_LONG):
         return Kind.PREFERENCE if slot.startswith(("favourite", "diet")) else Kind.FACT
-    return kind_of(text)
+    return next((kind for kind, rule in statement.language.kinds if rule.search(statement.text)), Kind.FACT)
 
 
-def _dated(text: str, named: When | None, *, is_chinese: bool) -> str:
-    """The text with the date of a time that is told by the words of that day alone."""
-    if named is None or not named.is_relative:
-        return text
-    return f"{text}（{named.chinese_label}）" if is_chinese else f"{text} ({named.label})"
+def _label_time(named: When | None, language: Language) -> str:
+    """The date of a time that is told by the words of that day alone, as it stands behind a fact."""
+    return language.dates.labels[named.unit].format(named.start) if named is not None and named.is_relative else ""

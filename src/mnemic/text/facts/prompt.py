@@ -11,10 +11,10 @@ from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.item import Fact, Kind, Provenance, Role
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
-from mnemic.text.attributes import attributes
 from mnemic.text.blocks import Language
 from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, Said
-from mnemic.text.facts.slots import slot_of
+from mnemic.text.facts.slots import read_attributes, slot_of
+from mnemic.text.languages import detect
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.replies import read_items
 from mnemic.text.sentences import sentences
@@ -111,7 +111,7 @@ def read_facts(completion: Completion, said: Said, version: str, *, has_learning
 def _fact(text: str, kind: Kind, said: Said, version: str) -> Fact:
     start, end, support = _carrier(text, said.text)
     span = said.text[start:end]
-    slot, value = slot_of(span)
+    slot, value = slot_of(span, detect(span))
     is_filled = bool(value) and value.casefold() in text.casefold() and kind is not Kind.LEARNING
     return Fact(
         text=text,
@@ -122,7 +122,7 @@ def _fact(text: str, kind: Kind, said: Said, version: str) -> Fact:
         value=value if is_filled else "",
         provenance=(Provenance(said.id, start, end, EXTRACTOR, version, support),),
         trust=said.trust,
-        profile={} if kind is Kind.LEARNING else attributes(span),
+        profile={} if kind is Kind.LEARNING else read_attributes(span),
     )
 
 

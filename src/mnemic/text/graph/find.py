@@ -1,6 +1,6 @@
 """Reads one text by rules: which things it names, and how it relates them. The package's door.
 
-Between two names of a sentence stands a phrase that `phrases.py` knows, or nothing is said of them: what may be, is
+Between two names of a sentence stands a phrase that `phrases` knows, or nothing is said of them: what may be, is
 asked or denied relates nothing. Time is linear in the length of the text.
 """
 
@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from mnemic.model.graph import ALSO_KNOWN_AS, EntityType, Named, Related
-from mnemic.text.graph import chinese, phrases
-from mnemic.text.graph.names import Name, names_in
-from mnemic.text.graph.phrases import PHRASES, Phrase
+from mnemic.text.graph.names import Name, clean_name, names_in, type_of
+from mnemic.text.graph.phrases import Phrase, load_words
+from mnemic.text.languages import ClauseRules, detect
+from mnemic.text.late_pattern import late_pattern
 from mnemic.text.sentences import sentences
 
 EXTRACTOR = "rules-1"
@@ -27,15 +28,11 @@ MOST_JOINED = 6
 MOST_FILLERS = 2
 _GAP_CHARACTERS = 80
 
-_SPEAKER = re.compile(r"(?<![\w'\u2019])(?:(?:I|[Uu]ser)(?=['\u2019\s])|(?:[Ii]ch|[Jj]e|[Yy]o|[Ee]u|[Ii]o)(?=\s))")
 _MINE = re.compile(r"(?<![\w'\u2019])[Mm]y\s+(?=(?:new |old |big |little |older |younger )?[a-z]{3,20}(?: is|,)? )")
+_CLAUSE = late_pattern("[^\uff0c,\u3002\uff1b;\uff01!\uff1f?\u3001\uff1a:\n\uff08\uff09()]+")
 _PRONOUN = re.compile(r"\s*(?P<word>[Hh]e|[Ss]he|[Ii]t)\s")
 _GAP_WORD = re.compile(
     r"[^\W\d_](?:[^\W\d_]|[.-](?=[^\W\d_]))*+(?:['\u2019][^\W\d_]+)?|['\u2019][^\W\d_]+|[,&;:()?!\u2026\u2014]|\d+"
-)
-_KIND = re.compile(
-    r"(?:,|['\u2019]s)?\s+(?:(?:is|was|as|ist|war|est|es|\u00e8|\u00e9)\s+)?"
-    r"(?:an?|the|our|my|ein|eine|une?|una?|um|uma|unsere?)\s+(?P<words>[\w-]{2,20}(?:\s[\w-]{2,20}){0,3})"
 )
 _ENDS_KIND = frozenset(("in", "of", "who", "that", "which", "from", "with", "for", "at", "and", "by", "to"))
 _BRACKETED = re.compile(r"\s*\((?P<short>[A-Z][A-Za-z0-9&.-]{1,11})\)")
@@ -106,13 +103,42 @@ def find(text: str, speaker: str = "") -> Found:
     before: Sequence[Name] = ()
     for start, end in sentences(shown):
         sentence = shown[start:end]
-        if chinese.is_written_in(sentence):
+        clauses = detect(sentence, least_share=0).clauses
+        if clauses is not None:
             before = ()
-            for first, second, phrase, span in chinese.relations(sentence, start, speaker):
-                findings.relate(first, second, phrase, span)
+            _read_clauses(sentence, start, speaker, clauses, findings)
         else:
             before = _read(shown, (start, end), speaker, before, findings)
     return findings.found()
+
+
+def _read_clauses(sentence: str, offset: int, speaker: str, rules: ClauseRules, findings: Findings) -> None:
+    """What each clause says of two names, where no capital and no blank tells one; `offset` is added to all places."""
+    for clause in _CLAUSE.finditer(sentence):
+        text = clause.group().rstrip()
+        if rules.denying.search(clause.group()):
+            continue
+        for meaning, rule in rules.relations:
+            if (match := rule.fullmatch(text)) is not None:
+                begin = offset + clause.start()
+                first, second = (_name_within(match, group, begin, speaker, rules) for group in ("a", "b"))
+                if first is not None and second is not None:
+                    findings.relate(first, second, load_words().meanings[meaning], (begin, begin + len(text)))
+                break
+
+
+def _name_within(match: re.Match[str], group: str, begin: int, speaker: str, rules: ClauseRules) -> Name | None:
+    said, (start, end) = match[group].strip(), match.span(group)
+    if said in rules.speakers:
+        return Name(speaker, begin + start, begin + end, EntityType.PERSON) if speaker else None
+    shown = clean_name(rules.typed.sub("", rules.before_name.sub("", said)))
+    if not shown or rules.nobody.match(shown) or (len(shown) == 1 and not shown.isascii()):
+        return None
+    type_ = type_of(shown)
+    if type_ is EntityType.THING:
+        told = (EntityType(kind) for kind, endings in rules.endings.items() if shown.endswith(tuple(endings.split())))
+        type_ = next(told, type_)
+    return Name(shown, begin + start, begin + end, type_)
 
 
 def _read(text: str, span: tuple[int, int], speaker: str, before: Sequence[Name], findings: Findings) -> Sequence[Name]:
@@ -137,7 +163,9 @@ def _meant(text: str, span: tuple[int, int], before: Sequence[Name], findings: F
     told = {name.key: findings.types.get(name.key, name.type) for name in before}
     is_person = match["word"].lower() != "it"
     able = [
-        key for key, type_ in told.items() if (type_ is EntityType.PERSON) == is_person and type_ is not phrases.PLACE
+        key
+        for key, type_ in told.items()
+        if (type_ is EntityType.PERSON) == is_person and type_ is not EntityType.PLACE
     ]
     if len(able) != 1:
         return []
@@ -149,7 +177,7 @@ def _speakers(text: str, span: tuple[int, int], speaker: str) -> list[Name]:
     """Where the speaker stands for itself."""
     if not speaker:
         return []
-    found = [(match.start(), match.end()) for match in _SPEAKER.finditer(text, *span)]
+    found = [(match.start(), match.end()) for match in load_words().speaker.finditer(text, *span)]
     found += [(match.start(), match.start() + 2) for match in _MINE.finditer(text, *span)]
     return [Name(speaker, start, end, EntityType.PERSON) for start, end in found]
 
@@ -160,7 +188,7 @@ def _with_kinds(text: str, names: Sequence[Name], end: int, findings: Findings) 
     for place, each in enumerate(names):
         name = each
         until = names[place + 1].start if place + 1 < len(names) else end
-        match = _KIND.match(text, name.end, end)
+        match = load_words().kind.match(text, name.end, end)
         kind = EntityType.THING if match is None else _kind_said(match["words"], until - match.start("words"))
         if kind is not EntityType.THING and name.type is EntityType.THING:
             name = replace(name, type=kind)
@@ -169,15 +197,15 @@ def _with_kinds(text: str, names: Sequence[Name], end: int, findings: Findings) 
         short = _BRACKETED.match(text, name.end, end)
         if short is not None and _is_short_for(short["short"], name.text):
             other = Name(short["short"], short.start("short"), short.end("short"), name.type)
-            findings.relate(name, other, PHRASES["also known as"], (name.start, short.end()))
+            findings.relate(name, other, load_words().meanings["also known as"], (name.start, short.end()))
     return kept
 
 
 def _kind_said(words: str, room: int) -> EntityType:
     """The kind that the noun of some words tells, if it stands within the first `room` characters of them."""
     for word in words[: max(room, 0)].lower().split():
-        if word in phrases.KIND_NOUNS:
-            return phrases.KIND_NOUNS[word]
+        if word in load_words().kinds:
+            return load_words().kinds[word]
         if word in _ENDS_KIND:
             break
     return EntityType.THING
@@ -214,7 +242,7 @@ def _relate(text: str, span: tuple[int, int], names: Sequence[Name], findings: F
         gap = None if before is None else _gap(text, before, name)
         if gap is None or before is None or before.start > doubts:
             line.begin(name)
-        elif gap and all(word in phrases.JOINING for word in gap):
+        elif gap and all(word in load_words().joining for word in gap):
             line.last.append(name)
             if line.phrase is not None and len(line.last) <= MOST_JOINED:
                 _say(line.subjects, name, line.phrase, findings)
@@ -228,11 +256,11 @@ def _relate(text: str, span: tuple[int, int], names: Sequence[Name], findings: F
 def _go_on(line: _Line, name: Name, phrase: Phrase, lead: str, *, has_comma: bool) -> None:
     """Who the next phrase is said of: whoever stands right before it, unless a joining word or a comma says else."""
     subjects = line.last
-    if lead in phrases.GOING_ON and line.subjects:
+    if lead in load_words().going_on and line.subjects:
         subjects = line.subjects
-    elif has_comma and lead not in phrases.RELATIVE and line.aside:
+    elif has_comma and lead not in load_words().relative and line.aside:
         subjects = line.aside
-    line.aside = subjects if has_comma and not line.aside and lead not in phrases.GOING_ON else []
+    line.aside = subjects if has_comma and not line.aside and lead not in load_words().going_on else []
     line.last, line.subjects, line.phrase = [name], subjects[:MOST_JOINED], phrase
 
 
@@ -244,7 +272,7 @@ def _say(subjects: Sequence[Name], name: Name, phrase: Phrase, findings: Finding
 def _first_doubt(text: str, span: tuple[int, int]) -> int:
     """Where the sentence begins to suppose; behind its end where it does not."""
     for match in _GAP_WORD.finditer(text, *span):
-        if match.group().lower() in phrases.DOUBTING:
+        if match.group().lower() in load_words().doubting:
             return match.start()
     return span[1]
 
@@ -261,18 +289,18 @@ def _gap(text: str, before: Name, name: Name) -> list[str] | None:
 def _said(text: str, gap: Sequence[str], name: Name) -> tuple[Phrase, str] | None:
     """The phrase between two names and the word that leads to it, if any; None for none that is known."""
     words = [part for word in gap for part in _parted(word)]
-    if not words or any(word in phrases.STOPPING or word in ";:()?!\u2026\u2014" for word in words):
+    if not words or any(word in load_words().stopping or word in ";:()?!\u2026\u2014" for word in words):
         return None
     lead = ""
-    while words and (words[0] in phrases.GOING_ON or words[0] in phrases.RELATIVE or words[0] == ","):
+    while words and (words[0] in load_words().going_on or words[0] in load_words().relative or words[0] == ","):
         lead = words[0] if words[0] != "," else lead
         words = words[1:]
     owned = _owned(text, words, name)
     if owned is not None:
         return owned, lead
     for skipped in range(len(words)):
-        for end in range(min(len(words), skipped + phrases.MOST_WORDS), skipped, -1):
-            phrase = PHRASES.get(" ".join(words[skipped:end]))
+        for end in range(min(len(words), skipped + load_words().most_words), skipped, -1):
+            phrase = load_words().phrases.get(" ".join(words[skipped:end]))
             if phrase is not None and _is_filler(words[end:]):
                 return phrase, lead
         if not _is_skipped(words[skipped]):
@@ -282,8 +310,8 @@ def _said(text: str, gap: Sequence[str], name: Name) -> tuple[Phrase, str] | Non
 
 def _is_skipped(word: str) -> bool:
     """True for what may stand before a phrase: auxiliaries, adverbs, and what the subject is (a company that ...)."""
-    told = word in phrases.SKIPPED_BEFORE or word in phrases.SKIPPED_BEHIND or word in phrases.RELATIVE
-    return told or word in phrases.KIND_NOUNS or word.endswith("ly")
+    told = word in load_words().skipped_before or word in load_words().skipped_behind or word in load_words().relative
+    return told or word in load_words().kinds or word.endswith("ly")
 
 
 def _parted(word: str) -> list[str]:
@@ -296,18 +324,20 @@ def _parted(word: str) -> list[str]:
 
 def _is_filler(words: Sequence[str]) -> bool:
     """True for what may stand between a phrase and its name: articles, and a noun that says what it is."""
-    rest = [word for word in words if word not in phrases.SKIPPED_BEHIND]
+    rest = [word for word in words if word not in load_words().skipped_behind]
     is_verb = [word for word in rest if word in ("is", "was", "named", "called", ",")]
     rest = [word for word in rest if word not in is_verb]
-    return all(word in phrases.KIND_NOUNS or word in ("of", "team") for word in rest) and len(rest) <= MOST_FILLERS
+    return all(word in load_words().kinds or word in ("of", "team") for word in rest) and len(rest) <= MOST_FILLERS
 
 
 def _owned(text: str, words: Sequence[str], name: Name) -> Phrase | None:
     """Bob is Anna's manager: the phrase stands behind the second name, and is told of it."""
-    if not words or any(word not in ("is", "was", "became") and word not in phrases.SKIPPED_BEHIND for word in words):
+    if not words or any(
+        word not in ("is", "was", "became") and word not in load_words().skipped_behind for word in words
+    ):
         return None
     behind = re.compile(r"['\u2019]s\s+(?:new\s+|old\s+)?(?P<noun>[a-z]+(?: lead)?)").match(text, name.end)
-    said = None if behind is None else PHRASES.get(f"'s {behind['noun']}")
+    said = None if behind is None else load_words().phrases.get(f"'s {behind['noun']}")
     if said is None:
         return None
     return Phrase(said.type, said.second, said.first, is_inverse=not said.is_inverse)

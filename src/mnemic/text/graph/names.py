@@ -5,42 +5,36 @@ Answers for what is written with a capital. Whether a name is worth keeping is d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mnemic.model.graph import MAX_NAME_CHARS, EntityType
 from mnemic.text import scripts, stopwords
-from mnemic.text.graph import phrases
+from mnemic.text.graph.phrases import load_words
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import normalise, visible
 
 MOST_NAME_WORDS = 7
+"""A longer run of capitals is a headline, no name."""
+
+MOST_ASKED_TOKENS = 80
+"""Of a longer question its first words are looked at."""
 
 _ALONE = scripts.UNSEGMENTED
 _WORD = late_pattern(
     f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
 )
+_TOKENS = 80
+"""Of a longer question its first words are looked at."""
+
+_TOKEN = late_pattern(f"[{_ALONE}]|[^\\W{_ALONE}](?:[^\\s{_ALONE}]*[^\\W{_ALONE}])?[+#]{{0,2}}")
+_IS_ALONE = late_pattern(f"[{_ALONE}]")
 _EDGES = (
     " \t\"'.,;:!?()[]{}<>*_`~|/\\-\u2018\u2019\u201c\u201d\u00ab\u00bb"
     "\u300a\u300b\u300c\u300d\u3001\u3002\uff0c\u2013\u2014"
 )
 _ARTICLE = "the "
 _INSIDE = frozenset(("of", "de", "da", "do", "dos", "del", "di", "von", "van", "der", "den", "la", "le", "al", "bin"))
-_OPENING = """
-yes hi hello hey thanks thank sure ok okay well great good sorry today tomorrow yesterday last next first second finally
-later lately recently currently maybe perhaps actually also since after before during however meanwhile because although
-every everyone someone nobody something nothing everything monday tuesday wednesday thursday friday saturday sunday
-january february march april june july august september october november december please remember note update new old
-let lets let's it's that's there's here's i'm i've i'll i'd we're we've you're he's she's they're what's don't didn't
-doesn't can't won't isn't
-ich du er sie es wir ihr mein meine dein unser der die das ein eine und oder aber wenn weil heute morgen gestern ja nein
-danke bitte hallo je tu il elle nous vous ils mon ma mes le la les un une des et ou mais oui non merci aujourd'hui yo tú
-él ella nosotros mi mis el los las una y o pero sí gracias hola hoy eu ele ela meu minha os as um uma e ou mas sim
-obrigado io lui lei lo gli ma grazie ciao user assistant
-"""
-_OPENERS = stopwords.ENGLISH | frozenset(_OPENING.split())
-"""Words that begin a sentence with a capital and are no name there, nor at the beginning of one."""
-
 _SPEAKERS = ("i", "user", "assistant")
 _FEW_WORDS = 6
 _MOSTLY_NAMES = 0.34
@@ -83,17 +77,17 @@ def clean_name(name: str) -> str:
 def type_of(name: str) -> EntityType:
     """What a name stands for as far as itself tells."""
     key = name_key(name)
-    known = phrases.KNOWN.get(key)
+    known = load_words().known.get(key)
     words = key.split()
     if known is not None or not words:
         return known or EntityType.THING
-    if words[0].rstrip(".") in phrases.HONORIFICS and len(words) > 1:
+    if words[0].rstrip(".") in load_words().honorifics and len(words) > 1:
         return EntityType.PERSON
     if len(words) > 1:
         first, last = words[0], words[-1].rstrip(".")
-        type_ = phrases.SUFFIXES.get(last)
-        if type_ is None and first in phrases.NAMING_FIRST:
-            type_ = phrases.KIND_NOUNS.get(first)
+        type_ = load_words().suffixes.get(last)
+        if type_ is None and first in load_words().naming_first:
+            type_ = load_words().kinds.get(first)
         return type_ or EntityType.THING
     return EntityType.THING
 
@@ -126,13 +120,13 @@ class _Word:
 
     @property
     def is_opener(self) -> bool:
-        return self.text.lower() in _OPENERS
+        return self.text.lower() in load_words().openers
 
 
 def _run(text: str, words: Sequence[_Word], place: int) -> int:
     """How many words from here on are one name; 0 for none."""
     first = words[place].text.lower()
-    if not words[place].is_capital or first in _SPEAKERS or phrases.KIND_NOUNS.get(first) is EntityType.PERSON:
+    if not words[place].is_capital or first in _SPEAKERS or load_words().kinds.get(first) is EntityType.PERSON:
         return 0
     end = place + 1
     while end < len(words) and end - place < MOST_NAME_WORDS and _goes_on(text, words[end - 1], words[end]):
@@ -148,13 +142,15 @@ def _run(text: str, words: Sequence[_Word], place: int) -> int:
 
 def _goes_on(text: str, word: _Word, following: _Word) -> bool:
     between = text[word.end : following.start]
-    return between in (" ", "\u00a0") or (between == ". " and word.text.lower() in phrases.HONORIFICS)
+    return between in (" ", "\u00a0") or (between == ". " and word.text.lower() in load_words().honorifics)
 
 
 def _name(text: str, words: Sequence[_Word], place: int, length: int, *, tells: bool) -> list[Name]:
     """The name of a run, without the opener of a sentence; none when nothing is left."""
     first = place
-    while first < place + length and (words[first].is_opener or words[first].text.lower() in phrases.DROPPED_FIRST):
+    while first < place + length and (
+        words[first].is_opener or words[first].text.lower() in load_words().dropped_first
+    ):
         first += 1
     run = words[first : place + length]
     if not run or run[0].text.isdecimal() or (len(run) == 1 and len(run[0].text) == 1):
@@ -163,6 +159,36 @@ def _name(text: str, words: Sequence[_Word], place: int, length: int, *, tells: 
     is_sure = tells and (first > 0 or len(run) > 1)
     before = words[first - 1].text.lower() if first else ""
     type_ = type_of(shown)
-    if type_ is EntityType.THING and before in phrases.KIND_NOUNS:
-        type_ = phrases.KIND_NOUNS[before]
+    if type_ is EntityType.THING and before in load_words().kinds:
+        type_ = load_words().kinds[before]
     return [Name(shown, run[0].start, run[-1].end, type_, is_sure)] if name_key(shown) else []
+
+
+def possible_names(question: str) -> dict[str, list[tuple[int, int]]]:
+    """Every run of up to `MOST_NAME_WORDS` words of a question as the key of a name, with where it stands: characters
+    from, to. One stop word, and one character of Chinese and the like, is no name. No string raises.
+    """
+    tokens = [(match.start(), match.end(), match.group()) for match in _TOKEN.finditer(question)][:MOST_ASKED_TOKENS]
+    found: dict[str, list[tuple[int, int]]] = {}
+    for first, (start, _, word) in enumerate(tokens):
+        for last in range(first, min(first + MOST_NAME_WORDS, len(tokens))):
+            end = tokens[last][1]
+            says_nothing = word.casefold() in stopwords.ENGLISH or bool(_IS_ALONE.match(word))
+            key = "" if first == last and says_nothing else name_key(question[start:end])
+            if key:
+                found.setdefault(key, []).append((start, end))
+    return found
+
+
+def told_names(possible: dict[str, list[tuple[int, int]]], known: Collection[str]) -> list[str]:
+    """Those of the possible names that are known, in the order of the question, without one that is but a part of a
+    longer one wherever it stands.
+    """
+    spans = {key: possible[key] for key in known if key in possible}
+    every = [span for found in spans.values() for span in found]
+
+    def is_part(span: tuple[int, int]) -> bool:
+        return any(a <= span[0] and span[1] <= b and (a, b) != span for a, b in every)
+
+    kept = [key for key, found in spans.items() if not all(is_part(span) for span in found)]
+    return sorted(kept, key=lambda key: (spans[key][0], key))

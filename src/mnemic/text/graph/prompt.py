@@ -16,7 +16,7 @@ from mnemic.model.item import Role
 from mnemic.text import sanitise
 from mnemic.text.graph.find import MOST_RELATIONS, Findings, Found
 from mnemic.text.graph.names import Name, clean_name, name_key, type_of
-from mnemic.text.graph.phrases import PHRASES, Phrase
+from mnemic.text.graph.phrases import Phrase, relation_types
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.replies import read_item
 
@@ -28,7 +28,6 @@ REPLY_TOKENS = 700
 MAX_SHOWN_CHARS = 4000
 _BEGIN, _END = "---BEGIN TEXT---", "---END TEXT---"
 _FORGED = late_pattern(r"[-=_*#<\[]+\s*(?:begin|end)[\s_-]+text\s*[-=_*#>\]]*", re.IGNORECASE)
-_TYPES = tuple(dict.fromkeys(phrase.type for phrase in PHRASES.values()))
 _ASK = (
     "Between the markers is a text. List the things that it names (people, projects, technologies, places, "
     "organisations, policies, products, events) and how they are related, as far as the text says so itself. Reply "
@@ -53,7 +52,7 @@ _TYPE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 def graph_prompt(text: str) -> Prompt:
     """Asks for the entities and relations of one text."""
-    order = _ASK.format(entities=", ".join(EntityType), relations=", ".join(_TYPES))
+    order = _ASK.format(entities=", ".join(EntityType), relations=", ".join(relation_types()))
     inside = _FORGED.sub("[REDACTED]", sanitise.sanitise(text[:MAX_SHOWN_CHARS]))
     messages = (PromptMessage(Role.SYSTEM, order), PromptMessage(Role.USER, f"{_BEGIN}\n{inside}\n{_END}"))
     return Prompt(messages=messages, schema=_REPLY, max_tokens=REPLY_TOKENS, timeout_s=TIMEOUT_S)

@@ -1,0 +1,315 @@
+"""English as far as rewriting needs it: the forms of verbs, and one person told in another.
+
+"I moved with my sister" becomes "User moved with User's sister". "We" becomes "User and others": who the others are is
+not said. What stands in quotation marks is somebody's words and stays as it is.
+"""
+
+from __future__ import annotations
+
+from mnemic.text.languages import RestatingRules, any_case, words
+from mnemic.text.late_pattern import late_pattern
+
+MODALS = words("can could will would shall should may might must cannot can't couldn't won't wouldn't shan't")
+"""With them the verb keeps its form. Negated ones too."""
+
+ADVERBS = words(
+    "always never often usually also still just now currently recently already sometimes rarely mostly even only "
+    "then finally once generally normally mainly almost ever seldom no longer primarily lately today yesterday "
+    "personally both all too either first last ever"
+)
+"""Words that may stand between a subject and its verb, beside those that end in -ly."""
+
+_NOT_ADVERBS = words("apply reply rely supply multiply fly comply imply bully rally ally tally sully")
+_PRESENT_IN_ED = words("need feed bleed breed speed exceed proceed succeed heed seed weed shed embed wed tweed")
+_PAST = words(
+    "ate awoke beat became began bent bet bit bled blew bought bound bred broke brought built burnt burst came "
+    "caught chose clung cost crept cut dealt did dove drank dreamt drew drove dug fed fell felt fled flew forgave "
+    "forgot fought found froze gave got grew ground had heard held hid hit hung hurt kept knelt knew laid lay led "
+    "leapt learnt left lent let lit lost made meant met misunderstood mistook outgrew overcame overslept paid "
+    "proved put quit ran rang redid rose rode said sang sank sat saw sent sewed shone shook shot showed shrank "
+    "shut slept slid sold sought spent spilt split spoke spread sprang spun stole stood strode struck stuck sung "
+    "swam swept swore swung taught thought threw tore told took underwent understood undertook upset was went "
+    "wept were withdrew woke won wore wound wove wrote relearnt rebuilt reread resold rewrote retook undid "
+    "unwound withheld"
+)
+PARTICIPLES = words(
+    "been begun broken chosen come done drawn driven drunk eaten fallen flown forgotten given gone grown had "
+    "known made met ridden risen run seen shown spoken stolen sung swum taken thrown woken worn written bought "
+    "brought built kept left lost paid read said sent sold spent thought told won"
+)
+"""Irregular ones: after 'd they say that it means "had"."""
+
+_FORMS = {
+    "am": "is",
+    "have": "has",
+    "do": "does",
+    "don't": "does not",
+    "haven't": "has not",
+    "ain't": "is not",
+    "wasn't": "was not",
+    "didn't": "did not",
+    "hadn't": "had not",
+    "can't": "cannot",
+    "won't": "will not",
+    "couldn't": "could not",
+    "wouldn't": "would not",
+    "shouldn't": "should not",
+    "dont": "does not",
+    "didnt": "did not",
+    "cant": "cannot",
+    "gotta": "has to",
+    "wanna": "wants to",
+    "gonna": "is going to",
+}
+_AND_VERBS = words(
+    "hate love like enjoy prefer want have make take try speak drink eat keep get know live teach do go dislike "
+    "own play work need use read write listen watch"
+)
+"""After "and" in the clause of a conjugated verb, these go on with the same subject."""
+
+
+def is_adverb(word: str) -> bool:
+    """True for a lower-case word that may stand before the verb."""
+    return word in ADVERBS or (word.endswith("ly") and word not in _NOT_ADVERBS)
+
+
+def is_past(word: str) -> bool:
+    """True for the past form of a verb, lower case; one with the same form in the present counts as past."""
+    return word in _PAST or (word.endswith("ed") and word not in _PRESENT_IN_ED)
+
+
+def is_base(word: str) -> bool:
+    """True for a lower-case word that would be the present form after "I", if it is a verb."""
+    return (
+        word.isalpha() and not is_past(word) and word not in MODALS and word not in _FORMS and not word.endswith("ing")
+    )
+
+
+def may_follow_and(word: str) -> bool:
+    """True for a verb that goes on after "and" with the same subject."""
+    return word in _AND_VERBS
+
+
+def with_user(word: str) -> str:
+    """The form of the verb `word`, given as it stands after "I", that goes with "User"."""
+    lower = word.lower().replace("\u2019", "'")
+    if lower in _FORMS:
+        return _FORMS[lower]
+    return _third(word) if is_base(lower) else word
+
+
+def _third(word: str) -> str:
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
+
+
+_TOKEN = late_pattern(
+    '"[^"]*"|\u201c[^\u201d]*\u201d|\u00ab[^\u00bb]*\u00bb'  # a quotation is one token and stays
+    "|[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*|\\s+|."
+)
+_OTHERS = "User and others"
+_WORDS = {
+    "my": "User's",
+    "mine": "User's",
+    "me": "User",
+    "myself": "themselves",
+    "our": "User's",
+    "ours": "User's",
+    "us": _OTHERS,
+    "ourselves": "themselves",
+}
+_SUBJECTS = {"i": ("User", False), "we": (_OTHERS, True)}
+_ENDINGS = {"m": "am", "ve": "have", "ll": "will", "re": "are"}
+_NUMBERED = words("war type part phase stage class grade level volume chapter elizabeth charles act tier")
+_INVERTED = {"am": "is", "do": "does", "have": "has"}
+_COMPOUND = late_pattern(
+    r"(?:(?:[Mm]y|[Oo]ur|[Tt]he|[Bb]oth)\s+[\w'\u2019-]+(?:\s+[\w'\u2019-]+)?|[A-Z]\w+)"
+    r"(?:,\s+[\w' ]{2,30})?\s+and\s+I\b"
+)
+
+
+def third_person(clause: str) -> str:
+    """The clause with the speaker as "User". No string raises."""
+    return _Rewriting(clause).done()
+
+
+def has_compound_subject(clause: str) -> bool:
+    """True when it begins as in "My wife and I went"; the verb then keeps its plural."""
+    match = _COMPOUND.match(clause)
+    if match is None:
+        return False
+    words = match.group().lower().split()[:-2]
+    return not any(is_past(word) or word in _VERBS for word in words[1:])
+
+
+_VERBS = words("is are was were has have had will can does do likes loves hates lives works wants needs")
+
+
+class _Rewriting:
+    """One walk over the words of a clause."""
+
+    def __init__(self, clause: str) -> None:
+        self._tokens = _TOKEN.findall(clause)
+        self._is_compound = has_compound_subject(clause)
+        self._may_go_on = False
+        self._out: list[str] = []
+        self._place = 0
+
+    def done(self) -> str:
+        """The rewritten clause."""
+        while self._place < len(self._tokens):
+            token = self._tokens[self._place]
+            word, _, ending = token.lower().replace("\u2019", "'").partition("'")
+            if word in _SUBJECTS and self._is_subject(token, word, ending):
+                self._subject(word, ending)
+            elif word in _WORDS and (not ending or ending == "s") and not self._is_of_a_name(token):
+                self._put(_WORDS[word])
+            elif self._may_go_on and word in ("and", "but"):
+                self._and(token)
+            else:
+                self._may_go_on = self._may_go_on and word not in ("to", ".", ";", ":") and word not in MODALS
+                self._put(token)
+        return "".join(self._out)
+
+    def _put(self, text: str) -> None:
+        self._out.append(text)
+        self._place += 1
+
+    def _is_subject(self, token: str, word: str, ending: str) -> bool:
+        following = self._tokens[self._place + 1] if self._place + 1 < len(self._tokens) else ""
+        before = self._word_before()
+        if (word == "i" and before in _NUMBERED) or (word == "we" and not ending and self._is_of_a_name(token)):
+            return False
+        return bool(ending) or token[0] != "i" or following.isspace()
+
+    def _is_of_a_name(self, token: str) -> bool:
+        """True for "US", and the last word of "The Rest of Us": a capital behind a word."""
+        before = self._out[-2][-1:] if len(self._out) > 1 and self._out[-1].isspace() else ""
+        return token.isupper() or (token[0].isupper() and before.isalpha())
+
+    def _word_before(self) -> str:
+        said = [token for token in self._tokens[max(0, self._place - 2) : self._place] if not token.isspace()]
+        return said[-1].lower() if said else ""
+
+    def _subject(self, word: str, ending: str) -> None:
+        name, is_plural = _SUBJECTS[word]
+        before = self._word_before()
+        if before in _INVERTED and self._out and not is_plural:  # "so am I"
+            self._out[-2 if self._out[-1].isspace() else -1] = _INVERTED[before]
+        is_plural = is_plural or (self._is_compound and before == "and")
+        self._put(name)
+        if ending:
+            auxiliary = self._had_or_would() if ending == "d" else _ENDINGS.get(ending, ending)
+            self._out.append(" " + (auxiliary if is_plural else with_user(auxiliary)))
+            return
+        if before not in _INVERTED:
+            self._verb(is_plural=is_plural)
+
+    def _verb(self, *, is_plural: bool) -> None:
+        """Carry the words up to the verb over, and put the verb into its form."""
+        while self._place < len(self._tokens):
+            token = self._tokens[self._place]
+            lower = token.lower()
+            if token.isspace() or is_adverb(lower):
+                self._put(token)
+                continue
+            if lower[:1].isalpha() and not is_plural:
+                form = with_user(token)
+                self._may_go_on = is_base(lower)
+                self._put(form)
+            return
+
+    def _and(self, token: str) -> None:
+        """After a verb in the present and "and" or "but", the next verb goes with the same subject."""
+        self._put(token)
+        blank, verb, behind = (*self._tokens[self._place : self._place + 3], "", "", "")[:3]
+        if blank.isspace() and may_follow_and(verb.lower()) and behind.isspace():
+            self._put(blank)
+            self._put(with_user(verb))
+
+    def _had_or_would(self) -> str:
+        rest = [token.lower() for token in self._tokens[self._place : self._place + 6] if token[:1].isalpha()]
+        verb = next((word for word in rest if not is_adverb(word)), "")
+        is_had = verb == "better" or verb in PARTICIPLES or (verb.endswith("ed") and verb != "need")
+        return "had" if is_had else "would"
+
+
+def first_person(sentence: str) -> str:
+    """For "You are training for your race" this is "I am training for my race"."""
+    out = _BEING.sub(lambda match: f"I {_AUXILIARIES[match[1].lower()]}", sentence)
+    out = _CONTRACTED.sub(lambda match: f"I {_AUXILIARIES[match[1].lower()]}", out)
+    out = _ADDRESSED.sub("me", _OBJECT.sub(lambda match: f"{match[1]} me", out))
+    return _PERSON.sub(lambda match: _PERSONS[match[0].lower()], out)
+
+
+_AUXILIARIES = {"are": "am", "were": "was", "re": "am", "ve": "have", "d": "had", "ll": "will"}
+_PERSONS = {"you": "I", "your": "my", "yours": "mine", "yourself": "myself"}
+_BEING = any_case(r"\byou (are|were)\b")
+_CONTRACTED = any_case(r"\byou['’](re|ve|d|ll)\b")
+_OBJECT = any_case(
+    r"\b(to|for|with|of|in|on|about|from|by|at|around|behind|upon|towards?|through|among|between|like|than|(?:help"
+    r"|make|let|give|allow|enable|keep|bring|lead|drive|offer|provide|show|inspire|motivate|encourage|support|suit"
+    r"|serve|guide|push|teach|prepare|challenge|interest|excite|fascinate|attract|inform|equip|connect|engage|surround"
+    r"|energi[sz]e|empower)(?:s|d|ed|ing)?|gave|brought|led|drove|made|kept|taught|caught|making|giving|enabling"
+    r"|driving|guiding) you\b(?!['’])(?! (?:are|were|have|had|do|did|feel|find|need|want|love|enjoy)\b)"
+)
+"""Behind these, "you" is no subject; what follows it is not its verb."""
+
+_ADDRESSED = any_case(r"\byou\b(?=\s+(?:to|towards?|into|for|with|from|in|at|on|through|as|by)\b|\s*(?:[.,;!]|$))")
+_PERSON = any_case(r"\b(?:yourself|yours|your|you)\b")
+RESTATING = RestatingRules(
+    assent=any_case(
+        r"(?:yes|yeah|yep|yup|exactly|absolutely|definitely|indeed|right|true|correct|certainly|totally|of course"
+        r"|that['’]?s (?:\w+ )?(?:right|true|correct|it)|that is (?:\w+ )?(?:right|true|correct)|i (?:\w+ )?agree"
+        r"|you['’]?re right|you are right)\b"
+    ),
+    denial=any_case(
+        r"(?:(?:well|oh|hmm|sorry|um|yes and|yes,? but)[,.]? )?(?:no|nope|nah|not (?:really|quite|exactly|at all|true"
+        r"|necessarily)|never|wrong|actually|i disagree|i (?:do not|don['’]t) (?:agree|think so)|that['’]?s (?:not"
+        r"|wrong|incorrect)|that is(?: not|n['’]t| wrong)|you['’]?re (?:wrong|mistaken)|i (?:never|didn['’]t) sa(?:id"
+        r"|y))\b"
+    ),
+    negation=any_case(r"n['’]t\b|\b(?:not|never|no longer|none|nor|neither|without|wrong)\b"),
+    # What an assistant puts before what it says of the user: "It's great to hear that you ...".
+    frame=any_case(
+        r"^(?:(?:and|but|so|well|yes|absolutely|indeed|exactly|great|ah|oh)\b[,!]?\s+)*(?:(?:it|that)(?:['’]s| is) "
+        r"(?:\w+ly |so |very |quite )?\w+ (?:to (?:hear|see|know|learn|note|notice|read) )?(?:that |how |about "
+        r")?(?=you)|(?:it |that )?(?:sounds|seems|looks|appears) (?:like |as (?:if|though) |that )?(?=you)|i(?:['’]m| "
+        r"am) (?:\w+ )?(?:glad|happy|pleased|delighted|sorry|thrilled) (?:to (?:hear|see|know|learn) )?(?:that |how "
+        r")?(?=you)|i (?:can |also |really |truly |completely |totally )*(?:see|hear|understand|notice|gather|admire"
+        r"|love|appreciate|sense) (?:that |how |why |from )?(?=(?:the |your|you))|(?:given|knowing|considering) "
+        r"(?:that )?(?=you))"
+    ),
+    vocative=late_pattern(r"^[A-Z][\w'’-]+, (?=you)|, [A-Z][a-z'’-]+(?=[.!]*$|[!,] )"),
+    user=any_case(r"\byou(?:r|rs|rself)?\b"),
+    own=any_case(r"\b(?:i|me|my|mine|we|us|our|let['’]s)\b"),
+    # Questions, asides, advice, what is imagined, and what the assistant itself remembers.
+    no_report=any_case(
+        r"[?？]\W*$|\b(?:interestingly|by the way|incidentally|similarly|likewise|alternatively|in contrast|on "
+        r"(?:another|a related|a different|a side|the other) (?:note|hand|topic)|speaking of|remind(?:s|ed|er)?"
+        r"|(?:re)?call(?:ed)?|remember(?:ed|ing)?|mention(?:ed|ing)?|previous(?:ly)?|discussed|similar to|much like"
+        r"|just (?:as|like)|unlike|also|whether|here you are|you(?:['’]ve| have)? (?:expressed|said|told|shared|asked"
+        r"|noted))\b|\bif\b|\bhad you\b|\bunless\b|\b(?:would|might|could|may|should|ought|must)\b|\bcan\b"
+        r"|\byou(?:['’]ll| will)\b|^(?:consider|try|keep|make sure|remember|think|imagine|don['’]t|let|perhaps|maybe"
+        r"|as (?:you|we|i)|when you|whenever|how|what|why|which|where|while)\b"
+    ),
+    first_person=first_person,
+    # What speaks of the user has the user, or something of theirs, as its subject.
+    about=any_case(r"(?:\w+(?:ly)?, )?(?:I|My)\b"),
+    named=late_pattern(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|\d[\d.,]*"),
+    # What the assistant thinks of it says nothing of the user.
+    praise=any_case(
+        r"\boff to an? \w+ start\b|\blike a pro\b|\b(?:sounds?|looks?|seems?) (?:like )?(?:\w+ly |so |an? )*(?:amazing"
+        r"|great|good|wonderful|lovely|fantastic|delicious|perfect|interesting|fun|nice|awesome|excellent|promising"
+        r"|solid|impressive|beautiful)\b"
+    ),
+    # Praise of a trait says that the user has it.
+    praised=late_pattern(
+        r"^My ([\w-]+(?:ness|ment|ion|asm|ism|ity|ance|ence|age|hip)s?\b[^,;]*?) (?:is|are) (?:\w+ly |so |very |quite "
+        r")?(?:commendable|admirable|inspiring|impressive|evident|clear|contagious|wonderful|remarkable|noble|valid"
+        r"|great|key|understandable|palpable|noteworthy|praiseworthy|heartening|refreshing|amazing|fantastic"
+        r"|apparent)(?:[.!]*$|(?=,))"
+    ),
+    praised_as=r"I show \1",
+)
