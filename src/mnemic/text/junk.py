@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
+from mnemic.text.languages import languages
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import key_words
 
@@ -22,22 +24,17 @@ MAX_NEW_SHARE = 0.25
 MIN_SIGNS_CHARS = 12
 MIN_LETTER_SHARE = 0.25
 
-_COURTEOUS = (
-    # English
-    "hi hello hey greetings good morning afternoon evening night bye goodbye welcome thanks thank thx ty cheers "
-    "you your youre you're so very much a lot ok okay k sure alright right great nice cool perfect awesome "
-    "wonderful excellent fine yes yeah yep yup no nope of course absolutely exactly indeed got it sounds good "
-    "please sorry np problem worries the lol haha hmm well done noted understood "
-    # German, French, Spanish, Italian, Portuguese, Dutch
-    "hallo guten morgen tag abend danke schön vielen dank bitte ja nein gut alles klar tschüss "
+_FURTHER_COURTEOUS = (
+    # French, Spanish, Italian, Portuguese, Dutch
     "bonjour bonsoir salut merci beaucoup oui non d'accord parfait "
     "hola buenos días buenas tardes noches gracias muchas sí vale perfecto de nada adiós "
     "ciao grazie mille prego va bene sì obrigado obrigada olá bom dia sim não dank je wel hoi goed "
-    # Chinese, Japanese, Korean, Russian
-    "你好 您好 谢谢 多谢 好的 好 是的 不客气 再见 嗯 早上好 晚安 こんにちは ありがとう ありがとうございます "
+    # Japanese, Korean, Russian
+    "こんにちは ありがとう ありがとうございます "
     "はい いいえ 了解しました 안녕하세요 감사합니다 네 아니요 привет здравствуйте спасибо да нет хорошо пока"
 )
-_COURTESIES = frozenset(_COURTEOUS.split())
+"""Of languages that have no rules of their own."""
+
 _BESIDE_OTHERS = frozenset(("a", "of", "the", "your", "so", "very", "de", "it", "k", "right", "fine", "bom", "va"))
 """No courtesy alone."""
 
@@ -86,11 +83,16 @@ def junk_reason(text: str) -> str:
     words = key_words(text.strip("\u00a1\u00bf "))
     if len(words) == 1 and words[0] in _PLACEHOLDERS:
         return "it is a placeholder"
-    if len(words) <= MAX_COURTESY_WORDS and set(words) <= _COURTESIES and not set(words) <= _BESIDE_OTHERS:
+    if len(words) <= MAX_COURTESY_WORDS and set(words) <= _courtesies() and not set(words) <= _BESIDE_OTHERS:
         return "it is a courtesy"
     if max(letters, len(text.strip().rstrip(_ENDS))) < (MIN_CHARS if not _is_dense(text) else MIN_CHARS - 1):
         return "it is too short to say anything"
     return _form_reason(text, words, letters)
+
+
+@cache
+def _courtesies() -> frozenset[str]:
+    return frozenset(" ".join([_FURTHER_COURTEOUS, *(language.courtesies for language in languages())]).split())
 
 
 def _form_reason(text: str, words: list[str], letters: int) -> str:

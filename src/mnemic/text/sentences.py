@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from mnemic.text import stopwords
+from mnemic.text.languages import detect
 
 Span = tuple[int, int]
 
@@ -26,6 +27,7 @@ _LOOK_BACK = 24
 
 _FENCE = re.compile(r"\s*(```|~~~)")
 _LIST_MARKER = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])$")
+_ORDINAL = re.compile(r"(?<!\d)\d{1,2}$")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
 _TITLES = frozenset(
@@ -139,7 +141,19 @@ def _ends_sentence(text: str, mark: re.Match[str], begin: int) -> bool:
     word = following["word"] if following else ""
     if (closers or marks[0] == "\u2026" or marks.startswith("..")) and word[:1].islower():
         return False
-    return marks != "." or not _is_abbreviation(text[max(begin, mark.start() - _LOOK_BACK) : mark.start()], word)
+    if marks != ".":
+        return True
+    before = text[max(begin, mark.start() - _LOOK_BACK) : mark.start()]
+    return not _is_abbreviation(before, word) and not _is_ordinal(text[begin : after + _LOOK_BACK], before, word)
+
+
+def _is_ordinal(sentence: str, before: str, following: str) -> bool:
+    """Whether the full stop makes the number before it an ordinal, in a language that writes them so."""
+    if _ORDINAL.search(before) is None:
+        return False
+    dates = detect(sentence).dates
+    is_month = following.casefold() in dates.months.replace(",", " ").split()
+    return dates.has_ordinal_stop and (is_month or following.islower())
 
 
 def _is_abbreviation(before: str, following: str) -> bool:

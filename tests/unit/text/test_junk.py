@@ -19,7 +19,6 @@ pytestmark = pytest.mark.requirement("P-28")
         "Thank you so much!",
         "Sounds good.",
         "Hello, good morning",
-        "Danke schön",
         "¡Muchas gracias!",
         "merci beaucoup",
         "谢谢",
