@@ -1,6 +1,6 @@
 """Stored text made safe to show to a model: instructions to the model and forged markers are taken out.
 
-Answers for which characters of a text go and which stay; the wordings are data in `injection_patterns`. One of two
+Answers for which characters of a text go and which stay; the wordings are data in `injection.toml`. One of two
 layers: the blocks around the text say that it is data. Neither is perfect.
 """
 
@@ -11,14 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 
-from mnemic.text.addressing import addresses_model
 from mnemic.text.decoding import decoded, mirrored
-from mnemic.text.injection_patterns import MARKERS, PATTERNS
+from mnemic.text.injection import MARKERS, Pattern, Severity, addresses_model, load_wordings
 from mnemic.text.normalise import visible
 from mnemic.text.skeleton import REDACTED, View, fold, gathered, unleeted
-from mnemic.text.wording import Pattern, Severity
 
 MIN_CUES = 3
 """So many different cues in one text make every one of them a finding."""
@@ -39,19 +38,32 @@ in front of the model again and again, and looking through one takes 0.1 ms.
 
 _KEY = os.urandom(16)
 _clean = set[bytes]()
-_LITERALS = frozenset[str]().union(*(group for pattern in PATTERNS for group in pattern.needs))
-_BEGIN, _LONGEST = 3, max(map(len, _LITERALS))
-_SHORT = tuple(literal for literal in _LITERALS if len(literal) < _BEGIN)
-_BY_BEGIN: dict[str, list[str]] = {}
-for _literal in sorted(_LITERALS.difference(_SHORT)):
-    _BY_BEGIN.setdefault(_literal[:_BEGIN], []).append(_literal)
-_NEEDED_FIRST: dict[str, list[int]] = {}
-for _place, _pattern in enumerate(PATTERNS):
-    for _literal in sorted(_pattern.needs[0] if _pattern.needs else ()):
-        _NEEDED_FIRST.setdefault(_literal, []).append(_place)
-_NEEDING_NOTHING = tuple(place for place, pattern in enumerate(PATTERNS) if not pattern.needs)
+_BEGIN = 3
+"""Literals are looked for by so many first letters: one pass over a text then spares most of them."""
+
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _RULES = frozenset("-=_~*#<>[]|+─━═—–‐‑‒―−﹘﹣－➖⸺⸻＝＿～＊＃")
+
+
+class _Wordings:
+    """The wordings, and which of them a literal makes likely."""
+
+    def __init__(self) -> None:
+        self.patterns = load_wordings()
+        literals = frozenset[str]().union(*(group for pattern in self.patterns for group in pattern.needs))
+        self.longest = max(map(len, literals))
+        self.short = tuple(literal for literal in literals if len(literal) < _BEGIN)
+        self.by_begin: dict[str, list[str]] = {}
+        for literal in sorted(literals.difference(self.short)):
+            self.by_begin.setdefault(literal[:_BEGIN], []).append(literal)
+        self.needed_first: dict[str, list[int]] = {}
+        for place, pattern in enumerate(self.patterns):
+            for literal in sorted(pattern.needs[0] if pattern.needs else ()):
+                self.needed_first.setdefault(literal, []).append(place)
+        self.needing_nothing = tuple(place for place, pattern in enumerate(self.patterns) if not pattern.needs)
+
+
+_wordings = cache(_Wordings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +165,10 @@ def _search(text: str, view: View) -> Iterator[Finding]:
 
 def _matches(view: View, present: set[str], *, is_loose: bool = False) -> Iterator[Finding]:
     """What the patterns find in a view in which no literals but these can be `present`."""
-    likely = {place for literal in present for place in _NEEDED_FIRST.get(literal, ())}
-    for place in sorted(likely.union(_NEEDING_NOTHING)):
-        pattern = PATTERNS[place]
+    known = _wordings()
+    likely = {place for literal in present for place in known.needed_first.get(literal, ())}
+    for place in sorted(likely.union(known.needing_nothing)):
+        pattern = known.patterns[place]
         if not any(present.isdisjoint(group) for group in pattern.needs):
             for start, end in _passages(view.text, pattern, is_loose=is_loose):
                 yield Finding(view.span(start, end), pattern.name, pattern.severity)
@@ -163,18 +176,18 @@ def _matches(view: View, present: set[str], *, is_loose: bool = False) -> Iterat
 
 def _literals_in(text: str) -> set[str]:
     """The literals that the text holds. Only those are looked for of whose beginning it has the letters."""
+    known = _wordings()
     begins = {text[start : start + _BEGIN] for start in range(len(text))}
-    near = [literal for begin in _BY_BEGIN.keys() & begins for literal in _BY_BEGIN[begin]]
-    return {literal for literal in (*near, *_SHORT) if literal in text}
+    near = [literal for begin in known.by_begin.keys() & begins for literal in known.by_begin[begin]]
+    return {literal for literal in (*near, *known.short) if literal in text}
 
 
 def _literals_around(view: View, words: Sequence[tuple[int, int]]) -> set[str]:
     """The literals of which any of these words can be a part, and perhaps others that the view holds."""
-    if 2 * _LONGEST * len(words) > len(view.text):
+    longest = _wordings().longest
+    if 2 * longest * len(words) > len(view.text):
         return _literals_in(view.text)
-    return set[str]().union(
-        *(_literals_in(view.text[max(start - _LONGEST, 0) : end + _LONGEST]) for start, end in words)
-    )
+    return set[str]().union(*(_literals_in(view.text[max(start - longest, 0) : end + longest]) for start, end in words))
 
 
 def _passages(text: str, pattern: Pattern, *, is_loose: bool) -> Iterator[tuple[int, int]]:

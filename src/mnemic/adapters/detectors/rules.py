@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mnemic.adapters.detectors.tokens import FORMS, KEY_BESIDE
+from mnemic.adapters.detectors.tokens import KEY_BESIDE, load_forms
 from mnemic.adapters.detectors.values import is_key, is_mixed, is_password, is_stand_in
 from mnemic.ports.models import Detector, DetectorCapabilities, SecretSpan
 from mnemic.text.late_pattern import late_pattern
@@ -78,9 +78,12 @@ class RuleDetector:
     """Finds secrets by rules. Makes no use of anything but the text."""
 
     name = "rules"
-    capabilities = DetectorCapabilities(
-        kinds=tuple(sorted({*(form.kind for form in FORMS), PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET})), is_local=True
-    )
+
+    @property
+    def capabilities(self) -> DetectorCapabilities:
+        """As the port promises."""
+        kinds = {*(form.kind for form in load_forms()), PASSWORD, API_KEY, PRIVATE_KEY, AWS_SECRET}
+        return DetectorCapabilities(kinds=tuple(sorted(kinds)), is_local=True)
 
     def find(self, text: str) -> list[SecretSpan]:
         """As the port promises."""
@@ -100,7 +103,7 @@ class RuleDetector:
 
 
 def _issued(text: str, lowered: str) -> Iterator[SecretSpan]:
-    for form in FORMS:
+    for form in load_forms():
         if not any(need in lowered for need in form.needs):
             continue
         for match in form.expression.finditer(text):
