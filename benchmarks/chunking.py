@@ -25,8 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.machine import keep, provenance, table
 from mnemic.evaluation.dataset import CorpusRow, Dataset, DocumentSpan, LabelledQuestion, read_json_lines, score_spans
 from mnemic.evaluation.retrieval import RetrievalOptions, run_retrieval
-from mnemic.text.chunk_drafts import ChunkDraft, Chunking, draft_chunks
-from mnemic.text.chunking import ChunkConfig
+from mnemic.text.chunking import ChunkConfig, ChunkDraft, Chunking, draft_chunks
 
 SET = "chunking-eval"
 LIMIT = 10

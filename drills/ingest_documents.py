@@ -29,8 +29,7 @@ from mnemic.model.document import Document, DocumentStatus, IngestReport
 from mnemic.model.document import Outcome as FileOutcome
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Scope
-from mnemic.text.boilerplate import boilerplate
-from mnemic.text.chunk_drafts import draft_chunks
+from mnemic.text.chunking import boilerplate, draft_chunks
 
 SCOPE = Scope(user="anna")
 ALL = 1000

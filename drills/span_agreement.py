@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.chunking import SET, Answers, Variant, answers, scores, write_spans
 from drills.kit.outcome import Outcome
 from mnemic.evaluation.dataset import DocumentSpan, read_json_lines
-from mnemic.text.chunk_drafts import DOCUMENT_CHUNKS, Chunking
+from mnemic.text.chunking import DOCUMENT_CHUNKS, Chunking
 
 TOLERANCE = 0.001
 

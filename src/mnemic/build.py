@@ -28,7 +28,7 @@ from mnemic.ports.models import Detector, Embedder, Llm, Reranker, Tool
 from mnemic.ports.observer import Observer
 from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
-from mnemic.text.writing import Writing
+from mnemic.text.scripts import Writing
 
 EXAMPLES = ("mnemic.examples.calculator", "mnemic.examples.units")
 """Example tools that need no setting. A model calculates and converts better with them than by itself."""

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemic.text.analyser import Analyser
-from mnemic.text.chunk_drafts import Chunking, draft_chunks
-from mnemic.text.chunking import ChunkConfig, chunk_text
+from mnemic.text.chunking import ChunkConfig, Chunking, chunk_text, draft_chunks
 
 ANALYSER = Analyser()
 odd = st.text(st.characters(exclude_categories=()), max_size=8)

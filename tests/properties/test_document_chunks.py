@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from mnemic.model.document import Heading
 from mnemic.text.analyser import Analyser
-from mnemic.text.boilerplate import boilerplate, trimmed
-from mnemic.text.chunk_drafts import draft_chunks
-from mnemic.text.chunking import ChunkConfig
+from mnemic.text.chunking import ChunkConfig, boilerplate, draft_chunks, trimmed
 
 lines = st.sampled_from(["Head", "Page 1", "Page 2", "", "- item", "# mark", "---", "words and words. More!", "| a |"])
 texts = st.lists(lines | st.text(max_size=12), max_size=40).map("\n".join)

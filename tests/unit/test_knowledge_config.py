@@ -10,8 +10,7 @@ from mnemic.config import load_config
 from mnemic.engine.ingest_plan import chunk_config
 from mnemic.errors import ConfigError
 from mnemic.model.settings import Settings
-from mnemic.text.chunk_drafts import DOCUMENT_CHUNKS
-from mnemic.text.chunking import ChunkConfig
+from mnemic.text.chunking import DOCUMENT_CHUNKS, ChunkConfig
 
 
 def configured(tmp_path: Path, text: str) -> Settings:

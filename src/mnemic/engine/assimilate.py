@@ -35,9 +35,8 @@ from mnemic.model.scope import Partition, Visibility
 from mnemic.model.values import to_microseconds
 from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.bm25 import products
-from mnemic.text.judging import MAX_PAIRS, judge_prompt, read_judgements
-from mnemic.text.sameness import same_statement
-from mnemic.text.writing import Writing, writing_of
+from mnemic.text.sameness import MAX_PAIRS, judge_prompt, read_judgements, same_statement
+from mnemic.text.scripts import Writing, writing_of
 
 NEAREST = 8
 """Memories that are looked at by vector, and as many by words."""

@@ -50,7 +50,7 @@ from mnemic.model.item import MessageDraft, NotedDraft, Role, Turn
 from mnemic.model.recall import ChatMessage, Context, Recall
 from mnemic.model.scope import Scope
 from mnemic.ports.models import Llm
-from mnemic.text.guidance import ASK, LIMIT_REACHED, guidance
+from mnemic.text.blocks import ASK, LIMIT_REACHED, guidance
 from mnemic.text.prompts import language_of
 
 CHARS_PER_TOKEN = 3

@@ -27,7 +27,7 @@ from mnemic.model.item import ENDED, Message, MessageDraft, Role, Trust, Turn, n
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.own_blocks import without_own_blocks
+from mnemic.text.blocks import without_own_blocks
 from mnemic.text.sanitise import neutralise_markers
 
 _SPOKEN = (Role.USER, Role.ASSISTANT)

@@ -45,9 +45,15 @@ from mnemic.model.item import (
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
-from mnemic.text import gem_rules
-from mnemic.text.curator import CURATOR_VERSION, curator_prompt, message_chars, room_of
-from mnemic.text.gem_rules import RULES_VERSION, gem_records
+from mnemic.text import curator
+from mnemic.text.curator import (
+    CURATOR_VERSION,
+    RULES_VERSION,
+    curator_prompt,
+    gem_records,
+    message_chars,
+    room_of,
+)
 from mnemic.text.gems import Found, Gems, Rejected, checked_gems, read_gems
 from mnemic.text.narrative import ToldTurn, divided, numbered
 from mnemic.text.prompts import counted
@@ -413,7 +419,7 @@ class Curating:
 
     def _parts_of(self, day: Day) -> list[list[ToldTurn]]:
         llm = self._parts.llm
-        room = gem_rules.ROOM_TOKENS if llm is None else room_of(llm.capabilities.context_tokens)
+        room = curator.ROOM_TOKENS if llm is None else room_of(llm.capabilities.context_tokens)
         return divided(day.conversations, room, message_chars(room))
 
     def _curated(self, part: Sequence[ToldTurn]) -> _Done | None:

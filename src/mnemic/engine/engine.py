@@ -42,7 +42,7 @@ from mnemic.ports.models import Detector, Embedder, Llm, Reranker, Tool
 from mnemic.ports.observer import Clock, Observer
 from mnemic.ports.store import MAIN_VIEW, Reading, Store, UnitOfWork
 from mnemic.text.analyser import Analyser
-from mnemic.text.writing import Writing, writing_of
+from mnemic.text.scripts import Writing, writing_of
 
 MAX_PENDING = 1000
 _log = logging.getLogger("mnemic.accesses")

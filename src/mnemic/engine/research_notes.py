@@ -19,11 +19,11 @@ from mnemic.model.document import Coverage, Document, ResearchQuote, Stretch
 from mnemic.text.blocks import Language
 from mnemic.text.pages import last_page_of, page_of
 from mnemic.text.pieces import Piece
-from mnemic.text.quotes import find_quotes
 from mnemic.text.research import (
     Asking,
     Note,
     answer_prompt,
+    find_quotes,
     map_prompt,
     read_answer,
     read_merged,

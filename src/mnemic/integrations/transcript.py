@@ -18,7 +18,7 @@ from mnemic.integrations.memory import AnyMnemic
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Level, Scope
 from mnemic.remote import RemoteMnemic
-from mnemic.text.own_blocks import without_own_blocks
+from mnemic.text.blocks import without_own_blocks
 
 KEY = "transcript"
 MOST_BYTES = 48_000

@@ -17,9 +17,23 @@ from typing import Protocol, cast
 from snowballstemmer import english_stemmer
 
 from mnemic.errors import InvalidInputError
-from mnemic.text import scripts, stopwords
+from mnemic.text import scripts
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import visible
+
+_WORDS = """
+a an the this that these those such i me my mine myself we us our ours ourselves you your yours yourself
+yourselves he him his himself she her hers herself it its itself they them their theirs themselves and or but
+nor so if then than as because while although though of in on at by to for from with into onto upon about
+between among through during over under am is are was were be been being do does did done doing have has had
+having can could will would shall should may might must what which who whom whose when where why how there
+here not no yes any some each both either neither also too very just only ever more most much many other
+others please im ive id youre youve hes shes theyre theyve dont doesnt didnt isnt arent wasnt werent cant
+couldnt wouldnt shouldnt wont havent hasnt hadnt whats whos wheres thats theres lets
+"""
+
+STOP_WORDS: frozenset[str] = frozenset(_WORDS.split())
+
 
 VERSION = "v1"
 """Name of the only rule set so far; an index built with another one has to be rebuilt."""
@@ -203,7 +217,7 @@ class Analyser:
                 continue
             is_acronym = _ACRONYM.fullmatch(token) is not None
             for word in _words_of(token):
-                is_stopped = word in stopwords.ENGLISH and not is_acronym
+                is_stopped = word in STOP_WORDS and not is_acronym
                 (stopped if is_stopped else found)[_stem(word[:TERM_CHARACTERS])] = None
         return list(found or stopped)
 

@@ -1,17 +1,24 @@
-"""Chunks of a text by the plain rule: paragraphs fill a chunk of so many tokens, with some overlap.
-
-Answers for `chunk_text` and for the sizes that all chunkers share. What an ingested document is cut with, sentences and
-structure considered, is in `chunk_drafts`.
+"""Chunks of a text: by the plain rule, where paragraphs fill a chunk of so many tokens with some overlap, and the drafts
+that an ingested document is cut into, sentences and structure considered, without the lines that repeat on every page.
 """
 
 from __future__ import annotations
 
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from mnemic.errors import InvalidInputError
+from mnemic.model.document import Chunking, Heading
+from mnemic.text import outline
 from mnemic.text.analyser import Analyser
+from mnemic.text.outline import Block, BlockKind
+from mnemic.text.pages import last_page_of, page_of
+from mnemic.text.sentences import sentences
 
 Span = tuple[int, int]
 TokenSpans = Callable[[str], Sequence[Span]]
@@ -117,3 +124,324 @@ def _filled(borders: Sequence[int], config: ChunkConfig) -> Iterator[Span]:
             begin = done - overlap
     if end > done:
         yield begin, end
+
+
+EDGE_LINES = 3
+"""Lines at the top of a page, and at its bottom, that may be its head or foot."""
+
+MAX_LINE_CHARS = 150
+MIN_PAGES = 4
+MIN_SHARE = 0.3
+"""Of the pages must have a line for it to be repeated: left and right pages, or chapters, may have their own."""
+
+_NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
+
+
+def boilerplate(text: str, pages: Sequence[int]) -> list[Span]:
+    """The spans of lines near the edges of pages that stand there on many pages alike, numbers apart, in order.
+
+    `pages`: the offset at which each page begins. Empty for a text of few pages. What stands on a page between a line
+    and its edge is repeated too, so that text is never taken for a foot because it ends a page.
+    """
+    if len(pages) < MIN_PAGES:
+        return []
+    edges = [_edges(text, start, end) for start, end in zip(pages, [*pages[1:], len(text)], strict=True)]
+    counts = Counter(key for top, bottom in edges for key in {_key(text, each) for each in (*top, *bottom)})
+    enough = max(MIN_PAGES, MIN_SHARE * len(pages))
+    found: list[Span] = []
+    for top, bottom in edges:
+        for lines in (top, bottom):
+            for line in lines:
+                if counts[_key(text, line)] < enough:
+                    break
+                found.append(line)
+    return sorted(set(found))
+
+
+def trimmed(text: str, span: Span, repeated: Sequence[Span]) -> Span | None:
+    """A span without what is repeated at its ends, and without blanks there; None when nothing is left."""
+    start, end = _stripped(text, *span)
+    while start < end:
+        place = _last(repeated, start)
+        if place < 0 or repeated[place][1] <= start:
+            break
+        start, end = _stripped(text, min(repeated[place][1], end), end)
+    while start < end:
+        place = _last(repeated, end - 1)
+        if place < 0 or repeated[place][1] < end:
+            break
+        start, end = _stripped(text, start, max(repeated[place][0], start))
+    return (start, end) if start < end else None
+
+
+def _last(repeated: Sequence[Span], position: int) -> int:
+    """The number of the last span that begins at a position or before; -1 when none does."""
+    return bisect_right(repeated, position, key=lambda span: span[0]) - 1
+
+
+def _edges(text: str, start: int, end: int) -> tuple[list[Span], list[Span]]:
+    """The first lines of a page from its top, and its last from the bottom; of a short page a line is in both."""
+    return _first(_lines(text, start, end)), _first(_lines_from_below(text, start, end))
+
+
+def _first(lines: Iterator[Span]) -> list[Span]:
+    found: list[Span] = []
+    for line in lines:
+        if line[1] - line[0] > MAX_LINE_CHARS:
+            break
+        found.append(line)
+        if len(found) == EDGE_LINES:
+            break
+    return found
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[Span]:
+    while start < end:
+        stop = text.find("\n", start, end)
+        stop = end if stop < 0 else stop
+        if not text[start:stop].isspace() and start < stop:
+            yield start, stop
+        start = stop + 1
+
+
+def _lines_from_below(text: str, start: int, end: int) -> Iterator[Span]:
+    while start < end:
+        begin = text.rfind("\n", start, end) + 1
+        begin = max(begin, start)
+        if not text[begin:end].isspace() and begin < end:
+            yield begin, end
+        end = begin - 1
+
+
+def _key(text: str, line: Span) -> str:
+    """What two lines must share to be the same: their words, whatever the numbers in them."""
+    return " ".join(_NUMBERS.sub("#", text[slice(*line)].casefold()).split())
+
+
+def _stripped(text: str, start: int, end: int) -> Span:
+    piece = text[start:end]
+    begin = start + len(piece) - len(piece.lstrip())
+    return begin, max(begin, start + len(piece.rstrip()))
+
+
+CHARS_A_TOKEN = 40
+"""Text weighs at least one token for so many characters, blanks apart: endless words must not make endless chunks."""
+
+PIECES_A_CHUNK = 8
+"""A sentence or line that exceeds a chunk is cut into pieces of this part of the size."""
+
+DOCUMENT_CHUNKS = ChunkConfig(chunk_size=160, chunk_overlap=40, min_chunk_size=40)
+"""What documents are cut with unless told otherwise: chosen by benchmarks/results/chunking.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A passage of a document before it is stored: `text` is `document[start:end]`, never blank at its ends.
+
+    `headings`: the titles that all of it stands under, outermost first. `page` and `last_page` count from 1, and are
+    those of its first and last character; None where no pages are known. `token_count` is the analyser's; `index`
+    counts from 0.
+    """
+
+    text: str
+    start: int
+    end: int
+    token_count: int
+    index: int
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+    last_page: int | None = None
+
+    @property
+    def title(self) -> str:
+        """The headings in one line, to be indexed above the text; "" where there are none."""
+        return " > ".join(self.headings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What is not cut again. `weight` in tokens; `repeats`: it may be the overlap of the next chunk."""
+
+    start: int
+    end: int
+    weight: int
+    headings: tuple[str, ...] = ()
+    repeats: bool = True
+
+
+def draft_chunks(
+    text: str,
+    config: ChunkConfig | None = None,
+    chunking: Chunking = Chunking.STRUCTURE,
+    *,
+    is_code: bool = False,
+    page_starts: Sequence[int] = (),
+    headings: Sequence[Heading] = (),
+) -> list[ChunkDraft]:
+    """The chunks of a document in order; none exceeds `chunk_size` tokens, and no string raises.
+
+    Without `config` the sizes are `DOCUMENT_CHUNKS`. `paragraphs` discards what `chunk_text` discards.
+    `sentences` and `structure` keep all of the text but white space between chunks. Their overlap is made of whole
+    sentences, at most `chunk_overlap` tokens. `structure` begins a new chunk at a heading once the open one has
+    `min_chunk_size` tokens, repeats nothing across it, cuts inside a paragraph, list, table or block of code only when
+    it must, and keeps a heading with what follows it. With `is_code` the text is source code, cut between definitions.
+    `page_starts`: the offset at which each page begins, ascending, page 1 first. `headings`, ascending: those of the
+    document, where its format tells them; else `structure` looks for them in the text.
+    """
+    config = config or DOCUMENT_CHUNKS
+    if chunking is Chunking.PARAGRAPHS:
+        spans = [((chunk.start, chunk.end), ()) for chunk in chunk_text(text, config=config)]
+    else:
+        is_structured = chunking is Chunking.STRUCTURE
+        groups = _groups(text, config, headings, is_code=is_code) if is_structured else [_prose(text, config)]
+        spans = [((chunk[0].start, chunk[-1].end), _shared(chunk)) for chunk in _packed(groups, config)]
+    return [
+        ChunkDraft(
+            text=text[start:end],
+            start=start,
+            end=end,
+            token_count=_analyser.token_count(text[start:end]),
+            index=index,
+            headings=headings,
+            page=page_of(page_starts, start),
+            last_page=last_page_of(page_starts, start, end),
+        )
+        for index, ((start, end), headings) in enumerate(spans)
+    ]
+
+
+def _shared(chunk: Sequence[_Piece]) -> tuple[str, ...]:
+    """The headings that all pieces have in common."""
+    first, *others = {piece.headings: None for piece in chunk}
+    for other in others:
+        same = (a == b for a, b in zip(first, other, strict=False))
+        first = first[: next((place for place, is_same in enumerate(same) if not is_same), min(len(first), len(other)))]
+    return first
+
+
+def _packed(groups: Sequence[Sequence[_Piece]], config: ChunkConfig) -> Iterator[list[_Piece]]:
+    """Fill chunks with groups, and with the pieces of a group that does not fit."""
+    size = config.chunk_size
+    chunk: list[_Piece] = []
+    weight = fresh = 0  # of the chunk, and of those of its pieces that are in no chunk yet
+    for group in groups:
+        needed = sum(piece.weight for piece in group)
+        begins_section = chunk and group[0].headings != chunk[-1].headings and fresh >= config.min_chunk_size
+        is_parted = fresh > 0 and fresh >= config.min_chunk_size and weight + needed > size >= needed
+        if begins_section or is_parted:
+            yield chunk
+            chunk = [] if begins_section else _tail(chunk, config, needed)
+            weight, fresh = sum(piece.weight for piece in chunk), 0
+        for piece in group:
+            if weight + piece.weight > size:
+                if fresh:
+                    yield chunk
+                chunk = _tail(chunk, config, piece.weight) if chunk[-1].headings == piece.headings else []
+                weight, fresh = sum(each.weight for each in chunk), 0
+            chunk.append(piece)
+            weight += piece.weight
+            fresh += piece.weight
+    if fresh:
+        yield chunk
+
+
+def _tail(chunk: Sequence[_Piece], config: ChunkConfig, needed: int) -> list[_Piece]:
+    """The last pieces of a chunk that may begin the next one, which must have room for `needed` tokens more."""
+    room = min(config.chunk_overlap, config.chunk_size - needed)
+    first = len(chunk)
+    while first > 0 and chunk[first - 1].repeats and chunk[first - 1].weight <= room:
+        first -= 1
+        room -= chunk[first].weight
+    return list(chunk[first:])
+
+
+def _groups(text: str, config: ChunkConfig, titles: Sequence[Heading], *, is_code: bool) -> list[list[_Piece]]:
+    """The pieces of each block; a heading is part of the block that follows it."""
+    if is_code:
+        spans = outline.code_blocks(text)
+        return [_cut(text, Block(start, end, BlockKind.CODE), config) for start, end in spans]
+    groups: list[list[_Piece]] = []
+    heading: list[_Piece] = []
+    for block in outline.blocks(text, titles):
+        pieces = _cut(text, block, config)
+        if not pieces:
+            continue
+        if block.kind is BlockKind.HEADING:
+            if heading and not _is_below(block.headings, heading[-1].headings):
+                groups.append(heading)
+                heading = []
+            heading = [replace(each, headings=block.headings) for each in heading] + pieces
+        else:
+            groups.append(_joined(heading, pieces, config))
+            heading = []
+    return [*groups, heading] if heading else groups
+
+
+def _is_below(headings: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    return len(headings) > len(others) and headings[: len(others)] == others
+
+
+def _joined(heading: list[_Piece], pieces: list[_Piece], config: ChunkConfig) -> list[_Piece]:
+    """The heading and the first piece as one, where a chunk can hold both."""
+    weight = sum(piece.weight for piece in heading) + pieces[0].weight
+    if not heading or weight > config.chunk_size:
+        return heading + pieces
+    return [replace(pieces[0], start=heading[0].start, weight=weight, repeats=False), *pieces[1:]]
+
+
+def _prose(text: str, config: ChunkConfig) -> list[_Piece]:
+    return _cut(text, Block(0, len(text), BlockKind.PARAGRAPH), config)
+
+
+def _cut(text: str, block: Block, config: ChunkConfig) -> list[_Piece]:
+    """The pieces of a block: sentences of prose; of the rest the largest parts that fit into a chunk."""
+    if block.kind in (BlockKind.PARAGRAPH, BlockKind.HEADING):
+        inner = text[block.start : block.end]
+        spans = [(block.start + start, block.start + end) for start, end in sentences(inner)]
+    else:
+        spans = _parts(text, block, config)
+    pieces: list[_Piece] = []
+    for start, end in spans:
+        stripped = _strip_span(text, start, end)
+        is_prose = block.kind is BlockKind.PARAGRAPH
+        for first, last in _fitting(text, stripped, config):
+            pieces.append(_Piece(first, last, _weight(text[first:last]), block.headings, repeats=is_prose))
+    return pieces
+
+
+def _parts(text: str, block: Block, config: ChunkConfig) -> Iterator[Span]:
+    """A list, table or code as a whole, else its blank-line blocks, else its lines."""
+    if _weight(text[block.start : block.end]) <= config.chunk_size:
+        yield block.start, block.end
+        return
+    for start, end in outline.paragraphs(text, block.start, block.end):
+        if _weight(text[start:end]) <= config.chunk_size:
+            yield start, end
+        else:
+            yield from outline.lines(text, start, end)
+
+
+def _strip_span(text: str, start: int, end: int) -> Span:
+    piece = text[start:end]
+    begin = start + len(piece) - len(piece.lstrip())
+    return begin, begin + len(piece.strip())
+
+
+def _fitting(text: str, span: Span, config: ChunkConfig) -> Iterator[Span]:
+    """The span, or parts of it when it exceeds a chunk: cut between words, endless words within them."""
+    start, end = span
+    if _weight(text[start:end]) <= config.chunk_size:
+        yield span
+        return
+    begins = [
+        start + place
+        for first, last in _analyser.token_spans(text[start:end])
+        for place in range(first, last, CHARS_A_TOKEN)
+    ]
+    step = max(1, config.chunk_size // PIECES_A_CHUNK)
+    for first, last in pairwise([*begins[::step], end]):
+        yield _strip_span(text, first, last)
+
+
+def _weight(piece: str) -> int:
+    return max(_analyser.token_count(piece), math.ceil(sum(map(len, piece.split())) / CHARS_A_TOKEN))

@@ -18,8 +18,7 @@ from mnemic.model.item import Message, Role
 from mnemic.text import scripts
 from mnemic.text.blocks import Language
 from mnemic.text.late_pattern import late_pattern
-from mnemic.text.mending import clean_text
-from mnemic.text.replies import read_item, without_thoughts
+from mnemic.text.replies import clean_text, read_item, without_thoughts
 from mnemic.text.sanitise import one_line, sanitise
 from mnemic.text.sentences import sentences
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from mnemic.text import stopwords
+from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.languages import detect
 
 Span = tuple[int, int]
@@ -167,4 +167,4 @@ def _is_abbreviation(before: str, following: str) -> bool:
     if word in _BEFORE_NUMBERS and following[:1].isdigit():
         return True
     is_short = word in _ABBREVIATIONS or _INITIALS.fullmatch(word) is not None
-    return is_short and not (following[:1].isupper() and following.lower() in stopwords.ENGLISH)
+    return is_short and not (following[:1].isupper() and following.lower() in STOP_WORDS)

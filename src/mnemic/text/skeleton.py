@@ -1,14 +1,20 @@
 """What a text looks like to a reader who is not picky: the folded views that detectors search, with the way back.
 
-Answers for folding only: width, case, accents, look-alike letters of other scripts, invisible characters, runs of
-white space, spaced-out letters, digits in place of letters. Answers for no pattern, and never for what is stored.
+Answers for folding and decoding only: width, case, accents, look-alike letters of other scripts, invisible characters, runs of
+white space, spaced-out letters, digits in place of letters, and text hidden
+in a plain encoding. Answers for no pattern, and never for what is stored.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import codecs
+import html
 import re
 import unicodedata
-from collections.abc import Sequence
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -152,3 +158,74 @@ def _fold_character(character: str) -> str:
     if len(folded) > MAX_FOLD_CHARACTERS:
         return character
     return " " if folded.isspace() else folded
+
+
+def decoded(text: str) -> Iterator[tuple[tuple[int, int], str]]:
+    """Each encoded passage that decodes to readable text: its half-open span, and that text (never longer)."""
+    for sign, expression, decode in _ENCODINGS:
+        for match in expression.finditer(text) if sign in text else ():
+            readable = decode(match[0]) if len(match[0]) >= MIN_CHARACTERS else ""
+            if readable and sum(map(str.isprintable, readable)) >= READABLE_SHARE * len(readable):
+                yield match.span(), readable
+
+
+def mirrored(view: View) -> Iterator[View]:
+    """The view in rot13, and backwards, each only where telling words of an order show in it."""
+    for turned, anchors in ((_rot13(view), _ROT13_ANCHORS), (_backwards(view), _BACKWARD_ANCHORS)):
+        if any(anchor in view.text for anchor in anchors):
+            yield turned
+
+
+READABLE_SHARE = 0.9
+"""Share of printable characters below which decoded bytes are no text."""
+
+MIN_CHARACTERS = 20
+"""Shorter passages are words, numbers and names, and hold no order."""
+
+_ANCHORS = ("ignore", "instruct", "prompt", "forget", "disregard", "reveal", "system")
+_ROT13_ANCHORS = tuple(codecs.encode(anchor, "rot13") for anchor in _ANCHORS)
+_BACKWARD_ANCHORS = tuple(anchor[::-1] for anchor in _ANCHORS)
+
+
+def _rot13(view: View) -> View:
+    return View(codecs.encode(view.text, "rot13"), view.origins)
+
+
+def _backwards(view: View) -> View:
+    return View(view.text[::-1], view.origins[::-1])
+
+
+def _utf8(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace") if raw.count(0) == 0 else ""
+
+
+def _base64(encoded: str) -> str:
+    body = encoded.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return _utf8(base64.b64decode(body[: len(body) // 4 * 4]))
+    except binascii.Error:
+        return ""
+
+
+def _hexadecimal(encoded: str) -> str:
+    return _utf8(bytes.fromhex(re.sub(r"[^0-9a-fA-F]", "", encoded.replace("0x", ""))))
+
+
+def _binary(encoded: str) -> str:
+    digits = re.sub(r"\s", "", encoded)
+    return _utf8(bytes(int(digits[i : i + 8], 2) for i in range(0, len(digits), 8)))
+
+
+def _escapes(encoded: str) -> str:
+    return "".join(chr(int(code, 16)) for code in re.findall(r"[0-9a-fA-F]{4}", encoded))
+
+
+_ENCODINGS: tuple[tuple[str, re.Pattern[str], Callable[[str], str]], ...] = (
+    ("", re.compile(r"[A-Za-z0-9+/_-]++={0,2}"), _base64),
+    ("", re.compile(r"(?<![0-9a-fA-F])(?:(?:\\x|0x)?[0-9a-fA-F]{2}[ :,]?){10,}+"), _hexadecimal),
+    ("01", re.compile(r"(?<![01])(?:[01]{8}\s?){8,}+"), _binary),
+    ("\\u", re.compile(r"(?:\\u[0-9a-fA-F]{4}\s?){6,}+"), _escapes),
+    ("&#", re.compile(r"(?:&#x?[0-9a-fA-F]{2,6};){6,}+"), html.unescape),
+    ("%", re.compile(r"(?:[\w.~-]{0,8}%[0-9a-fA-F]{2}){3,}+[\w.~-]{0,20}"), urllib.parse.unquote),
+)
+"""Of each encoding a sign without which it is not there, what it looks like, and how it is read."""

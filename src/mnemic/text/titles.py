@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import islice
 
-from mnemic.text import scripts, stopwords
+from mnemic.text import scripts
+from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import normalise, visible
 
@@ -46,7 +47,7 @@ def title_key(title: str) -> str:
     if len(title) > MOST_TITLE_CHARACTERS:
         return ""
     words = _TOKEN.findall(normalise(_unqualified(title)))
-    says_nothing = all(word in stopwords.ENGLISH or word.isdecimal() for word in words)
+    says_nothing = all(word in STOP_WORDS or word.isdecimal() for word in words)
     if says_nothing or len(words) > MOST_WORDS or sum(map(len, words)) < LEAST_CHARACTERS:
         return ""
     return " ".join(words)

@@ -15,7 +15,7 @@ from mnemic.backends import ContextConfig, MemoryRegistry, RetrievalResult, inje
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.item import Role
 from mnemic.model.recall import ChatMessage
-from mnemic.text.source_tags import PREAMBLE
+from mnemic.text.blocks import PREAMBLE
 from tests.unit.backends.listed_backend import Listed
 
 ASKED: list[dict[str, Any]] = [{"role": "user", "content": "where is her flat?"}]

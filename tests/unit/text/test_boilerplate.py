@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemic.text.boilerplate import boilerplate, trimmed
+from mnemic.text.chunking import boilerplate, trimmed
 
 
 def paged(*pages: str) -> tuple[str, list[int]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemic.model.document import Heading
-from mnemic.text.chunk_drafts import ChunkDraft, Chunking, draft_chunks
-from mnemic.text.chunking import ChunkConfig
+from mnemic.text.chunking import ChunkConfig, ChunkDraft, Chunking, draft_chunks
 
 SENTENCES, STRUCTURE = Chunking.SENTENCES, Chunking.STRUCTURE
 GUIDE = """Intro words stand here.

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from mnemic.model.chat import Prompt
 from mnemic.model.item import CATEGORIES, Message
-from mnemic.text.curator import curator_prompt, message_chars, reply_tokens, room_of
-from mnemic.text.gem_rules import gem_records
+from mnemic.text.curator import curator_prompt, gem_records, message_chars, reply_tokens, room_of
 from mnemic.text.gems import checked_gems
 from mnemic.text.narrative import ToldTurn, divided, numbered, tokens, told, turn_tokens
 from tests.unit.text.gem_cases import DAY, TALK, turns

@@ -16,9 +16,9 @@ from mnemic.text.blocks import (
     documents_block,
     facts_block,
     profile_block,
+    without_own_blocks,
     working_block,
 )
-from mnemic.text.own_blocks import without_own_blocks
 
 STORED = st.one_of(
     st.text(max_size=40),

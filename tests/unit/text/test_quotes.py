@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.text.quotes import MAX_QUOTE_CHARACTERS, find_quotes
+from mnemic.text.research import MAX_QUOTE_CHARACTERS, find_quotes
 
 TEXT = "Before.  The “old” harbour\n was closed in May 1912, by order. After that, nothing. 港口于五月关闭。"
 

@@ -1,6 +1,117 @@
 """Reads chat logs and exports of other programs into conversations; pure: from text to message drafts."""
 
-from mnemic.text.chatlogs.conversation import LoggedConversation, LogReading
-from mnemic.text.chatlogs.detect import FORMATS, read_log
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mnemic.errors import InvalidInputError
+from mnemic.text.chatlogs.conversation import Json, LoggedConversation, LogReading, as_list, as_mapping
+from mnemic.text.chatlogs.documents import (
+    read_chatgpt,
+    read_claude_ai,
+    read_claude_code,
+    read_generic,
+    read_pi,
+    read_sharegpt,
+)
+
+_LINES: dict[str, Callable[..., None]] = {"pi": read_pi, "claude-code": read_claude_code, "jsonl": read_generic}
+_DOCUMENTS: dict[str, Callable[..., None]] = {
+    "chatgpt": read_chatgpt,
+    "claude-ai": read_claude_ai,
+    "sharegpt": read_sharegpt,
+}
+FORMATS = (*_LINES, *_DOCUMENTS)
+"""The formats that can be named; without a name the format is found out."""
+
+
+def read_log(text: str, format_: str | None = None, *, include_tools: bool = False) -> LogReading:
+    """The conversations of a log. Tool results are left out, and counted, unless `include_tools`.
+
+    Raises `InvalidInputError` when the text is of no known format, or not of the one named. Single broken lines are
+    reported in the answer, with their number, and do not stop the rest.
+    """
+    if format_ is not None and format_ not in FORMATS:
+        raise InvalidInputError(f"format {format_!r} is not known; there are {', '.join(FORMATS)}")
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise InvalidInputError("there is nothing to import: the input is empty")
+    document = _document(text)
+    name = format_ or _format_of_document(document) or _format_of_lines(text)
+    reading = LogReading(name)
+    if name in _DOCUMENTS:
+        _DOCUMENTS[name](_conversations(document, name), reading, include_tools=include_tools)
+    else:
+        records = _embedded_lines(document) or _numbered(text, reading)
+        _LINES[name](records, reading, include_tools=include_tools)
+    reading.conversations = [c for c in reading.conversations if c.messages]
+    return reading
+
+
+def _document(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _conversations(document: Any, name: str) -> list[Json]:
+    found = as_list(document) or as_list(as_mapping(document).get("items")) or ([document] if document else [])
+    conversations = [as_mapping(entry) for entry in found]
+    if not conversations:
+        raise InvalidInputError(f"this is no {name} export: it is not one JSON document; is the file complete?")
+    return conversations
+
+
+def _format_of_document(document: Any) -> str | None:
+    first = as_mapping(as_list(document)[0]) if as_list(document) else as_mapping(document)
+    for name, key in (("chatgpt", "mapping"), ("claude-ai", "chat_messages"), ("sharegpt", "conversations")):
+        if key in first:
+            return name
+    if "loglines" in first:
+        return "claude-code"
+    return "jsonl" if "messages" in first or (as_list(document) and "role" in first) else None
+
+
+def _format_of_lines(text: str) -> str:
+    for _, record in zip(range(20), (record for _, record in _numbered(text, LogReading(""))), strict=False):
+        if record.get("type") == "session":
+            return "pi"
+        if record.get("type") in ("user", "assistant") and "message" in record:
+            return "claude-code"
+        if "role" in record and ("content" in record or "text" in record):
+            return "jsonl"
+    raise InvalidInputError(
+        f"this is no log of a known format ({', '.join(FORMATS)}): name it, or give one JSON object with "
+        '"role" and "content" per line; notes are "markdown", and found out by a name that ends in .md'
+    )
+
+
+def _embedded_lines(document: Any) -> list[tuple[int, Json]]:
+    """Records of formats that are usually lines, when they come as one document."""
+    if document is None:
+        return []
+    mapping = as_mapping(document)
+    entries = as_list(document) or as_list(mapping.get("loglines")) or as_list(mapping.get("messages"))
+    return [(number, as_mapping(entry)) for number, entry in enumerate(entries, start=1)]
+
+
+def _numbered(text: str, reading: LogReading) -> Iterator[tuple[int, Json]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record: object = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reading.problems.append(f"line {number}: no JSON: {error}")
+            continue
+        found = as_mapping(record)
+        if found:
+            yield number, found
+        else:
+            reading.problems.append(f"line {number}: no JSON object")
+
 
 __all__ = ["FORMATS", "LogReading", "LoggedConversation", "read_log"]

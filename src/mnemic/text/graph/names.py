@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mnemic.model.graph import MAX_NAME_CHARS, EntityType
-from mnemic.text import scripts, stopwords
+from mnemic.text import scripts
+from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.graph.phrases import load_words
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import normalise, visible
@@ -173,7 +174,7 @@ def possible_names(question: str) -> dict[str, list[tuple[int, int]]]:
     for first, (start, _, word) in enumerate(tokens):
         for last in range(first, min(first + MOST_NAME_WORDS, len(tokens))):
             end = tokens[last][1]
-            says_nothing = word.casefold() in stopwords.ENGLISH or bool(_IS_ALONE.match(word))
+            says_nothing = word.casefold() in STOP_WORDS or bool(_IS_ALONE.match(word))
             key = "" if first == last and says_nothing else name_key(question[start:end])
             if key:
                 found.setdefault(key, []).append((start, end))

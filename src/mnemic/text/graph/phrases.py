@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Any
 
 from mnemic.model.graph import EntityType
-from mnemic.text import stopwords
+from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.languages import NameRules, languages
 
 THING = EntityType.THING
@@ -89,7 +89,7 @@ def load_words() -> Words:
         naming_first=listed("naming_first"),
         dropped_first=listed("dropped_first"),
         honorifics=listed("honorifics"),
-        openers=listed("openers") | stopwords.ENGLISH,
+        openers=listed("openers") | STOP_WORDS,
         speaker=re.compile(rf"(?<![\w'\u2019])(?:(?:I|[Uu]ser)(?=['\u2019\s])|(?:{alone})(?=\s))"),
         kind=re.compile(
             rf"(?:,|['\u2019]s)?\s+(?:(?:{copulas})\s+)?(?:{determiners})\s+(?P<words>[\w-]{{2,20}}(?:\s[\w-]{{2,20}}){{0,3}})"

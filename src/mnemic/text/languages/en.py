@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mnemic.model.item import Kind
-from mnemic.text import stopwords
+from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.languages import (
     TECHNICAL,
     ChoiceRules,
@@ -536,7 +536,7 @@ _CHOICES = ChoiceRules(
 
 LANGUAGE = Language(
     code="en",
-    common=stopwords.ENGLISH,
+    common=STOP_WORDS,
     user="User",
     third_person=third_person,
     intensifier=any_case(

@@ -8,18 +8,186 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import PurePosixPath, PureWindowsPath
 
 from mnemic.model.item import Kind
 from mnemic.model.scope import Level
-from mnemic.text.memoryfiles.dates import date_before, date_of_name, time_before
 from mnemic.text.memoryfiles.entry import Entry, MemoryReading
-from mnemic.text.memoryfiles.front_matter import FrontMatter, front_matter
-from mnemic.text.memoryfiles.items import Item, items
 from mnemic.text.outline import Block, BlockKind, blocks
+
+_DATE = r"(?P<year>[12]\d{3})-(?P<month>[01]\d)-(?P<day>[0-3]\d)(?!\d)"
+_TIME = r"(?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?!\d)"
+_MARKS = r"[\[(*_`\s]*"
+_BEFORE = re.compile(rf"{_MARKS}{_DATE}(?:(?:[T ]|, ?){_TIME})?")
+_TIME_BEFORE = re.compile(rf"{_MARKS}{_TIME}")
+_NAME = re.compile(rf"(?:^|.*[^\d]){_DATE}(?:-(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d))?(?:$|[^\d].*)")
+
+
+def date_before(text: str) -> datetime | None:
+    """The date, and the time of day where there is one, that a text begins with; marks may stand before it."""
+    return _moment(_BEFORE.match(text))
+
+
+def time_before(text: str, day: datetime) -> datetime:
+    """`day` at the time of day that a text begins with; as it is where there is none."""
+    found = _TIME_BEFORE.match(text)
+    return day if found is None else day.replace(hour=int(found["hour"]), minute=int(found["minute"]))
+
+
+def date_of_name(stem: str) -> datetime | None:
+    """The date in the name of a file, as in `2026-01-02`, `2026-01-02-1430` or `2026-01-02-standup`."""
+    return _moment(_NAME.match(stem[:255]))
+
+
+def _moment(match: re.Match[str] | None) -> datetime | None:
+    """A moment in UTC; None for a day that no month has."""
+    if match is None:
+        return None
+    year, month, day, hour, minute = (int(match[part] or 0) for part in ("year", "month", "day", "hour", "minute"))
+    try:
+        return datetime(year, month, day, hour, minute, tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+MAX_TAGS = 16
+MAX_TAG_CHARS = 64
+_FIELD = re.compile(r"(?P<key>[\w-]{1,40})[ \t]*:[ \t]*(?P<value>.*)")
+_ELEMENT = re.compile(r"[ \t]*-[ \t]+(?P<value>.+)")
+_TITLES = ("title", "name", "label", "description")
+_DAYS = ("date", "updated", "created", "last_updated", "updated_at", "created_at")
+_TAGS = ("tags", "categories", "keywords")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """`titles` stand above everything in the file; `day` is when it was written; `lines`: how many there were."""
+
+    titles: tuple[str, ...] = ()
+    day: datetime | None = None
+    categories: tuple[str, ...] = ()
+    lines: int = 0
+
+
+def front_matter(text: str) -> FrontMatter:
+    """Reads `key: value`, and lists in brackets or of dashes; whatever else is there is left out."""
+    fields: dict[str, str] = {}
+    lists: dict[str, list[str]] = {}
+    key, lines = "", text.strip().splitlines()[1:-1]
+    for line in lines:
+        if (element := _ELEMENT.match(line)) and key:
+            lists.setdefault(key, []).append(_bare(element["value"]))
+        elif found := _FIELD.match(line):
+            key = found["key"].lower().replace("-", "_")
+            fields[key] = found["value"].strip()
+    titles = tuple(dict.fromkeys(_bare(fields[name]) for name in _TITLES if _bare(fields.get(name, ""))))
+    days = [day for name in _DAYS if (day := date_before(_bare(fields.get(name, "")))) is not None]
+    tags = [tag for name in _TAGS for tag in (*_listed(fields.get(name, "")), *lists.get(name, ()))]
+    fitting = [tag for tag in dict.fromkeys(tags) if 0 < len(tag) <= MAX_TAG_CHARS]
+    return FrontMatter(titles, days[0] if days else None, tuple(fitting[:MAX_TAGS]), len(lines))
+
+
+def _listed(value: str) -> list[str]:
+    return [bare for part in value.strip().removeprefix("[").removesuffix("]").split(",") if (bare := _bare(part))]
+
+
+def _bare(value: str) -> str:
+    return value.strip().strip("\"'").strip()
+
+
+TAB_COLUMNS = 4
+MAX_ABOVE = 8
+"""Items that one is said to stand under, the nearest ones."""
+
+_ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+\u2022]|\d{1,9}[.)])(?P<gap>[ \t]+|$)")
+_ITEM_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item: its text without mark and indentation, where its line begins in the list, the texts of the items that it
+    stands under, outermost first, and whether others stand under it.
+    """
+
+    text: str
+    start: int
+    above: tuple[str, ...]
+    has_children: bool
+
+
+@dataclass(slots=True)
+class _Open:
+    """An item that is being read."""
+
+    start: int
+    column: int
+    depth: int
+    parent: _Open | None
+    lines: list[str] = field(default_factory=list[str])
+    has_children: bool = False
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines).strip("\n")
+
+    def above(self) -> Iterator[_Open]:
+        at = self.parent
+        for _ in range(MAX_ABOVE):
+            if at is None:
+                return
+            yield at
+            at = at.parent
+
+
+def items(text: str) -> list[Item]:
+    """All items of a list, in order, at whatever depth. Lines that are no item belong to the one before, marks of items
+    within fenced code too. Numbers and marks of the list are not part of a text.
+    """
+    found: list[_Open] = []
+    open_: _Open | None = None
+    fence, position = "", 0
+    for line in text.splitlines(keepends=True):
+        bare = line.rstrip("\n")
+        match = None if fence else _ITEM.match(bare)
+        if match is not None:
+            open_ = _begun(match, bare, position, open_)
+            found.append(open_)
+        elif open_ is not None:
+            open_.lines.append(_dedented(bare, open_.column))
+        content = bare[match.end() :] if match else bare
+        if mark := _ITEM_FENCE.match(content):
+            fence = mark[1] if not fence else "" if mark[1].startswith(fence) else fence
+        position += len(line)
+    return [
+        Item(each.text, each.start, tuple(reversed([parent.text for parent in each.above()])), each.has_children)
+        for each in found
+    ]
+
+
+def _begun(match: re.Match[str], line: str, position: int, before: _Open | None) -> _Open:
+    """An item that begins, under the nearest one before it that is indented less."""
+    depth = _columns(match["indent"])
+    parent = before
+    while parent is not None and parent.depth >= depth:
+        parent = parent.parent
+    if parent is not None:
+        parent.has_children = True
+    return _Open(position, _columns(line[: match.end()]), depth, parent, [line[match.end() :]])
+
+
+def _columns(blanks: str) -> int:
+    return len(blanks.expandtabs(TAB_COLUMNS))
+
+
+def _dedented(line: str, column: int) -> str:
+    """A line without the indentation of its item."""
+    blanks = len(line) - len(line.lstrip(" \t"))
+    indent = line[:blanks].expandtabs(TAB_COLUMNS)
+    return indent[column:] + line[blanks:]
+
 
 MAX_TITLE_CHARS = 120
 """A longer text above an item stands in its trail cut off."""
