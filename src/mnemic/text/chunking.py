@@ -1,5 +1,7 @@
-"""Chunks of a text: by the plain rule, where paragraphs fill a chunk of so many tokens with some overlap, and the drafts
-that an ingested document is cut into, sentences and structure considered, without the lines that repeat on every page.
+"""Chunks of a text, by the plain rule and by its structure.
+
+The plain rule fills a chunk of so many tokens with paragraphs, with some overlap. An ingested document is cut with its
+sentences and structure considered, without the lines that repeat on every page.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From what a language model wrote to the items that were asked for, and what of it was refused, and why.
 
 Answers for finding the items and for their shape, which a JSON schema of one item says; `lenient_json` reads, and
-values are mended here to fit. What the items mean, and whether they are true, is the caller's affair. Nothing here trusts
-the model: no text is evaluated, every text loses its control characters, and length and number have limits.
+values are mended here to fit. What the items mean, and whether they are true, is the caller's affair. Nothing here
+trusts the model: no text is evaluated, every text loses its control characters, and length and number have limits.
 """
 
 from __future__ import annotations

@@ -25,9 +25,6 @@ _ALONE = scripts.UNSEGMENTED
 _WORD = late_pattern(
     f"[^\\W_{_ALONE}](?:[^\\W_{_ALONE}]|[.&+#/_-](?=[^\\W_{_ALONE}])|['\u2019](?=[^\\W_{_ALONE}]{{2}}))*+[+#]{{0,2}}"
 )
-_TOKENS = 80
-"""Of a longer question its first words are looked at."""
-
 _TOKEN = late_pattern(f"[{_ALONE}]|[^\\W{_ALONE}](?:[^\\s{_ALONE}]*[^\\W{_ALONE}])?[+#]{{0,2}}")
 _IS_ALONE = late_pattern(f"[{_ALONE}]")
 _EDGES = (
