@@ -134,7 +134,7 @@ class Reflecting:
                 failure = f"{type(error).__name__}: {error}"[:REASON_CHARS]
                 _reflect_log.warning("session %s: reflected without the model (%s)", self._session, failure)
                 self._parts.observer.count("mnemic.reflect.fallback")
-        limit = prompts.REFLECTION_CHARACTERS if language == "zh" else prompts.REFLECTION_WORDS
+        limit = prompts.REFLECTION_LENGTH[language]
         text, provenance = by_rules(
             self._parts, REFLECT, [line for source in sources for line in _lines(source)], limit
         )

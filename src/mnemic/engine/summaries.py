@@ -241,7 +241,7 @@ class Summarising:
         sources = [Source(m.id, prompts.counted(m), prompts.speaker(m), m.role is Role.USER) for m in messages]
         language = prompts.language_of([source.text for source in sources])
         if self._parts.llm is None:
-            limit = prompts.SUMMARY_CHARACTERS if language == "zh" else prompts.SUMMARY_WORDS
+            limit = prompts.SUMMARY_LENGTH[language]
             text, provenance = by_rules(self._parts, SUMMARISE, sources, limit)
             return self._derived(text, messages, provenance=provenance) if text else None
         try:

@@ -29,6 +29,9 @@ SUMMARY_CHARACTERS = 100
 
 REFLECTION_WORDS = 120
 REFLECTION_CHARACTERS = 200
+SUMMARY_LENGTH: Mapping[Language, int] = {"en": SUMMARY_WORDS, "zh": SUMMARY_CHARACTERS}
+REFLECTION_LENGTH: Mapping[Language, int] = {"en": REFLECTION_WORDS, "zh": REFLECTION_CHARACTERS}
+"""The same by language: what one counts in words, another counts in characters."""
 
 MAX_MESSAGE_CHARS = 2000
 MAX_TOOL_CHARS = 300

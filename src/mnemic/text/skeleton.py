@@ -1,8 +1,8 @@
 """What a text looks like to a reader who is not picky: the folded views that detectors search, with the way back.
 
-Answers for folding and decoding only: width, case, accents, look-alike letters of other scripts, invisible characters, runs of
-white space, spaced-out letters, digits in place of letters, and text hidden
-in a plain encoding. Answers for no pattern, and never for what is stored.
+Answers for folding and decoding only: width, case, accents, look-alike letters of other scripts, invisible characters,
+runs of white space, spaced-out letters, digits in place of letters, and text hidden in a plain encoding. Answers for no
+pattern, and never for what is stored.
 """
 
 from __future__ import annotations
