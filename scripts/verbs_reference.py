@@ -13,13 +13,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mnemic.remote.routes import PREFIX, ROUTES
-from mnemic.testing.verbs import CLI, MCP, OTHER_COMMANDS, REMOTE, REST, VERBS, Verb
+from mnemic.verbs import CLI, MCP, OTHER_COMMANDS, PREFIX, REMOTE, REST, ROUTES, VERBS, Verb
 
 KEPT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "verbs.md"
 HEAD = """# Verbs and doors
 
-Made by `python scripts/verbs_reference.py --write` from `mnemic.testing.verbs`; edit that instead.
+Made by `python scripts/verbs_reference.py --write` from `mnemic.verbs`; edit that instead.
 
 A verb has the same name, arguments and answer in the library (`Mnemic`, and `AsyncMnemic` to await), in the remote
 client (`mnemic.connect(url, key)`, and `mnemic.remote.connect_async`), over REST, and on the command line with

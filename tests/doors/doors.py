@@ -15,7 +15,7 @@ from mnemic import AsyncMnemic, Mnemic
 from mnemic.cli import main
 from mnemic.cli.failures import EXIT_CODES, PARTIAL, error_kind
 from mnemic.model.scope import Scope
-from mnemic.testing.verbs import VERBS
+from mnemic.verbs import VERBS
 from mnemic.wire import to_wire
 from mnemic.wire.events import event_to_wire
 

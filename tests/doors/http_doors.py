@@ -18,9 +18,9 @@ from mnemic.config import Config
 from mnemic.model.records import Right
 from mnemic.model.scope import Scope
 from mnemic.remote import RemoteMnemic, connect, connect_async
-from mnemic.remote.routes import ROUTES
 from mnemic.rest.app import door as rest_door
 from mnemic.rest.description import LINES
+from mnemic.verbs import ROUTES
 from mnemic.web.doors import application
 from mnemic.web.gate import Gate
 from mnemic.web.limits import Limits

@@ -14,7 +14,7 @@ from mnemic.mcp.answers import KIND, RESULT
 from mnemic.mcp.server import Access, make_server
 from mnemic.mcp.verbs import verb_tools
 from mnemic.model.scope import Scope
-from mnemic.testing.verbs import BY_NAME
+from mnemic.verbs import BY_NAME
 from tests.doors.doors import KINDS
 
 

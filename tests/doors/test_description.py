@@ -19,12 +19,12 @@ from mnemic.api.assistant import ChatFields
 from mnemic.api.documents import DocumentFields, IngestFields
 from mnemic.config import load_config
 from mnemic.model.scope import Scope
-from mnemic.remote.routes import PREFIX, ROUTES
 from mnemic.rest import bodies
 from mnemic.rest.documents import DocumentListing, Ingesting
 from mnemic.rest.memories import Listing
 from mnemic.rest.transfer import Importing
 from mnemic.testing.chat_server import ChatServer
+from mnemic.verbs import PREFIX, ROUTES
 from tests.doors.http_doors import LOCAL, Served
 
 CHECKS: Any = vars(checks)["CHECKS"]

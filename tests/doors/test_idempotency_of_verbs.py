@@ -12,8 +12,7 @@ import pytest
 
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.engine.access import current
-from mnemic.remote.routes import ROUTES
-from mnemic.testing.verbs import REST
+from mnemic.verbs import REST, ROUTES
 from tests.doors.chat_scenarios import CHATS
 from tests.doors.http_doors import RestDoor
 from tests.doors.scenarios import Scenario

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mnemic.testing.chat_server import ChatServer
-from mnemic.testing.verbs import BY_NAME, CLI, LIBRARY, MCP, REMOTE, REST
+from mnemic.verbs import BY_NAME, CLI, LIBRARY, MCP, REMOTE, REST
 from tests.doors.chat_scenarios import CHATS, TOOLS, speak
 from tests.doors.curate_scenarios import CURATION
 from tests.doors.doors import AsyncDoor, CommandLineDoor, Door, LibraryDoor

@@ -26,8 +26,7 @@ from mnemic.remote.assistant import RemoteTools
 from mnemic.remote.documents import RemoteDocuments
 from mnemic.remote.graph import RemoteGraph
 from mnemic.remote.parts import RemoteJobs, RemoteKeys, RemoteProfile
-from mnemic.remote.routes import ROUTES
-from mnemic.testing.verbs import CLI, DOORS, MCP, OTHER_COMMANDS, REMOTE, REST, VERBS
+from mnemic.verbs import CLI, DOORS, MCP, OTHER_COMMANDS, REMOTE, REST, ROUTES, VERBS
 from tests.doors.doors import COMMANDS
 from tests.doors.http_doors import Served
 from tests.doors.test_async import verbs

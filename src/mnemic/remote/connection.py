@@ -15,7 +15,7 @@ from mnemic import __version__
 from mnemic.errors import BadReplyError, ConfigError, InvalidInputError
 from mnemic.model.scope import Scope
 from mnemic.remote.failures import is_under_way, loads, problem_error, raise_problem, transport_error
-from mnemic.remote.routes import ROUTES, Route
+from mnemic.verbs import ROUTES, Verb
 from mnemic.wire import to_wire
 from mnemic.wire.reading import from_wire
 
@@ -118,7 +118,7 @@ class Connection:
         """Let go of the connections; closing twice is harmless."""
         self._client.close()
 
-    def _send(self, route: Route, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Response:
+    def _send(self, route: Verb, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Response:
         request = self._request(route, path, query, body)
         if route.method != "GET":
             request.headers["Idempotency-Key"] = uuid.uuid4().hex
@@ -129,13 +129,13 @@ class Connection:
         raise_problem(response)
         return response
 
-    def _request(self, route: Route, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Request:
+    def _request(self, route: Verb, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Request:
         headers = {} if body is None else {"Content-Type": "application/json"}
         return self._client.build_request(
             route.method, path, params=query, content=body, headers=headers, timeout=self._timeout(route)
         )
 
-    def _timeout(self, route: Route) -> httpx2.Timeout:
+    def _timeout(self, route: Verb) -> httpx2.Timeout:
         timeout = self._client.timeout
         if route.takes_long and timeout.read is not None:
             timeout = httpx2.Timeout(**{**timeout.as_dict(), "read": max(timeout.read, LONG_TIMEOUT_S)})

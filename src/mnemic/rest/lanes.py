@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from enum import StrEnum
 from functools import partial, wraps
 from inspect import iscoroutinefunction
 from typing import Any
@@ -19,36 +18,19 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
+from mnemic.verbs import BY_NAME, Lane
+
 WAITING_THREADS = 16
 """Threads for quick work where the store is a server; so many also do long work."""
 
 LEAST_QUICK, LEAST_WRITERS = 2, 2
 
 
-class Lane(StrEnum):
-    """The kinds of work that are kept apart."""
-
-    READ = "read"
-    WRITE = "write"
-    LONG = "long"
-
-
-QUICK_POSTS = {
-    **dict.fromkeys(("recall", "context", "why_not"), Lane.READ),
-    **dict.fromkeys(("remember", "capture", "complete", "merge", "undo"), Lane.WRITE),
-    **dict.fromkeys(("pin", "feedback", "trust", "reject"), Lane.WRITE),
-}
-"""Operations that are quick although they are a POST; any other may take long."""
-
-LONG_GETS = frozenset({"export", "doctor"})
-
-
 class _Route(APIRoute):
     """A route whose endpoint runs on the threads of its lane."""
 
     def __init__(self, lanes: Lanes, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
-        lane = lane_of(given["operation_id"] or "", given["methods"] or ())
-        super().__init__(path, lanes.on(lane, endpoint), **given)
+        super().__init__(path, lanes.on(BY_NAME[given["operation_id"]].lane, endpoint), **given)
 
 
 class Lanes:
@@ -74,13 +56,6 @@ class Lanes:
             return await run_sync(partial(endpoint, **given), limiter=limiter)
 
         return run
-
-
-def lane_of(operation: str, methods: Any) -> Lane:
-    """Where an operation is answered."""
-    if "GET" in methods:
-        return Lane.LONG if operation in LONG_GETS else Lane.READ
-    return QUICK_POSTS.get(operation, Lane.LONG if "POST" in methods else Lane.WRITE)
 
 
 def quick_threads(*, is_waiting: bool) -> int:

@@ -1,0 +1,341 @@
+"""Every verb of Mnemic in one row: its name, and where each door keeps it.
+
+A row names the method of `Mnemic` (`recall`, or `documents.list` for a method of one of its parts). Its parameters,
+defaults and answer stand in that method's signature and docstring alone; `mnemic.api.signatures` reads them. The remote
+client, the facade for asyncio, the routes and bodies of REST, the lanes of its threads and docs/reference/verbs.md are
+derived from the two. This module imports nothing of Mnemic, so that a command may read it at no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+PREFIX = "/v1"
+LIBRARY, CLI, REST, REMOTE, MCP = "library", "command line", "REST", "remote client", "MCP"
+DOORS = (LIBRARY, CLI, REST, REMOTE, MCP)
+"""The library and the same for asyncio have every verb."""
+
+
+class Access(StrEnum):
+    """What a key must allow; an operator has the right admin in the org `default`, and looks after the whole store."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+    OPERATOR = "operator"
+
+
+class Lane(StrEnum):
+    """The threads of a server that answer: those of quick reads, of quick writes, or of work that may take long."""
+
+    READ = "read"
+    WRITE = "write"
+    LONG = "long"
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb by its name in the library.
+
+    `method` and `path`: its route below `PREFIX`; arguments in braces stand in the path. `tag` groups it in REST's
+    description, `right` and `lane` say who may call it there and which threads answer, `status` how a success is
+    answered. `in_query`: its arguments go into the query although it is no GET. `here`: arguments that are not sent as
+    the others are, such as the content of a file or the place of a backup. `takes_long`: a language model answers, or
+    all rows are gone through, which may take minutes. `command`: that of the command line, `tool`: that of MCP; "" if
+    there is none, for the reason under the door's name in `gaps`.
+    """
+
+    name: str
+    method: str = ""
+    path: str = ""
+    tag: str = ""
+    right: Access = Access.READ
+    lane: Lane = Lane.READ
+    command: str = ""
+    tool: str = ""
+    gaps: Mapping[str, str] = field(default_factory=dict[str, str])
+    status: int = 200
+    in_query: bool = False
+    here: tuple[str, ...] = ()
+    takes_long: bool = False
+
+    def is_offered(self, door: str) -> bool:
+        """True when the door has it."""
+        return door not in self.gaps
+
+    @property
+    def has_body(self) -> bool:
+        """True when what is not in path and query is sent as a JSON object."""
+        return self.method in ("POST", "PATCH", "PUT")
+
+    def divided(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """The path, what goes into the query, and what goes into the body."""
+        from urllib.parse import quote  # the command line needs none of it
+
+        left, path = dict(arguments), self.path
+        for name in list(left):
+            if f"{{{name}}}" in path:
+                path = path.replace(f"{{{name}}}", quote(str(left.pop(name)), safe=""))
+        if not self.has_body:
+            return PREFIX + path, left, {}
+        query = {name: left.pop(name) for name in list(left) if self.in_query and name not in self.here}
+        return PREFIX + path, query, left
+
+
+_BULK = "a program's way; `import` brings many in"
+_BY_ITSELF = "done by the worker, not for a model to decide"
+_PEOPLE = "for a person to decide, not for a model"
+_OPERATORS = "for whoever runs the store"
+_OWN_MODEL = "the client has a model of its own; `context` and `recall` give it memory"
+_IN_CONTEXT = "`context` holds it"
+_HERE = "lives in this process"
+_ON_ITS_MACHINE = "on the store's own machine alone: with a stolen key everything could be replaced"
+_FEW = "a chat needs few tools"
+READ, WRITE, ADMIN, OPERATOR = Access
+
+
+def _row(name: str, route: str, tag: str, right: Access, lane: Lane, command: str, **rest: Any) -> Verb:
+    """A verb; `mcp`, `cli` and `net` (REST and the remote client) say why it is missing there."""
+    net = rest.pop("net", "")
+    gaps = {MCP: rest.pop("mcp", ""), CLI: rest.pop("cli", ""), REST: net, REMOTE: net}
+    method, _, path = route.partition(" ")
+    told = {door: reason for door, reason in gaps.items() if reason}
+    return Verb(name, method, path, tag, right, lane, command, gaps=told, **rest)
+
+
+VERBS = (
+    _row("capture", "POST /messages", "messages", WRITE, Lane.WRITE, "capture", tool="capture", status=201),
+    _row("capture_many", "POST /messages/batch", "messages", WRITE, Lane.LONG, "", mcp=_FEW, cli=_BULK, status=201),
+    _row(
+        "complete",
+        "POST /turns/{turn_id}/complete",
+        "messages",
+        WRITE,
+        Lane.WRITE,
+        "complete",
+        mcp="`capture` takes both sides at once",
+    ),
+    _row("remember", "POST /memories", "memories", WRITE, Lane.WRITE, "remember", tool="remember", status=201),
+    _row("remember_many", "POST /memories/batch", "memories", WRITE, Lane.LONG, "", mcp=_FEW, cli=_BULK, status=201),
+    _row("recall", "POST /recall", "memories", READ, Lane.READ, "recall", tool="recall"),
+    _row("context", "POST /context", "memories", READ, Lane.READ, "context", tool="context"),
+    _row("why_not", "POST /memories/{id}/why-not", "memories", READ, Lane.READ, "memory why-not", mcp=_PEOPLE),
+    _row("get", "GET /memories/{id}", "memories", READ, Lane.READ, "memory show", tool="get_memory"),
+    _row("list", "GET /memories", "memories", READ, Lane.READ, "memory list", tool="list_memories"),
+    _row("count", "GET /counts", "memories", READ, Lane.READ, "memory count", mcp=_PEOPLE),
+    _row("update", "PATCH /memories/{id}", "memories", WRITE, Lane.WRITE, "memory edit", tool="update_memory"),
+    _row("pin", "POST /memories/{id}/pin", "memories", WRITE, Lane.WRITE, "memory pin", mcp=_PEOPLE),
+    _row("merge", "POST /memories/merge", "memories", WRITE, Lane.WRITE, "memory merge", mcp=_PEOPLE),
+    _row("undo", "POST /memories/{id}/undo", "memories", WRITE, Lane.WRITE, "memory undo", mcp=_PEOPLE),
+    _row(
+        "feedback",
+        "POST /memories/{id}/feedback",
+        "memories",
+        WRITE,
+        Lane.WRITE,
+        "memory feedback",
+        tool="judge_memory",
+    ),
+    _row("delete", "DELETE /memories/{id}", "memories", WRITE, Lane.WRITE, "memory delete", tool="forget"),
+    _row("clear", "POST /memories/clear", "memories", WRITE, Lane.LONG, "memory clear", mcp=_PEOPLE),
+    _row("history", "GET /memories/{id}/history", "memories", READ, Lane.READ, "memory history", tool="memory_history"),
+    _row("review", "GET /review", "memories", READ, Lane.READ, "memory review", mcp=_PEOPLE),
+    _row("trust", "POST /memories/{id}/trust", "memories", WRITE, Lane.WRITE, "memory trust", mcp=_PEOPLE),
+    _row("reject", "POST /memories/{id}/reject", "memories", WRITE, Lane.WRITE, "memory reject", mcp=_PEOPLE),
+    _row("profile.set", "PATCH /profile", "profile", WRITE, Lane.WRITE, "profile set", tool="set_profile"),
+    _row(
+        "profile.get",
+        "GET /profile/facts",
+        "profile",
+        READ,
+        Lane.READ,
+        "",
+        tool="profile",
+        cli="`profile show` holds it",
+    ),
+    _row("profile.all", "GET /profile", "profile", READ, Lane.READ, "profile show", mcp=_IN_CONTEXT),
+    _row("profile.format", "GET /profile/block", "profile", READ, Lane.READ, "profile format", mcp=_IN_CONTEXT),
+    _row("window", "GET /window", "messages", READ, Lane.READ, "window", mcp=_IN_CONTEXT),
+    _row(
+        "messages",
+        "GET /messages",
+        "messages",
+        READ,
+        Lane.READ,
+        "messages",
+        mcp="`recall` and `context` find what was said",
+    ),
+    _row("summarise", "POST /summarise", "life", WRITE, Lane.LONG, "summarise", mcp=_BY_ITSELF),
+    _row("end", "POST /end", "life", WRITE, Lane.LONG, "end", mcp=_BY_ITSELF),
+    _row("reflect", "POST /reflect", "life", WRITE, Lane.LONG, "reflect", mcp=_BY_ITSELF),
+    _row("extract", "POST /extract", "life", WRITE, Lane.LONG, "extract", mcp=_BY_ITSELF),
+    _row("curate", "POST /curate", "life", WRITE, Lane.LONG, "curate", mcp=_BY_ITSELF),
+    _row("consolidate", "POST /consolidate", "life", WRITE, Lane.LONG, "consolidate", mcp=_BY_ITSELF),
+    _row("decay", "POST /decay", "life", WRITE, Lane.LONG, "decay", mcp=_BY_ITSELF),
+    _row("evict", "POST /evict", "life", WRITE, Lane.LONG, "evict", mcp=_BY_ITSELF),
+    _row(
+        "ingest",
+        "POST /documents",
+        "documents",
+        WRITE,
+        Lane.LONG,
+        "ingest",
+        mcp="a model does not name files of this machine",
+        in_query=True,
+        here=("content", "config", "is_pruning"),
+    ),
+    _row(
+        "research",
+        "POST /research",
+        "documents",
+        READ,
+        Lane.LONG,
+        "research",
+        tool="analyze_large_document",
+        takes_long=True,
+    ),
+    _row("documents.list", "GET /documents", "documents", READ, Lane.READ, "documents list", tool="list_documents"),
+    _row(
+        "documents.get",
+        "GET /documents/{id}",
+        "documents",
+        READ,
+        Lane.READ,
+        "documents show",
+        mcp="`list_documents` holds it",
+    ),
+    _row(
+        "documents.text",
+        "GET /texts/{id}",
+        "documents",
+        READ,
+        Lane.READ,
+        "documents text",
+        mcp="read as the resource `mnemic://documents/{id}`",
+    ),
+    _row(
+        "documents.passages",
+        "GET /passages/{id}",
+        "documents",
+        READ,
+        Lane.READ,
+        "documents passages",
+        mcp="`search_documents` gives those that answer",
+    ),
+    _row("documents.delete", "DELETE /documents/{id}", "documents", WRITE, Lane.WRITE, "documents delete", mcp=_PEOPLE),
+    _row(
+        "graph.entities",
+        "GET /graph/entities",
+        "graph",
+        READ,
+        Lane.READ,
+        "graph entities",
+        mcp="`related` names what it finds",
+    ),
+    _row("graph.neighbours", "GET /graph/neighbours", "graph", READ, Lane.READ, "graph neighbours", tool="related"),
+    _row("graph.path", "GET /graph/path", "graph", READ, Lane.READ, "graph path", tool="how_related"),
+    _row(
+        "graph.extract",
+        "POST /graph/extract",
+        "graph",
+        WRITE,
+        Lane.LONG,
+        "graph extract",
+        mcp=_BY_ITSELF,
+        takes_long=True,
+    ),
+    _row("chat", "POST /chat", "assistant", WRITE, Lane.LONG, "chat", mcp=_OWN_MODEL, takes_long=True),
+    _row(
+        "chat_stream",
+        "POST /chat/stream",
+        "assistant",
+        WRITE,
+        Lane.LONG,
+        "",
+        mcp=_OWN_MODEL,
+        cli="`chat` streams on a terminal, for people",
+        takes_long=True,
+    ),
+    _row("ask", "POST /ask", "assistant", READ, Lane.LONG, "ask", mcp=_OWN_MODEL, takes_long=True),
+    _row("tools.list", "GET /tools", "assistant", READ, Lane.READ, "tools list", mcp="the protocol's own `tools/list`"),
+    _row(
+        "tools.call",
+        "POST /tools/{name}/call",
+        "assistant",
+        READ,
+        Lane.LONG,
+        "tools call",
+        mcp="the protocol's own `tools/call`",
+        takes_long=True,
+    ),
+    _row(
+        "tools.add",
+        "",
+        "",
+        OPERATOR,
+        Lane.LONG,
+        "",
+        mcp=_HERE,
+        cli=_HERE,
+        net="a function of one process cannot be called by another",
+    ),
+    _row("export", "GET /export", "transfer", READ, Lane.LONG, "export", mcp=_PEOPLE),
+    _row("import_", "POST /import", "transfer", WRITE, Lane.LONG, "import", mcp=_PEOPLE, in_query=True, here=("text",)),
+    _row("erase", "POST /erase", "life", WRITE, Lane.LONG, "erase", mcp=_PEOPLE),
+    _row("receipts", "GET /receipts", "life", READ, Lane.READ, "receipts", mcp=_PEOPLE),
+    _row("reembed", "POST /reembed", "upkeep", OPERATOR, Lane.LONG, "reembed", mcp=_OPERATORS, in_query=True),
+    _row(
+        "backup",
+        "POST /backup",
+        "upkeep",
+        OPERATOR,
+        Lane.LONG,
+        "backup",
+        mcp=_OPERATORS,
+        takes_long=True,
+        in_query=True,
+        here=("path", "is_replacing"),
+    ),
+    _row("restore", "", "", OPERATOR, Lane.LONG, "restore", mcp=_OPERATORS, net=_ON_ITS_MACHINE),
+    _row("jobs.list", "GET /jobs", "upkeep", READ, Lane.READ, "jobs list", mcp=_OPERATORS),
+    _row("jobs.retry", "POST /jobs/retry", "upkeep", WRITE, Lane.LONG, "jobs retry", mcp=_OPERATORS),
+    _row("work", "POST /work", "upkeep", OPERATOR, Lane.LONG, "work", mcp=_OPERATORS),
+    _row("worker", "", "", OPERATOR, Lane.LONG, "worker", mcp=_OPERATORS, net="the server runs its own"),
+    _row("health", "POST /health", "upkeep", READ, Lane.LONG, "health", mcp=_PEOPLE, takes_long=True, in_query=True),
+    _row("doctor", "GET /doctor", "upkeep", OPERATOR, Lane.LONG, "doctor", mcp=_OPERATORS),
+    _row("keys.create", "POST /keys", "keys", ADMIN, Lane.LONG, "keys create", mcp=_OPERATORS, status=201),
+    _row("keys.list", "GET /keys", "keys", ADMIN, Lane.READ, "keys list", mcp=_OPERATORS),
+    _row("keys.revoke", "DELETE /keys/{id}", "keys", ADMIN, Lane.WRITE, "keys revoke", mcp=_OPERATORS),
+    _row("keys.rotate", "POST /keys/{id}/rotate", "keys", ADMIN, Lane.LONG, "keys rotate", mcp=_OPERATORS, status=201),
+    _row("keys.audit", "GET /audit", "keys", ADMIN, Lane.READ, "keys audit", mcp=_OPERATORS),
+)
+"""Every verb, in the order of the reference."""
+
+BY_NAME: Mapping[str, Verb] = {verb.name: verb for verb in VERBS}
+ROUTES: Mapping[str, Verb] = {verb.name: verb for verb in VERBS if verb.method}
+"""The verbs that a server answers."""
+
+OTHER_COMMANDS: Mapping[str, str] = {
+    "memory add": "another name of `remember`",
+    "memory unpin": "`memory pin` the other way",
+    "profile remove": "`profile set` with nothing",
+    "graph show": "draws what `graph neighbours` and `graph entities` find",
+    "serve": "starts REST, MCP and the proxy",
+    "mcp": "starts MCP for one client",
+    "mcp install": "tells a client of it",
+    "hooks install": "lets a coding assistant call it",
+    "hooks uninstall": "takes that back",
+    "hooks run": "answers one event of a coding assistant",
+    "init": "writes a configuration",
+    "config show": "tells what is configured",
+    "tour": "shows what there is",
+    "eval retrieval": "measures",
+    "eval speed": "measures",
+    "eval extraction": "measures",
+    "eval guard": "measures",
+    "eval answers": "measures",
+}
+"""Commands that are no verb, and what they are instead."""
