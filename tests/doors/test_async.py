@@ -8,9 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from mnemic import AsyncMnemic, Mnemic
-from mnemic.aio import AsyncProfileVerbs
+from mnemic.aio import AsyncProfileVerbs, AsyncToolVerbs
 from mnemic.api import ProfileVerbs, ToolVerbs
-from mnemic.api.async_assistant import AsyncToolVerbs
 
 ONLY_ASYNC = {"threads"}
 PAIRS = [(Mnemic, AsyncMnemic), (ProfileVerbs, AsyncProfileVerbs), (ToolVerbs, AsyncToolVerbs)]

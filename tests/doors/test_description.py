@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+from mnemic.api.assistant import ChatFields
+from mnemic.api.documents import DocumentFields, IngestFields
+from mnemic.rest.documents import DocumentListing, Ingesting
+from mnemic.rest.memories import Listing
+from mnemic.rest.transfer import Importing
 from schemathesis import GenerationMode, checks
 from starlette.testclient import TestClient
 
 from mnemic.api.arguments import ContextFields, ImportFields, ListFields, MemoryFields, RecallFields, UpdateFields
-from mnemic.api.assistant import ChatFields
-from mnemic.api.documents import DocumentFields, IngestFields
 from mnemic.config import load_config
 from mnemic.model.scope import Scope
 from mnemic.rest import bodies
-from mnemic.rest.documents import DocumentListing, Ingesting
-from mnemic.rest.memories import Listing
-from mnemic.rest.transfer import Importing
 from mnemic.testing.chat_server import ChatServer
 from mnemic.verbs import PREFIX, ROUTES
 from tests.doors.http_doors import LOCAL, Served

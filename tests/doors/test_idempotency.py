@@ -151,7 +151,7 @@ class TestWithoutAnAnswer:
             raise UnavailableError("the disk is gone")
 
         with monkeypatch.context() as patch:
-            patch.setattr("mnemic.api.repeats.Repeats.keep", lost)
+            patch.setattr("mnemic.api.doors.Repeats.keep", lost)
             assert client.post(MEMORIES, **TEA, **keyed("k")).status_code == 201
         servers.stop(served)
         served, client = servers.start()

@@ -8,19 +8,13 @@ from pathlib import Path
 import pytest
 
 from mnemic import Mnemic, Scope
-from mnemic.api.assistant import ToolVerbs
-from mnemic.api.documents import DocumentVerbs
-from mnemic.api.jobs import JobVerbs
-from mnemic.api.keys import KeyVerbs
-from mnemic.api.profile import ProfileVerbs
+from mnemic.api import DocumentVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
 from mnemic.errors import BadReplyError, ConfigError, UnsupportedError
 from mnemic.model.item import Memory, MemoryDraft, Message, MessageDraft, Role
 from mnemic.model.records import ApiKey
 from mnemic.remote import RemoteMnemic, connect
-from mnemic.remote.assistant import RemoteTools
+from mnemic.remote.client import RemoteDocuments, RemoteJobs, RemoteKeys, RemoteProfile, RemoteTools
 from mnemic.remote.connection import split
-from mnemic.remote.documents import RemoteDocuments
-from mnemic.remote.parts import RemoteJobs, RemoteKeys, RemoteProfile
 from mnemic.wire import to_wire
 from mnemic.wire.reading import from_wire
 from tests.doors.http_doors import Listening, Served

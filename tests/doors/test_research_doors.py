@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from mnemic import Mnemic, Scope
 from mnemic.adapters.llms.scripted import ScriptedLlm
-from mnemic.api.assistant import ToolVerbs
+from mnemic.api import ToolVerbs
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.model.chat import Prompt

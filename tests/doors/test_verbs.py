@@ -10,22 +10,19 @@ import pytest
 import typer
 
 from mnemic import AsyncMnemic, Mnemic
-from mnemic.aio import AsyncDocumentVerbs, AsyncJobVerbs, AsyncKeyVerbs, AsyncProfileVerbs
-from mnemic.api.assistant import ToolVerbs
-from mnemic.api.async_assistant import AsyncToolVerbs
-from mnemic.api.async_graph import AsyncGraphVerbs
-from mnemic.api.documents import DocumentVerbs
-from mnemic.api.graph import GraphVerbs
-from mnemic.api.jobs import JobVerbs
-from mnemic.api.keys import KeyVerbs
-from mnemic.api.profile import ProfileVerbs
+from mnemic.aio import (
+    AsyncDocumentVerbs,
+    AsyncGraphVerbs,
+    AsyncJobVerbs,
+    AsyncKeyVerbs,
+    AsyncProfileVerbs,
+    AsyncToolVerbs,
+)
+from mnemic.api import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
 from mnemic.cli.app import application
 from mnemic.mcp.verbs import verb_tools
 from mnemic.remote import RemoteMnemic
-from mnemic.remote.assistant import RemoteTools
-from mnemic.remote.documents import RemoteDocuments
-from mnemic.remote.graph import RemoteGraph
-from mnemic.remote.parts import RemoteJobs, RemoteKeys, RemoteProfile
+from mnemic.remote.client import RemoteDocuments, RemoteGraph, RemoteJobs, RemoteKeys, RemoteProfile, RemoteTools
 from mnemic.verbs import CLI, DOORS, MCP, OTHER_COMMANDS, REMOTE, REST, ROUTES, VERBS
 from tests.doors.doors import COMMANDS
 from tests.doors.http_doors import Served

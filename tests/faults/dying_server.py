@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mnemic.adapters.stores.sql.items import SqlMemories
-from mnemic.api.repeats import Repeats
+from mnemic.api.doors import Repeats
 from mnemic.config import Config
 from tests.doors.http_doors import Listening, Served
 

@@ -1,36 +1,23 @@
 """What people hold: Mnemic and the arguments of its verbs."""
 
-from mnemic.api.arguments import (
-    ContextFields,
-    ImportFields,
-    ListFields,
-    MemoryFields,
-    MessageFields,
-    MessageLike,
-    RecallFields,
-    UpdateFields,
-)
-from mnemic.api.assistant import ChatFields, ToolVerbs
-from mnemic.api.documents import Content, DocumentFields, DocumentVerbs, IngestFields
-from mnemic.api.profile import ProfileVerbs
+from mnemic.api.arguments import CONFIGURED, UNCHANGED, Configured, MessageLike, Unchanged
+from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
+from mnemic.api.upkeep import Content
 from mnemic.api.verbs import DEFAULT_ACTOR, Mnemic
 
 __all__ = [
+    "CONFIGURED",
     "DEFAULT_ACTOR",
-    "ChatFields",
+    "UNCHANGED",
+    "Configured",
     "Content",
-    "ContextFields",
-    "DocumentFields",
     "DocumentVerbs",
-    "ImportFields",
-    "IngestFields",
-    "ListFields",
-    "MemoryFields",
-    "MessageFields",
+    "GraphVerbs",
+    "JobVerbs",
+    "KeyVerbs",
     "MessageLike",
     "Mnemic",
     "ProfileVerbs",
-    "RecallFields",
     "ToolVerbs",
-    "UpdateFields",
+    "Unchanged",
 ]

@@ -2,88 +2,57 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Unpack, cast
+from typing import cast
 
 from mnemic.api.arguments import (
-    ContextFields,
-    ImportFields,
-    ListFields,
-    MemoryFields,
+    UNCHANGED,
     MessageLike,
-    RecallFields,
-    UpdateFields,
+    Unchanged,
     changes_of,
-    context_request_of,
-    levels_of,
     memory_query_of,
-    question_of,
+    message_query_of,
+    said,
+    typed_refusals,
 )
-from mnemic.api.assistant import AssistantVerbs
-from mnemic.api.backup import BackupVerbs
-from mnemic.api.documents import IngestVerbs
-from mnemic.api.graph import GraphPart
-from mnemic.api.health import HealthVerbs
-from mnemic.api.jobs import JobVerbs
-from mnemic.api.keys import Admission, KeyVerbs
-from mnemic.api.known import check_scope
-from mnemic.api.life import LifeVerbs
-from mnemic.api.profile import ProfileVerbs
-from mnemic.api.reembed import ReembedVerbs
-from mnemic.api.repeats import Repeats
-from mnemic.api.research import ResearchVerbs
-from mnemic.api.review import ReviewVerbs
+from mnemic.api.asking import AskingVerbs
+from mnemic.api.doors import Admission, Repeats
+from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs
+from mnemic.api.upkeep import UpkeepVerbs
 from mnemic.build import build
 from mnemic.config import Config, load_config
 from mnemic.engine import browse, edit
-from mnemic.engine.context import context
 from mnemic.engine.conversation import capture, complete
-from mnemic.engine.doctor import doctor, glance
 from mnemic.engine.engine import Parts
 from mnemic.engine.erase import clear, delete
-from mnemic.engine.export import OWN_LEVELS, export
-from mnemic.engine.handlers import HANDLERS
-from mnemic.engine.import_files import ImportReport
-from mnemic.engine.imports import ImportRequest, import_content
-from mnemic.engine.indexing import adopt_spaces
 from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
-from mnemic.engine.jobs import POLL_S, Told, Worker, WorkReport, work
-from mnemic.engine.recall import WhyNot, recall, why_not
 from mnemic.engine.remember import remember
+from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
-from mnemic.model.health import Diagnosis
-from mnemic.model.item import Item, Memory, MemoryDraft, Role, Turn
-from mnemic.model.recall import Context, Counts, Page, Recall
+from mnemic.model.item import Item, Kind, Memory, MemoryDraft, Message, Role, State, Trust, Turn
+from mnemic.model.recall import Counts, MessagePage, Order, Page
 from mnemic.model.records import HistoryEntry, Receipt
 from mnemic.model.scope import Level, Scope
+from mnemic.model.settings import Settings
 from mnemic.model.values import as_utc
+from mnemic.ports.observer import Observer
 
 DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
 
 
-class Mnemic(
-    LifeVerbs,
-    HealthVerbs,
-    ReviewVerbs,
-    AssistantVerbs,
-    IngestVerbs,
-    ResearchVerbs,
-    GraphPart,
-    ReembedVerbs,
-    BackupVerbs,
-    AbstractContextManager["Mnemic"],
-):
+@typed_refusals()
+class Mnemic(AskingVerbs, UpkeepVerbs, AbstractContextManager["Mnemic"]):
     """An open memory. Safe to use from several threads; close it, or use it in a `with` block.
 
     Errors are those of `mnemic.errors`: InvalidInputError for an argument, NotFoundError for what is not in the scope,
-    BackendError and its children when the store fails.
+    BackendError and its children when the store fails. A default of `CONFIGURED` is a setting of the configuration.
     """
 
     def __init__(self, parts: Parts, *, actor: str = DEFAULT_ACTOR) -> None:
@@ -93,10 +62,12 @@ class Mnemic(
 
     @classmethod
     def open(cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR) -> Mnemic:
-        """Open a memory: a path, `sqlite:///path`, `postgresql://…`, `memory://`; None for the user's own store.
+        """Open a memory.
 
-        Everything else that can be set comes from the environment and the user's configuration file; a `Config` is
-        taken as it is. `actor` is written into the history of what is done with it.
+        Args:
+            store: A path, `sqlite:///path`, `postgresql://…` or `memory://`; None: the user's own store. All other
+                settings come from the environment and the user's configuration file. A `Config` is taken as it is.
+            actor: Written into the history of what is changed.
         """
         config = store if isinstance(store, Config) else load_config(store)
         return cls(build(config), actor=actor)
@@ -110,14 +81,19 @@ class Mnemic(
         assistant: str | None = None,
         observed_at: datetime | str | None = None,
     ) -> Turn:
-        """Keep one exchange, verbatim. `user=` and `assistant=` are short for messages of these roles.
+        """Keep one exchange, verbatim.
 
-        A message is a `MessageDraft` or a mapping with role, content, and optionally name, observed_at, external_id,
-        trust, metadata. `observed_at` is for the messages that do not say their own; the default is now. A scope
-        without a session starts a new conversation: its id is `Turn.session`. Repeating messages with an
-        external id that is known changes nothing.
+        A scope without a session starts a new conversation: its id is `Turn.session`. A message with an external id
+        that is known is not stored again.
+
+        Args:
+            messages: Each a `MessageDraft` or a mapping with role, content, and optionally name, observed_at,
+                external_id, trust, metadata.
+            user: What the user said; short for a message of this role.
+            assistant: What the assistant answered; short for a message of this role.
+            observed_at: The time of messages without one of their own, ISO 8601. Default: now.
         """
-        return self.capture_many(scope, [self._exchange(messages, user, assistant)], observed_at=observed_at)[0]
+        return self.capture_many(scope, [_exchange(messages, user, assistant)], observed_at=observed_at)[0]
 
     def capture_many(
         self,
@@ -125,9 +101,13 @@ class Mnemic(
         exchanges: Iterable[Iterable[MessageLike]],
         *,
         observed_at: datetime | str | None = None,
-    ) -> list[Turn]:
-        """Keep many exchanges of one conversation, in order, in one durable transaction with batched embedding."""
-        check_scope(scope)
+    ) -> builtins.list[Turn]:
+        """Keep many exchanges of one conversation, in order, in one durable transaction with batched embedding.
+
+        Args:
+            exchanges: The messages of each exchange, as in `capture`.
+            observed_at: The time of messages without one of their own, ISO 8601. Default: now.
+        """
         at = None if observed_at is None else as_utc(observed_at, "observed_at")
         drafts = [message_drafts(exchange, self._parts.settings) for exchange in exchanges]
         dated = [[replace(d, observed_at=d.observed_at or at) for d in exchange] for exchange in drafts]
@@ -142,70 +122,168 @@ class Mnemic(
         name: str | None = None,
         observed_at: datetime | str | None = None,
     ) -> Turn:
-        """Add the assistant's side to a captured turn; several texts are joined by newlines and trimmed."""
-        content = assistant if isinstance(assistant, str) else list(assistant)
+        """Add the assistant's side to a turn that was captured without it.
+
+        Args:
+            turn_id: `Turn.id` of the captured turn.
+            assistant: The answer; several texts are joined by newlines and trimmed.
+            name: Of the assistant.
+            observed_at: When it was said, ISO 8601. Default: now.
+        """
+        content = assistant if isinstance(assistant, str) else builtins.list(assistant)
         message = {"role": Role.ASSISTANT, "content": content, "name": name, "observed_at": observed_at}
         return complete(
             self._parts, scope, check_id(turn_id, "turn_id"), message_drafts([message], self._parts.settings)[0]
         )
 
-    def remember(self, scope: Scope, text: str, **fields: Unpack[MemoryFields]) -> Memory:
-        """Keep one memory; what already says the same in the same place is given back instead."""
-        return self.remember_many(scope, [{"text": text, **fields}])[0]
+    def remember(
+        self,
+        scope: Scope,
+        text: str,
+        *,
+        kind: Kind | str = Kind.FACT,
+        level: Level | str | None = None,
+        importance: float | str = 0.8,
+        confidence: float = 1.0,
+        categories: Iterable[str] = (),
+        context: str = "",
+        snippet: str = "",
+        source: str = "",
+        observed_at: datetime | str | None = None,
+        valid_from: datetime | str | None = None,
+        valid_to: datetime | str | None = None,
+        expires_at: datetime | str | None = None,
+        is_private: bool = False,
+        is_pinned: bool = False,
+        trust: Trust | str = Trust.USER,
+        metadata: Mapping[str, object] | None = None,
+    ) -> Memory:
+        """Keep one memory. If the same is remembered in the same place already, that memory is returned instead.
 
-    def remember_many(self, scope: Scope, memories: Iterable[str | MemoryDraft | Mapping[str, object]]) -> list[Memory]:
-        """Keep many memories in one durable transaction with batched embedding. Each is a text, a `MemoryDraft`, or a
-        mapping of "text" and the arguments of `remember`.
+        Args:
+            text: One statement, such as "User prefers dark mode".
+            kind: What sort of statement it is.
+            level: What it belongs to. Default: the user, else the agent, else the session of the scope.
+            importance: 0 to 1, or "low", "medium", "high".
+            confidence: How sure it is, 0 to 1.
+            categories: Tags of your own, at most 32.
+            context: What surrounds the statement, for whoever reads it later.
+            snippet: The words it was made of.
+            source: Where it comes from.
+            observed_at: When it was observed, ISO 8601. Default: now.
+            valid_from: Since when it is true, ISO 8601.
+            valid_to: Until when it is true, ISO 8601.
+            expires_at: When it is to be archived, ISO 8601.
+            is_private: For the scope's agent alone.
+            is_pinned: Never fades, and is never evicted.
+            trust: Whose word it is.
+            metadata: Yours: stored, filtered by and returned, never read. At most 64 KiB of JSON.
         """
-        check_scope(scope)
+        return self.remember_many(scope, [said(locals())])[0]
+
+    def remember_many(
+        self, scope: Scope, memories: Iterable[str | MemoryDraft | Mapping[str, object]]
+    ) -> builtins.list[Memory]:
+        """Keep many memories in one durable transaction with batched embedding.
+
+        Args:
+            memories: Each a text, a `MemoryDraft`, or a mapping of "text" and the arguments of `remember`.
+        """
         drafts = [self._draft(memory) for memory in memories]
         return remember(self._parts, scope, drafts, actor=self._actor) if drafts else []
-
-    def recall(self, scope: Scope, query: str, **fields: Unpack[RecallFields]) -> Recall:
-        """Find what answers `query` among the messages and memories this scope may see; 5 hits unless told.
-
-        When nothing matches, or the query is blank, the most important memories are given as general background
-        (`Hit.is_fallback`), at most 5. `Recall.degraded` says which sources were missing.
-        """
-        check_scope(scope)
-        return recall(self._parts, scope, question_of(query, fields, self._parts.settings))
-
-    def context(self, scope: Scope, query: str, **fields: Unpack[ContextFields]) -> Context:
-        """Everything to put in front of a model that is about to answer `query`, as chat messages with citations."""
-        check_scope(scope)
-        return context(self._parts, scope, context_request_of(query, fields, self._parts.settings))
-
-    def why_not(self, scope: Scope, id: str, query: str, **fields: Unpack[RecallFields]) -> WhyNot:
-        """Where a memory or message was lost on its way to the answer to `query`, or at which rank it is."""
-        return why_not(self._parts, scope, check_id(id), question_of(query, fields, self._parts.settings))
 
     def get(self, scope: Scope, id: str) -> Item:
         """The memory or message with this id."""
         return browse.get(self._parts, scope, check_id(id))
 
-    def list(self, scope: Scope, **fields: Unpack[ListFields]) -> Page:
-        """A page of memories (not messages): the newest 50 active ones unless told otherwise."""
-        check_scope(scope)
-        query = memory_query_of(fields, self._parts.clock.now())
-        return browse.list_memories(self._parts, scope, query, levels_of(fields))
+    def list(
+        self,
+        scope: Scope,
+        *,
+        levels: Iterable[Level | str] = (),
+        kinds: Iterable[Kind | str] = (),
+        states: Iterable[State | str] = (State.ACTIVE,),
+        filter: Mapping[str, object] | None = None,
+        order: Order | str = Order.NEWEST,
+        limit: int = 50,
+        after: str | None = None,
+        as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+    ) -> Page:
+        """A page of memories (not messages); `Page.next` continues.
+
+        Args:
+            levels: Only what belongs to these levels; all unless named.
+            kinds: Only these kinds; all unless named.
+            states: Only memories in these states.
+            filter: Conditions on fields and metadata, such as {"text": {"contains": "tea"}}.
+            order: "newest", "oldest" or "importance".
+            limit: Most memories of the page, 1 to 1000.
+            after: `next` of the page before.
+            as_of: Only what is true in the world at this time, ISO 8601.
+            known_at: Only what was known at this time, ISO 8601.
+        """
+        query = memory_query_of(said(locals()), self._parts.clock.now())
+        wanted = tuple(check_choice(Level, level, "levels") for level in levels)
+        return browse.list_memories(self._parts, scope, query, wanted)
 
     def count(self, scope: Scope) -> Counts:
         """How many memories the scope sees by state, and of the active ones by kind; and how many documents."""
-        check_scope(scope)
         return browse.count(self._parts, scope)
 
-    def update(self, scope: Scope, id: str, *, reason: str = "", **fields: Unpack[UpdateFields]) -> Memory:
-        """Correct a memory; before and after are in its history, and `undo` takes it back."""
-        changes = changes_of(fields, self._parts.settings)
+    def update(
+        self,
+        scope: Scope,
+        id: str,
+        *,
+        text: str | Unchanged = UNCHANGED,
+        kind: Kind | str | Unchanged = UNCHANGED,
+        importance: float | str | Unchanged = UNCHANGED,
+        confidence: float | Unchanged = UNCHANGED,
+        categories: Iterable[str] | Unchanged = UNCHANGED,
+        context: str | Unchanged = UNCHANGED,
+        snippet: str | Unchanged = UNCHANGED,
+        source: str | Unchanged = UNCHANGED,
+        observed_at: datetime | str | Unchanged = UNCHANGED,
+        valid_from: datetime | str | Unchanged | None = UNCHANGED,
+        valid_to: datetime | str | Unchanged | None = UNCHANGED,
+        expires_at: datetime | str | Unchanged | None = UNCHANGED,
+        trust: Trust | str | Unchanged = UNCHANGED,
+        metadata: Mapping[str, object] | Unchanged = UNCHANGED,
+        reason: str = "",
+    ) -> Memory:
+        """Correct a memory; before and after are in its history, and `undo` takes it back.
+
+        The fields are those of `remember`; None empties a time.
+
+        Args:
+            id: The memory.
+            text: What it says; it gets new vectors.
+            trust: Whose word the change is; it can lower the memory's trust, never raise it.
+            reason: Why; kept in the history.
+        """
+        changes = changes_of(said(locals(), "id", "reason"), self._parts.settings)
         return edit.update(self._parts, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def pin(self, scope: Scope, id: str, *, is_pinned: bool = True, reason: str = "") -> Memory:
-        """Keep a memory from fading and eviction, or let it fade again."""
+        """Keep a memory from fading and eviction, or let it fade again.
+
+        Args:
+            id: The memory.
+            is_pinned: False lets it fade again.
+            reason: Why; kept in the history.
+        """
         changes = {"is_pinned": is_pinned}
         return edit.update(self._parts, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def merge(self, scope: Scope, ids: Sequence[str], *, text: str | None = None, reason: str = "") -> Memory:
-        """Make one of several memories: the first stays, with `text` if given; the others are superseded by it."""
+        """Make one of several memories: the first stays, the others are superseded by it.
+
+        Args:
+            ids: The memories, at least two.
+            text: What the merged memory says. Default: what the first says.
+            reason: Why; kept in the history.
+        """
         wanted = None if text is None else check_text(text, "text", self._parts.settings)
         return edit.merge(self._parts, scope, [check_id(i) for i in ids], text=wanted, actor=self._actor, reason=reason)
 
@@ -214,7 +292,13 @@ class Mnemic(
         return edit.undo(self._parts, scope, check_id(id), actor=self._actor)
 
     def feedback(self, scope: Scope, id: str, verdict: str, *, reason: str = "") -> Memory:
-        """Judge a memory: "relevant" refreshes it, "outdated" ends its validity now."""
+        """Judge a memory.
+
+        Args:
+            id: The memory.
+            verdict: "relevant" refreshes it, "outdated" ends its validity now.
+            reason: Why; kept in the history.
+        """
         if verdict not in VERDICTS:
             raise InvalidInputError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
         is_relevant = verdict == VERDICTS[0]
@@ -225,13 +309,20 @@ class Mnemic(
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
         """Remove the text, the vectors and the history of one memory or message, and what was made of it alone.
 
-        What was made of it and of other things is flagged, and made anew by a job; the notes of the receipt say so.
+        What was made of it and of other things is flagged and made again by a job; the notes of the receipt say so.
+
+        Args:
+            id: The memory or message.
+            reason: Why; kept in the history.
         """
         return delete(self._parts, scope, check_id(id), actor=self._actor, reason=reason)
 
     def clear(self, scope: Scope, *, levels: Iterable[Level | str] = (), reason: str = "") -> Receipt:
-        """Delete every memory (not the messages) of some levels that the scope names; of its default level unless
-        told.
+        """Delete every memory (not the messages) of some levels of the scope.
+
+        Args:
+            levels: Default: the user, else the agent, else the session of the scope.
+            reason: Why; kept in the history.
         """
         wanted = tuple(check_choice(Level, level, "levels") for level in levels) or (scope.default_level,)
         return clear(self._parts, scope, wanted, actor=self._actor, reason=reason)
@@ -240,31 +331,54 @@ class Mnemic(
         """What happened to a memory, oldest first; its deletion too."""
         return browse.history(self._parts, scope, check_id(id))
 
-    def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> Iterator[str]:
-        """Everything the scope owns, as lines of JSON without line feeds; `import_` reads them back without loss.
+    def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> builtins.list[Message]:
+        """The last messages of the scope's session, oldest first; none if the session is unknown, or nothing was
+        written in it for two hours (`memory.window.ttl-minutes`).
 
-        The levels that the scope names are written; what the whole org shares only when "org" is among `levels`.
+        Args:
+            limit: Most messages. Default: the 20 that the window holds.
+            include_closed: However old they are.
         """
-        return export(self._parts, scope, tuple(check_choice(Level, level, "levels") for level in levels))
+        if limit is not None and (isinstance(limit, bool) or not isinstance(cast("object", limit), int) or limit < 1):
+            raise InvalidInputError(f"limit must be a whole number from 1, not {limit!r}")
+        return window(self._parts, scope, limit, include_closed=include_closed)
 
-    def import_(self, scope: Scope, text: str | bytes, **fields: Unpack[ImportFields]) -> ImportReport:
-        """Take in an export of Mnemic, or chats or memories of another program; repeating it changes nothing.
+    def messages(
+        self,
+        scope: Scope,
+        *,
+        since: datetime | str | None = None,
+        before: datetime | str | None = None,
+        in_session: bool = False,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> MessagePage:
+        """A page of what was said, the newest first; `MessagePage.next` continues. Imported messages stand where they
+        were said, not where they came in.
 
-        `text` is the whole content of the file: a text, UTF-8, or mem0's history database. Broken parts are reported,
-        not raised. Raises InvalidInputError for a format that is not known.
+        Args:
+            since: Said at this time or later, ISO 8601.
+            before: Said before this time, ISO 8601.
+            in_session: Only what was said in the scope's session.
+            limit: Most messages of the page.
+            after: `next` of the page before.
         """
-        return import_content(self._parts, scope, text, ImportRequest(**fields), actor=self._actor)
-
-    def doctor(self, *, is_quick: bool = False) -> Diagnosis:
-        """How the installation is: the thorough look at every part of the whole store, what works, what is degraded,
-        and what to do. `is_quick`: only whether the store answers; for probes. Never raises for a broken part.
-        """
-        return glance(self._parts) if is_quick else doctor(self._parts)
+        return browse.list_messages(self._parts, scope, message_query_of(scope, said(locals())))
 
     @property
     def profile(self) -> ProfileVerbs:
         """The verbs of the profile: set, get, all, format."""
         return ProfileVerbs(self._parts, self._actor)
+
+    @property
+    def documents(self) -> DocumentVerbs:
+        """The verbs of documents: list, get, text, passages, delete."""
+        return DocumentVerbs(self._parts, self._actor)
+
+    @property
+    def graph(self) -> GraphVerbs:
+        """The verbs of the graph: entities, neighbours, path, extract."""
+        return GraphVerbs(self._parts)
 
     @property
     def jobs(self) -> JobVerbs:
@@ -286,25 +400,20 @@ class Mnemic(
         """What a door asks that lets requests be sent again."""
         return Repeats(self._parts)
 
-    def work(self, *, until_idle: bool = True) -> WorkReport:
-        """Run what is due, by the schedules too, such as vectors that must still be made: all of it, or one job.
+    @property
+    def settings(self) -> Settings:
+        """The numbers that this memory was opened with."""
+        return self._parts.settings
 
-        The first call also looks for items that lack vectors because an embedder was added or changed.
-        """
-        self._adopt()
-        return work(self._parts, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
+    @property
+    def observer(self) -> Observer:
+        """Where doors count what they do, beside what the engine counts."""
+        return self._parts.observer
 
-    def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
-        """A worker for a program that stays: `start()` runs jobs in a thread until `stop()`; `join()` waits for it.
-
-        It looks for work every `poll_s` seconds, and earlier when something is due; `on_run` is told of every job on
-        its thread. Stop it before this Mnemic is closed.
-        """
-        if not poll_s > 0:
-            raise InvalidInputError(f"poll_s is a number of seconds above 0, not {poll_s!r}")
-        self._adopt()
-        name = f"{self._opened_by}-{uuid.uuid4()}"
-        return Worker(self._parts, HANDLERS, name=name, poll_s=poll_s, on_run=on_run)
+    @property
+    def now(self) -> datetime:
+        """The time of the clock that this memory keeps: aware, in UTC."""
+        return self._parts.clock.now()
 
     def close(self) -> None:
         """Let go of the store, the index and the model; closing twice is harmless."""
@@ -313,14 +422,9 @@ class Mnemic(
         self._parts.pool.shutdown(cancel_futures=True)
         self._parts.store.close()
         self._parts.index.close()
-        if self._parts.window is not None:
-            self._parts.window.close()
-        for embedder in self._parts.known_embedders:
-            embedder.close()
-        if self._parts.reranker is not None:
-            self._parts.reranker.close()
-        if self._parts.llm is not None:
-            self._parts.llm.close()
+        for part in (self._parts.window, *self._parts.known_embedders, self._parts.reranker, self._parts.llm):
+            if part is not None:
+                part.close()
         self._parts.observer.close()
 
     def __exit__(
@@ -328,24 +432,17 @@ class Mnemic(
     ) -> None:
         self.close()
 
-    def _adopt(self) -> None:
-        """Look once for items that lack vectors because an embedder was added or changed."""
-        if not self._is_adopted:
-            adopt_spaces(self._parts)
-            self._is_adopted = True
-
-    def _exchange(
-        self, messages: Iterable[MessageLike] | None, user: str | None, assistant: str | None
-    ) -> Iterable[MessageLike]:
-        if messages is not None:
-            if user is not None or assistant is not None:
-                raise InvalidInputError("give either messages, or user= and assistant=, not both")
-            return messages
-        said = ((Role.USER, user), (Role.ASSISTANT, assistant))
-        return [{"role": role, "content": text} for role, text in said if text is not None]
-
     def _draft(self, memory: str | MemoryDraft | Mapping[str, object]) -> MemoryDraft:
         if isinstance(memory, MemoryDraft):
             memory = {name: getattr(memory, name) for name in MemoryDraft.__dataclass_fields__}
         fields = dict(memory) if isinstance(memory, Mapping) else {"text": memory}
         return memory_draft(fields.pop("text", None), cast("Mapping[str, object]", fields), self._parts.settings)
+
+
+def _exchange(messages: Iterable[MessageLike] | None, user: str | None, assistant: str | None) -> Iterable[MessageLike]:
+    if messages is not None:
+        if user is not None or assistant is not None:
+            raise InvalidInputError("give either messages, or user= and assistant=, not both")
+        return messages
+    given = ((Role.USER, user), (Role.ASSISTANT, assistant))
+    return [{"role": role, "content": text} for role, text in given if text is not None]

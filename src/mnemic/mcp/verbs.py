@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from mnemic.api import Mnemic
-from mnemic.api.graph import MOST_DEPTH
+from mnemic.api.parts import MOST_DEPTH
 from mnemic.engine.secrets import orders
 from mnemic.engine.tools import tool
 from mnemic.errors import InvalidInputError

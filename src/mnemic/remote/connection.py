@@ -187,7 +187,7 @@ def parameters(query: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as parameters of a query: lists are repeated, mappings are JSON, None is left out."""
     found: dict[str, Any] = {}
     for name, value in query.items():
-        wire = to_wire(value)
+        wire = _told(value)
         if isinstance(wire, Mapping):
             found[name] = json.dumps(wire)
         elif isinstance(wire, bool):

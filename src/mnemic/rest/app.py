@@ -20,24 +20,11 @@ from starlette.types import Scope as AsgiScope
 from mnemic import __version__
 from mnemic.api import Mnemic
 from mnemic.errors import MnemicError
-from mnemic.rest import (
-    assistant,
-    backup,
-    documents,
-    graph,
-    keys,
-    life,
-    memories,
-    messages,
-    profile,
-    research,
-    transfer,
-    upkeep,
-)
-from mnemic.rest.asking import PREFIX
 from mnemic.rest.description import PAGE, POLICY, describe
 from mnemic.rest.lanes import WAITING_THREADS, Lanes, quick_threads
 from mnemic.rest.replies import Replies
+from mnemic.rest.routes import routes
+from mnemic.verbs import PREFIX
 from mnemic.web.doors import Door
 from mnemic.web.gate import Gate, caller_of
 from mnemic.web.limits import Bound
@@ -88,9 +75,7 @@ def application(mnemic: Mnemic, gate: Gate) -> FastAPI:
         exception_handlers=_handlers(gate),
     )
     lanes = Lanes(gate.limits.threads or quick_threads(is_waiting=mnemic.admission.is_waiting))
-    kept = (memories, messages, profile, documents, graph)
-    for part in (*kept, life, upkeep, backup, keys, transfer, assistant, research):
-        app.include_router(part.routes(mnemic, lanes))
+    app.include_router(routes(mnemic, lanes))
     app.add_middleware(_Audited, gate=gate)
     app.openapi = cache(partial(describe, app))
     page = (PAGE / "index.html").read_text(encoding="utf-8")
@@ -150,6 +135,7 @@ class _Audited:
     def _note(self, request: Request, statuses: Sequence[int]) -> None:
         status = statuses[0] if statuses else 500
         verb = getattr(request.scope.get("route"), "operation_id", None) or request.method
-        target = str(request.path_params.get("id", ""))
+        places = request.path_params
+        target = str(places.get("id", places.get("turn_id", "")))
         outcome = "ok" if status < 400 else str(status)  # noqa: PLR2004 -- HTTP's own
         self._gate.audit.note(caller_of(request), verb, target, outcome)

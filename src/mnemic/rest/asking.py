@@ -17,7 +17,6 @@ from mnemic.model.records import Right
 from mnemic.model.scope import MAX_ID_CHARS, Scope
 from mnemic.web.gate import Caller, caller_of, scope_of
 
-PREFIX = "/v1"
 Part = Annotated[str | None, Query(min_length=1, max_length=MAX_ID_CHARS)]
 
 

@@ -6,13 +6,13 @@ hold up the other routes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, suppress
-from typing import Annotated, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from anyio import CancelScope, CapacityLimiter
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Request
+from fastapi import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Send
 
@@ -21,11 +21,9 @@ from mnemic.engine.assistant import NO_MODEL
 from mnemic.errors import ForbiddenError, InvalidInputError, MnemicError, NotFoundError
 from mnemic.model.chat import ChatEvent
 from mnemic.model.records import Right
-from mnemic.rest import bodies
 from mnemic.rest.answers import answer, line
-from mnemic.rest.asking import PREFIX, Asked, Reads, Writes
+from mnemic.rest.asking import Asked
 from mnemic.rest.events import NDJSON, SSE, failed
-from mnemic.rest.lanes import Lanes
 from mnemic.web.limits import BUSY
 from mnemic.web.problems import Problem, ProblemError
 from mnemic.wire.events import event_to_wire
@@ -38,7 +36,7 @@ FORGET = "forget"
 UNBUFFERED = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 """So that no proxy between keeps what is said until there is more of it."""
 
-ToolName = Annotated[str, Path(min_length=1, max_length=64, examples=["calculator"])]
+Given = dict[str, Any]
 _Result = TypeVar("_Result")
 
 
@@ -59,32 +57,16 @@ class Pool:
         return await run_sync(work, limiter=self._limiter)
 
 
-def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
-    """The routes of the assistant."""
-    router = lanes.router(PREFIX, "assistant")
+def handlers(mnemic: Mnemic) -> Mapping[str, Callable[[Asked, Request, Given], Awaitable[Response]]]:
+    """How verbs of the assistant are answered, by name."""
     pool = Pool()
-    _chatting(router, mnemic, pool)
-    _calling(router, mnemic, pool)
-    return router
 
-
-def _chatting(router: APIRouter, mnemic: Mnemic, pool: Pool) -> None:
-    @router.post("/chat", operation_id="chat")
-    async def chat(asked: Writes, body: bodies.ChatTurn) -> Response:
-        """Answer what the user says: memory before, tools between, both sides kept after. A scope without a session
-        begins a conversation, named by `session`. When the caller goes away the answer is made, and kept, all the same.
-        """
-        given = _turn(asked, mnemic, body)
+    async def chat(asked: Asked, _request: Request, given: Given) -> Response:
+        _check_turn(asked, mnemic, given)
         return await pool.begin(lambda: answer(mnemic.chat(asked.scope, **given)))
 
-    @router.post("/chat/stream", operation_id="chat_stream")
-    async def chat_stream(asked: Writes, request: Request, body: bodies.ChatTurn) -> Response:
-        """The same, event by event while the model writes, one JSON object a line: `recalled` (what memory put in front
-        of the model), `said` (a piece of text), `called` (a tool), and last `replied` (the whole reply) or `failed`.
-        With `Accept: text/event-stream` they come as server-sent events. Whoever goes away ends the answer, and what
-        was said until then is kept.
-        """
-        given = _turn(asked, mnemic, body)
+    async def chat_stream(asked: Asked, request: Request, given: Given) -> Response:
+        _check_turn(asked, mnemic, given)
         is_sse = SSE in request.headers.get("accept", "")
 
         def begun() -> tuple[ChatEvent | None, Generator[ChatEvent]]:
@@ -94,30 +76,18 @@ def _chatting(router: APIRouter, mnemic: Mnemic, pool: Pool) -> None:
         first, told = await pool.begin(begun)
         return _Told(_lines(pool, first, told, _as_sse if is_sse else _as_line), SSE if is_sse else NDJSON)
 
-    @router.post("/ask", operation_id="ask")
-    async def ask(asked: Reads, body: bodies.AskedQuestion) -> Response:
-        """Answer a question from memory and documents alone, with citations; nothing is kept."""
+    async def ask(asked: Asked, _request: Request, given: Given) -> Response:
         _require_model(mnemic)
-        return await pool.begin(lambda: answer(mnemic.ask(asked.scope, **body.given())))
+        return await pool.begin(lambda: answer(mnemic.ask(asked.scope, **given)))
 
-
-def _calling(router: APIRouter, mnemic: Mnemic, pool: Pool) -> None:
-    @router.get("/tools", operation_id="tools.list")
-    def list_tools(asked: Reads) -> Response:
-        """Every tool as a model is told of it: name, what it does, and the JSON schema of its arguments."""
-        del asked
-        return answer(mnemic.tools.list())
-
-    @router.post("/tools/{name}/call", operation_id="tools.call")
-    async def call(asked: Reads, request: Request, name: ToolName, body: bodies.ToolArguments) -> Response:
-        """Call a tool as a model would, within time and size. What goes wrong with it is told in the outcome. A tool
-        that changes anything needs the right to write.
-        """
-        arguments = body.arguments or {}
+    async def call(asked: Asked, request: Request, given: Given) -> Response:
+        name: str = given["name"]
         if not _is_reading(mnemic, name):
             request.state.is_audited = True
             asked.caller.require(Right.WRITE)
-        return await pool.begin(lambda: answer(_called(asked, mnemic, name, arguments)))
+        return await pool.begin(lambda: answer(_called(asked, mnemic, name, given.get("arguments") or {})))
+
+    return {"chat": chat, "chat_stream": chat_stream, "ask": ask, "tools.call": call}
 
 
 def _called(asked: Asked, mnemic: Mnemic, name: str, arguments: Mapping[str, Any]) -> object:
@@ -132,19 +102,15 @@ def _is_reading(mnemic: Mnemic, name: str) -> bool:
     return all(each.is_read_only for each in mnemic.tools.toolbox if each.spec.name == name)
 
 
-def _turn(asked: Asked, mnemic: Mnemic, body: bodies.ChatTurn) -> Any:
-    """The arguments of a turn. A key that is bound leaves out the tool that deletes: a model could be talked into
-    deleting what others share.
-    """
+def _check_turn(asked: Asked, mnemic: Mnemic, given: Given) -> None:
+    """A key that is bound leaves out the tool that deletes: a model could be talked into deleting what others share."""
     _require_model(mnemic)
-    given = body.given()
     if asked.caller.is_bound:
         tools: bool | list[str] = given.get("tools", True)
         if not isinstance(tools, bool) and FORGET in tools:
             raise ForbiddenError(f"the tool {FORGET!r} may delete what others share; it needs a key that is not bound")
         if tools is True:
             given["tools"] = [spec.name for spec in mnemic.tools.list() if spec.name != FORGET]
-    return given
 
 
 def _require_model(mnemic: Mnemic) -> None:

@@ -8,22 +8,21 @@ that answers one machine tells no other one of its visitors.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from mnemic.api import Mnemic
+from mnemic.api.signatures import hints_of
 from mnemic.rest.events import NDJSON, SSE, ZIP
 from mnemic.web.problems import MEDIA_TYPE, TYPE_PREFIX
+from mnemic.wire.events import PROGRESS
 from mnemic.wire.schema import Schemas
 
 PLACE = "#/components/schemas/"
 LINES = {"export": (NDJSON,), "chat_stream": (NDJSON, SSE)}
 FILES = {"backup": ZIP}
-EVENTS = ("import_", "ingest", "research")
 PROBLEMS: Mapping[int, str] = {
     400: "The request cannot be read.",
     401: "A key is needed, or this one is not accepted.",
@@ -87,24 +86,15 @@ def describe(app: FastAPI) -> dict[str, Any]:
     return told
 
 
-def answer_of(operation: str) -> Any:
-    """The annotation of what the verb of an operation answers."""
-    *group, verb = operation.split(".")
-    owner: Any = Mnemic
-    for name in group:
-        owner = get_type_hints(attrgetter(name)(owner).fget)["return"]
-    return get_type_hints(getattr(owner, verb)).get("return", Any)
-
-
 def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
     verb = operation["operationId"]
     status = next(code for code in operation["responses"] if code.startswith("2"))
-    content = {"application/json": {"schema": schemas.of(answer_of(verb))}}
+    content = {"application/json": {"schema": schemas.of(hints_of(verb)["return"])}}
     if verb in LINES:
         content = {media: {"schema": {"type": "string"}} for media in LINES[verb]}
     if verb in FILES:
         content = {FILES[verb]: {"schema": {"type": "string", "format": "binary"}}}
-    if verb in EVENTS:
+    if verb in PROGRESS:
         content[NDJSON] = {"schema": {"type": "string"}}
     problem = {MEDIA_TYPE: {"schema": {"$ref": f"{PLACE}Problem"}}}
     about = {str(code): {"description": words, "content": problem} for code, words in PROBLEMS.items()}

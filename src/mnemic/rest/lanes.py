@@ -15,22 +15,13 @@ from typing import Any
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
-from fastapi import APIRouter
-from fastapi.routing import APIRoute
 
-from mnemic.verbs import BY_NAME, Lane
+from mnemic.verbs import Lane
 
 WAITING_THREADS = 16
 """Threads for quick work where the store is a server; so many also do long work."""
 
 LEAST_QUICK, LEAST_WRITERS = 2, 2
-
-
-class _Route(APIRoute):
-    """A route whose endpoint runs on the threads of its lane."""
-
-    def __init__(self, lanes: Lanes, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
-        super().__init__(path, lanes.on(BY_NAME[given["operation_id"]].lane, endpoint), **given)
 
 
 class Lanes:
@@ -40,10 +31,6 @@ class Lanes:
         writers = max(LEAST_WRITERS, quick // 2)
         sizes = {Lane.READ: quick, Lane.WRITE: writers, Lane.LONG: WAITING_THREADS}
         self._limiters = {lane: CapacityLimiter(size) for lane, size in sizes.items()}
-
-    def router(self, prefix: str, tag: str) -> APIRouter:
-        """A router whose endpoints, where they are plain functions, run on the threads of their lanes."""
-        return APIRouter(prefix=prefix, tags=[tag], route_class=partial(_Route, self))  # pyright: ignore[reportArgumentType] -- it is called, no more
 
     def on(self, lane: Lane, endpoint: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         """The endpoint as one that is awaited while a thread of this lane runs it."""

@@ -21,12 +21,12 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mnemic.api.repeats import Repeats
+from mnemic.api.doors import Repeats
 from mnemic.engine.access import Claim
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.records import KeptRequest, Outcome, Right
-from mnemic.rest.asking import PREFIX
 from mnemic.rest.refusals import UNDER_WAY, refusal
+from mnemic.verbs import PREFIX
 from mnemic.web.gate import caller_of, scope_of
 from mnemic.web.limits import MEBIBYTE, TOO_LARGE
 from mnemic.web.problems import ProblemError

@@ -31,7 +31,7 @@ from starlette.types import Scope as AsgiScope
 
 from mnemic.api import Mnemic
 from mnemic.api.acting import acting_as
-from mnemic.api.keys import Admission
+from mnemic.api.doors import Admission
 from mnemic.errors import ForbiddenError, InvalidInputError, MnemicError, UnauthorisedError
 from mnemic.model.records import ApiKey, AuditEntry, Right
 from mnemic.model.scope import Level, Partition, Scope

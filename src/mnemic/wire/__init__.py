@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import Enum
 from functools import cache
 from typing import Any, cast
@@ -55,6 +55,8 @@ def kind_of(item: Item) -> str:
 def _other(noun: object) -> Any:
     if isinstance(noun, datetime):
         return _time(noun)
+    if isinstance(noun, date):
+        return noun.isoformat()
     if isinstance(noun, Enum):
         return noun.value
     if isinstance(noun, Mapping):

@@ -12,6 +12,15 @@ from mnemic.wire.reading import from_wire
 
 EVENT = "event"
 KINDS: Mapping[str, type[ChatEvent]] = {"recalled": Recalled, "said": Said, "called": Called, "replied": Replied}
+PROGRESS: Mapping[str, tuple[str, ...]] = {
+    "import_": ("done", "total"),
+    "health": ("done", "total"),
+    "reembed": ("done", "total"),
+    "ingest": ("done", "total", "source"),
+    "research": ("done", "total", "what"),
+}
+"""Of verbs that tell how far they have come: what stands in such an event, in the order of the call of `progress`."""
+
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
 

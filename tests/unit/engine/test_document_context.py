@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.api.arguments import context_request_of
+from mnemic.api.asking import context_request_of
 from mnemic.engine.context import context, gather
 from mnemic.engine.engine import Parts
 from mnemic.engine.passages import passages_of

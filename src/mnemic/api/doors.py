@@ -1,17 +1,54 @@
-"""What a door asks that lets requests be sent again: was this one done before, and what was the answer?"""
+"""What the doors over HTTP ask before the verbs: who may come in, and was this request answered before?"""
 
 from __future__ import annotations
 
 import threading
 import uuid
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from datetime import datetime
 
+from mnemic.engine import access as keys
 from mnemic.engine import access as requests
 from mnemic.engine.access import Claim
+from mnemic.engine.context import is_waiting
 from mnemic.engine.engine import Parts
-from mnemic.model.records import KeptRequest, Outcome
+from mnemic.model.records import ApiKey, AuditEntry, KeptRequest, Outcome
 from mnemic.model.scope import Level, Scope
+
+
+class Admission:
+    """What a door asks: is this key good, is one needed, and what should be written into the audit log."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    @property
+    def needs_key(self) -> bool:
+        """True when the store holds any key, ended ones too; once it does, it stays so."""
+        return keys.has_keys(self._parts)
+
+    @property
+    def is_waiting(self) -> bool:
+        """True when answering waits for other servers (a store, an embedder), so that many threads are worth having."""
+        return is_waiting(self._parts)
+
+    @property
+    def is_shared(self) -> bool:
+        """True when several processes may use the store at once."""
+        return self._parts.store.capabilities.is_shared
+
+    def check(self, token: str) -> ApiKey:
+        """The key of a token. Raises UnauthorisedError, which does not say what is wrong with it."""
+        return keys.check_key(self._parts, token)
+
+    def note(self, entries: Collection[AuditEntry]) -> None:
+        """Write entries of the audit log down in one durable transaction."""
+        keys.note_audit(self._parts, entries)
+
+    def now(self) -> datetime:
+        """The time by the injected clock, for entries of the audit log."""
+        return self._parts.clock.now()
 
 
 class Repeats:

@@ -1,0 +1,67 @@
+"""What the signatures and docstrings of the verbs say, for the doors that are derived from them; read once."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, get_type_hints
+
+from mnemic.api.arguments import check_scope, refuse_unknown, said
+from mnemic.api.verbs import Mnemic
+from mnemic.engine.tools.docstring import read_docstring
+
+_KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
+"""How a docstring says that arguments are explained at another verb."""
+
+
+@cache
+def function_of(verb: str) -> Callable[..., Any]:
+    """The method of a verb of the table."""
+    *group, name = verb.split(".")
+    owner: Any = Mnemic
+    for part in group:
+        owner = get_type_hints(getattr(owner, part).fget)["return"]
+    return getattr(owner, name)
+
+
+@cache
+def parameters_of(verb: str) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a verb, without the object."""
+    found = inspect.signature(function_of(verb)).parameters
+    return {name: parameter for name, parameter in found.items() if name != "self"}
+
+
+@cache
+def hints_of(verb: str) -> Mapping[str, Any]:
+    """The types of the parameters, and of the answer under "return"."""
+    return get_type_hints(function_of(verb))
+
+
+@cache
+def documentation_of(verb: str) -> tuple[str, Mapping[str, str]]:
+    """What the docstring says of a verb, and of each argument; also of those that it says another verb explains."""
+    about, told = read_docstring(function_of(verb).__doc__)
+    kin = [other for other in _KIN.findall(about) if other != verb]
+    inherited = {name: text for other in reversed(kin) for name, text in documentation_of(other)[1].items()}
+    return about, inherited | told
+
+
+def bind(verb: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name, as far as they were given. Raises as the verb of the library does for a wrong
+    call: `InvalidInputError` for an unknown argument and for what is no scope, `TypeError` for a missing one.
+    """
+    known = parameters_of(verb)
+    unknown = next((name for name in named if name not in known), None)
+    if unknown is not None:
+        refuse_unknown(verb, unknown, tuple(n for n, each in known.items() if each.kind is each.KEYWORD_ONLY))
+    bound = _signature(verb).bind(*arguments, **named).arguments
+    if "scope" in bound:
+        check_scope(bound["scope"])
+    return {**said(bound), **({"scope": bound["scope"]} if "scope" in bound else {})}
+
+
+@cache
+def _signature(verb: str) -> inspect.Signature:
+    return inspect.Signature(list(parameters_of(verb).values()))

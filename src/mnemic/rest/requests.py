@@ -1,0 +1,290 @@
+"""The arguments of the verbs as they come in requests, made from the signatures of the library.
+
+Types are checked here, and what is plainly out of bounds; what values mean is checked by the verbs, with the same words
+at every door. A field that is not known is refused with the nearest spelling.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+
+from fastapi import Body as BodyField
+from fastapi import File, Path, Query, UploadFile
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, create_model, model_validator
+from pydantic_core import PydanticCustomError
+
+from mnemic.api.arguments import LONGEST_MS, MOST, MOST_HOPS, Unsaid
+from mnemic.api.parts import MOST_DEPTH, MOST_LISTED
+from mnemic.api.parts import MOST_HOPS as LONGEST_PATH
+from mnemic.api.signatures import documentation_of, hints_of, parameters_of
+from mnemic.engine.health import MAX_LISTED
+from mnemic.errors import InvalidInputError
+from mnemic.model.graph import MAX_NAME_CHARS
+from mnemic.model.item import Role, Trust
+from mnemic.model.scope import Level
+from mnemic.rest.asking import unknown_name
+from mnemic.verbs import BY_NAME, Verb
+
+MOST_TOGETHER = 1000
+"""So many things in one request are one transaction that holds up others for no more than moments."""
+
+Time = Annotated[str, Field(description="ISO 8601; without a zone it is UTC", examples=["2026-05-01T09:30:00Z"])]
+Fraction = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
+Count = Annotated[StrictInt, Field(ge=0, le=MOST)]
+FRACTION: Mapping[str, Any] = {"ge": 0, "le": 1}
+COUNT: Mapping[str, Any] = {"ge": 0, "le": MOST}
+NAME: Mapping[str, Any] = {"min_length": 1, "max_length": MAX_NAME_CHARS}
+TOGETHER: Mapping[str, Any] = {"max_length": MOST_TOGETHER}
+QUESTION = "What should the editor look like?"
+
+BOUNDS: Mapping[str, Mapping[str, Any]] = {
+    **dict.fromkeys(("confidence", "min_relevance", "min_similarity", "diversity"), FRACTION),
+    **dict.fromkeys(("budget_tokens", "history_messages", "documents"), COUNT),
+    **dict.fromkeys(("memories", "messages", "exchanges", "ids"), TOGETHER),
+    "limit": {"ge": 1, "le": MOST},
+    "?limit": {"ge": 1, "le": MOST_LISTED},
+    "health.limit": {"ge": 1, "le": MAX_LISTED},
+    "deadline_ms": {"ge": 0, "le": LONGEST_MS},
+    "hops": {"ge": 0, "le": MOST_HOPS},
+    "depth": {"ge": 1, "le": MOST_DEPTH},
+    "max_hops": {"ge": 1, "le": LONGEST_PATH},
+    "first": COUNT,
+    "count": {"ge": 1, "le": MOST_LISTED},
+    "keys.audit.before": {"ge": 0, "le": 2**63 - 1},
+    "keys.create.rights": {"max_length": 3},
+    "overlap_s": {"ge": 0},
+    "max_tool_calls": {"ge": 0, "le": 1000},
+    "max_calls": {"ge": 1, "le": 100_000},
+    "max_tokens": {"ge": 1, "le": 10**9},
+    "deadline_s": {"gt": 0, "le": 86_400},
+    "parallel": {"ge": 1, "le": 64},
+    "piece_tokens": {"ge": 200, "le": 10**6},
+    "message": {"min_length": 1},
+    "question": {"min_length": 1},
+    "document": {"min_length": 1, "max_length": 4096},
+    **dict.fromkeys(("graph.neighbours.name", "graph.path.source", "graph.path.target"), NAME),
+    "graph.entities.query": {"max_length": MAX_NAME_CHARS},
+    "graph.entities.after": {"max_length": MAX_NAME_CHARS},
+    "import_.name": {"max_length": 255},
+}
+"""What a value may be at most, by the argument, or by the verb and the argument, or with a question mark by an argument
+in the query. An argument that is not named here has the bounds of its type.
+"""
+
+EXAMPLES: Mapping[str, Any] = {
+    "text": "User prefers dark mode",
+    "query": QUESTION,
+    "question": "What is the notice period?",
+    "research.question": "What did each board meeting decide about the harbour?",
+    "message": "What did I plan for Lisbon?",
+    "metadata": {"project": "sails"},
+    "filter": {"categories": {"contains": "work"}},
+    "kinds": ["preference"],
+    "reason": "she said so",
+    "user": "I sail on Sundays",
+    "capture.assistant": "Noted.",
+    "facts": {"city": "Lisbon"},
+    "day": "2026-05-01",
+    "language": "en",
+    "keys.create.name": "laptop",
+    "tools.call.arguments": {"expression": "17 * 23"},
+}
+
+IDS: Mapping[str, Any] = {
+    "": Path(min_length=1, max_length=255, examples=["019b0f6e-2b1c-7cc0-8c45-1d3f0a6f5b11"]),
+    "documents": Path(min_length=1, max_length=4096, description="its id, or its source, percent-encoded"),
+    "tools": Path(min_length=1, max_length=64, examples=["calculator"]),
+}
+"""What stands in the path, by the part of Mnemic that the verb is of."""
+
+LOG_EXAMPLE = '{"role": "user", "content": "I sail on Sundays", "session": "s1"}'
+CONTENTS: Mapping[str, tuple[str, Any]] = {
+    "ingest": ("file", Annotated[UploadFile, File()]),
+    "import_": ("text", Annotated[bytes, BodyField(media_type="text/plain", examples=[LOG_EXAMPLE])]),
+}
+"""Bodies that are no JSON object, and under which name they are given."""
+
+
+class Body(BaseModel):
+    """A JSON object whose names are all known."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_names(cls, given: Any) -> Any:
+        if isinstance(given, Mapping):
+            known = cls.model_fields
+            for name in cast("Mapping[str, Any]", given):
+                if name not in known:
+                    raise PydanticCustomError("unknown_field", "{told}", {"told": unknown_name(name, known, "field")})
+        return cast("Any", given)
+
+    def given(self) -> dict[str, Any]:
+        """What was said, by name; what was left out is left to the verb."""
+        return self.model_dump(exclude_unset=True)
+
+
+class NewMessage(Body):
+    """One utterance; several contents are joined by line ends."""
+
+    role: Role
+    content: Annotated[str | list[str], Field(examples=["I sail on Sundays"])]
+    name: str | None = None
+    observed_at: Time | None = None
+    external_id: Annotated[str, Field(description="yours; a second message with it is not stored")] | None = None
+    trust: Trust | None = None
+    metadata: Annotated[dict[str, Any], Field(examples=[{"project": "sails"}])] = {}
+
+
+FORMS: Mapping[str, Callable[[], Any]] = {
+    "importance": lambda: Fraction | str,
+    "limits": lambda: dict[Level, Count],
+    "feedback.verdict": lambda: Literal["relevant", "outdated"],
+    "messages": lambda: list[NewMessage],
+    "exchanges": lambda: list[list[NewMessage]],
+    "remember_many.memories": lambda: list[Union[body_of("remember"), str]],  # noqa: UP007 -- it is made when asked
+}
+"""Forms that a type of the library does not tell."""
+
+
+def parameters(verb: Verb) -> list[inspect.Parameter]:
+    """The parameters of a verb's route beside those of its scope, as FastAPI reads them: in the path, in the query, and
+    `body` for a JSON object.
+    """
+    found: list[inspect.Parameter] = []
+    for name, parameter in _sent(verb).items():
+        if f"{{{name}}}" in verb.path:
+            found.append(_keyword(name, Annotated[str, IDS.get(_part(verb), IDS[""])]))
+        elif not verb.has_body or verb.in_query:
+            found.append(_in_query(verb, parameter))
+    if verb.name in CONTENTS:
+        found.append(_keyword(*CONTENTS[verb.name]))
+    elif (body := body_of(verb.name)) is not None:
+        found.append(_keyword("body", body))
+    return found
+
+
+@cache
+def body_of(name: str) -> type[Body] | None:
+    """The JSON object that the route of a verb takes: what stands neither in the path nor in the query."""
+    verb = BY_NAME[name]
+    if not verb.has_body or verb.in_query:
+        return None
+    fields: dict[str, Any] = {
+        parameter.name: _field(verb, parameter)
+        for parameter in _sent(verb).values()
+        if f"{{{parameter.name}}}" not in verb.path
+    }
+    if not fields:
+        return None
+    title = "".join(part.capitalize() for part in name.replace(".", "_").split("_"))
+    about = documentation_of(name)[0].partition("\n\n")[0]
+    return create_model(f"{title}Request", __base__=Body, __doc__=about, **fields)
+
+
+def readers(verb: Verb) -> Mapping[str, Callable[[str], object]]:
+    """How parameters of the query are read whose text is JSON."""
+    is_query = not verb.has_body or verb.in_query
+    return {name: _loads(name) for name in _sent(verb) if is_query and _is_mapping(hints_of(verb.name)[name])}
+
+
+def _sent(verb: Verb) -> Mapping[str, inspect.Parameter]:
+    left = {"scope", "progress", *verb.here}
+    return {name: each for name, each in parameters_of(verb.name).items() if name not in left}
+
+
+def _part(verb: Verb) -> str:
+    return verb.name.rpartition(".")[0]
+
+
+def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _lookup(table: Mapping[str, Any], verb: Verb, name: str) -> Any:
+    return table.get(f"{verb.name}.{name}", table.get(name))
+
+
+def _in_query(verb: Verb, parameter: inspect.Parameter) -> inspect.Parameter:
+    name, default = parameter.name, parameter.default
+    hint = hints_of(verb.name)[name]
+    kind = str if _is_mapping(hint) else _form(hint, is_strict=False)
+    bounds = BOUNDS.get(f"{verb.name}.{name}") or BOUNDS.get(f"?{name}") or BOUNDS.get(name, {})
+    about = documentation_of(verb.name)[1].get(name)
+    if default is inspect.Parameter.empty:
+        return _keyword(name, Annotated[kind, Query(description=about, **bounds)])
+    if default is None or isinstance(default, Unsaid | tuple):
+        return _keyword(name, Annotated[kind | None, Query(description=about, **bounds)], None)
+    return _keyword(name, Annotated[kind, Query(description=about, **bounds)], default)
+
+
+def _field(verb: Verb, parameter: inspect.Parameter) -> tuple[Any, Any]:
+    """The type of a field of a body, and its default and description."""
+    name, default = parameter.name, parameter.default
+    hint = hints_of(verb.name)[name]
+    example = _lookup(EXAMPLES, verb, name)
+    form = _lookup(FORMS, verb, name)
+    kind: Any = form() if form else _form(hint, is_strict=True)
+    bounds: Mapping[str, Any] = _lookup(BOUNDS, verb, name) or {}
+    extra: Mapping[str, Any] = {} if example is None else {"examples": [example]}
+    kind = Annotated[kind, Field(**bounds, **extra)] if bounds or extra else kind
+    kind = Union[kind, None] if type(None) in _members(hint) else kind  # noqa: UP007 -- it is made here
+    about = documentation_of(verb.name)[1].get(name)
+    if default is inspect.Parameter.empty:
+        return kind, Field(description=about)
+    if isinstance(default, Unsaid):
+        return kind, Field(default_factory=lambda: None, description=about)
+    usual: Any = list(cast("tuple[Any, ...]", default)) if isinstance(default, tuple) else default
+    return kind, Field(default=usual, description=about)
+
+
+def _form(hint: Any, *, is_strict: bool) -> Any:
+    """What JSON, or if not `is_strict` the text of a query, holds for a type of the library."""
+    members = [each for each in _members(hint) if each is not type(None)]
+    if any(isinstance(each, type) and issubclass(each, date) for each in members):
+        return Time if is_strict else str
+    choices = [each for each in members if isinstance(each, type) and issubclass(each, Enum)]
+    if choices:
+        return choices[0]
+    forms = [_plain(each, is_strict=is_strict) for each in members]
+    return Union[tuple(forms)]  # noqa: UP007 -- as many as there are
+
+
+def _plain(hint: Any, *, is_strict: bool) -> Any:
+    origin: Any = get_origin(hint)
+    inner = [_form(each, is_strict=is_strict) for each in get_args(hint)] if isinstance(origin, type) else []
+    if inner and issubclass(origin, Mapping):
+        return dict.__class_getitem__(tuple(inner))
+    if inner and issubclass(origin, Iterable):
+        return list.__class_getitem__(inner[0])
+    strict = {bool: StrictBool, int: StrictInt, float: StrictFloat | StrictInt}
+    return Any if hint is object else strict.get(hint, hint) if is_strict else hint
+
+
+def _members(hint: Any) -> list[Any]:
+    """The members of a union, or the type itself; without what stands for a default."""
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return [each for each in members if not (get_origin(each) is Literal and isinstance(get_args(each)[0], Unsaid))]
+
+
+def _is_mapping(hint: Any) -> bool:
+    origins = [get_origin(each) for each in _members(hint)]
+    return any(isinstance(origin, type) and issubclass(origin, Mapping) for origin in origins)
+
+
+def _loads(name: str) -> Callable[[str], object]:
+    def loads(text: str) -> object:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInputError(f"{name} is not JSON") from error
+
+    return loads

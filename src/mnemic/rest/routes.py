@@ -1,0 +1,275 @@
+"""The routes of REST, one for each verb of the table that a server offers: checked, called, answered.
+
+What a caller may do is decided here: the right by the table, and, for a key that is bound to a user or an agent, that
+it changes nothing that others share. By hand are the verbs whose request or answer is no JSON.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from typing import IO, Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response, StreamingResponse
+
+from mnemic.api import Mnemic
+from mnemic.api.signatures import documentation_of, parameters_of
+from mnemic.engine.export import OWN_LEVELS
+from mnemic.errors import ForbiddenError, UnavailableError
+from mnemic.model.records import Right
+from mnemic.model.scope import Level
+from mnemic.rest.answers import answer
+from mnemic.rest.asking import Administers, Asked, Operates, Reads, Writes
+from mnemic.rest.assistant import handlers as assistant_handlers
+from mnemic.rest.events import NDJSON, ZIP, events, wants_events
+from mnemic.rest.lanes import Lanes
+from mnemic.rest.requests import parameters, readers
+from mnemic.verbs import PREFIX, ROUTES, Access, Verb
+from mnemic.wire.events import PROGRESS
+
+RESEARCHED_AT_ONCE = 4
+"""Each may ask the model for half an hour, several times at once."""
+
+ASKING: Mapping[Access, Any] = {
+    Access.READ: Reads,
+    Access.WRITE: Writes,
+    Access.ADMIN: Administers,
+    Access.OPERATOR: Operates,
+}
+NOTES: Mapping[str, str] = {
+    "capture": "The session of the answer names the conversation.",
+    "chat": "When the caller goes away the answer is made, and kept, all the same.",
+    "chat_stream": "One JSON object a line: `recalled` (what memory put in front of the model), `said` (a piece of "
+    "text), `called` (a tool), and last `replied` (the whole reply) or `failed`. With `Accept: text/event-stream` they "
+    "come as server-sent events. If the caller goes away the answer ends, and what was said until then is kept.",
+    "documents.text": "The answer is a JSON string.",
+    "profile.format": "The answer is a JSON string.",
+    "backup": "It is made before the answer begins, in the server's folder for temporary files.",
+    "erase": "The org's level needs the right admin.",
+    "health": "A dry run needs no more than the right to read.",
+    "work": "The server's own worker does it by itself.",
+}
+"""What a route does beyond its verb."""
+
+TOLD = "With `Accept: application/x-ndjson` progress is told line by line, and the report ends it."
+_PIECE = 1 << 18
+
+Arguments = dict[str, Any]
+Handler = Callable[[Asked, Request, Arguments], Response | Awaitable[Response]]
+Check = Callable[[Asked, Request, Arguments], None]
+
+
+def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
+    """Every route. Signatures are read now, so that a request costs nothing more."""
+    router = APIRouter(prefix=PREFIX)
+    by_hand: dict[str, Handler] = {
+        **assistant_handlers(mnemic),
+        "backup": partial(_backup, mnemic),
+        "export": partial(_export, mnemic),
+    }
+    for verb in sorted(ROUTES.values(), key=lambda each: each.tag):
+        handler = by_hand.get(verb.name) or _calling(mnemic, verb)
+        endpoint = _endpoint(verb, handler, _checks(mnemic, verb))
+        about = [documentation_of(verb.name)[0], NOTES.get(verb.name, ""), TOLD if verb.name in PROGRESS else ""]
+        is_path = verb.name.startswith("documents.")  # sources are paths
+        router.add_api_route(
+            verb.path.replace("{id}", "{id:path}") if is_path else verb.path,
+            endpoint if inspect.iscoroutinefunction(endpoint) else lanes.on(verb.lane, endpoint),
+            methods=[verb.method],
+            operation_id=verb.name,
+            status_code=verb.status,
+            tags=[verb.tag],
+            summary=verb.name.replace(".", " ").replace("_", " ").strip().capitalize(),
+            description="\n\n".join(filter(None, about)),
+        )
+    return router
+
+
+def _endpoint(verb: Verb, handler: Handler, checks: Callable[..., None]) -> Callable[..., Any]:
+    """A function with the parameters of the route, for FastAPI to read and to call."""
+    own = parameters(verb)
+    read, query = readers(verb), [each.name for each in own if each.name != "body"]
+    has_body = any(each.name == "body" for each in own)
+
+    def arguments(given: Arguments) -> Arguments:
+        found = {name: given[name] for name in query if given[name] is not None}
+        for name in read:
+            if name in found:
+                found[name] = read[name](found[name])
+        return found | given["body"].given() if has_body else found
+
+    def run(asked: Asked, request: Request, **given: Any) -> Any:
+        told = arguments(given)
+        checks(asked, request, told)
+        return handler(asked, request, told)
+
+    async def wait(asked: Asked, request: Request, **given: Any) -> Any:
+        return await run(asked, request, **given)
+
+    endpoint = wait if inspect.iscoroutinefunction(handler) else run
+    head = (("asked", ASKING[verb.right]), ("request", Request))
+    shown = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in head]
+    vars(endpoint)["__signature__"] = inspect.Signature([*shown, *own], return_annotation=Response)
+    return endpoint
+
+
+def _calling(mnemic: Mnemic, verb: Verb) -> Handler:
+    """Call the verb and answer with what it answers."""
+    call, takes_scope = attrgetter(verb.name), "scope" in parameters_of(verb.name)
+    names = PROGRESS.get(verb.name, ())
+    places = threading.BoundedSemaphore(RESEARCHED_AT_ONCE) if verb.name == "research" else None
+
+    def work(asked: Asked, given: Arguments) -> Any:
+        scope = (asked.scope,) if takes_scope else ()
+        if places is None:
+            return call(mnemic)(*scope, **given)
+        if not places.acquire(blocking=False):
+            raise UnavailableError(f"the server researches {RESEARCHED_AT_ONCE} documents already; try again later")
+        try:
+            return call(mnemic)(*scope, **given)
+        finally:
+            places.release()
+
+    def handle(asked: Asked, request: Request, given: Arguments) -> Response:
+        if not names or not wants_events(request):
+            return answer(work(asked, given), verb.status)
+
+        def follow(tell: Callable[[object], None]) -> Any:
+            def progress(*told: object) -> None:
+                tell(dict(zip(("event", *names), ("progress", *told), strict=True)))
+
+            return work(asked, {**given, "progress": progress})
+
+        return events(follow)
+
+    return handle
+
+
+def _checks(mnemic: Mnemic, verb: Verb) -> Check:
+    """What a caller must be allowed to do beside the right of the table: a verb that writes, and names memories or
+    levels, asks for them by itself.
+    """
+    found: list[Check] = []
+    known = parameters_of(verb.name)
+    if verb.right is Access.WRITE:
+        if "." not in verb.name and {"id", "ids"} & set(known):
+            found.append(partial(_require_own, mnemic))
+        if "level" in known:
+            found.append(_require_level)
+        if "levels" in known:
+            found.append(partial(_require_levels, known["levels"].default))
+    if verb.name in CHECKS:
+        found.append(partial(CHECKS[verb.name], mnemic))
+
+    def check(asked: Asked, request: Request, given: Arguments) -> None:
+        for each in found:
+            each(asked, request, given)
+
+    return check
+
+
+def _require_own(mnemic: Mnemic, asked: Asked, _request: Request, given: Arguments) -> None:
+    asked.require_own(mnemic, *(given["ids"] if "ids" in given else [given["id"]]))
+
+
+def _require_level(asked: Asked, _request: Request, given: Arguments) -> None:
+    asked.caller.require_level(given.get("level") or asked.scope.default_level)
+
+
+def _require_levels(usual: tuple[Level, ...], asked: Asked, _request: Request, given: Arguments) -> None:
+    asked.caller.require_level(*given.get("levels", usual))
+
+
+def _check_memories(_mnemic: Mnemic, asked: Asked, _request: Request, given: Arguments) -> None:
+    levels = [one.get("level") for one in given["memories"] if not isinstance(one, str)]
+    asked.caller.require_level(*(level for level in levels if level))
+
+
+def _check_document(mnemic: Mnemic, asked: Asked, _request: Request, given: Arguments) -> None:
+    asked.caller.require_own(asked.scope, mnemic.documents.get(asked.scope, given["id"]).partition)
+
+
+def _check_erasure(_mnemic: Mnemic, asked: Asked, _request: Request, given: Arguments) -> None:
+    if (given.get("level") or asked.scope.default_level) is Level.ORG:
+        asked.caller.require(Right.ADMIN)
+
+
+def _check_receipts(_mnemic: Mnemic, asked: Asked, _request: Request, _given: Arguments) -> None:
+    if asked.caller.is_bound:
+        raise ForbiddenError("the receipts are of the whole org; they need a key that is not bound")
+
+
+def _check_import(_mnemic: Mnemic, asked: Asked, _request: Request, _given: Arguments) -> None:
+    if asked.caller.is_bound:
+        raise ForbiddenError("what is brought in may belong to others too; it needs a key that is not bound")
+
+
+def _check_health(_mnemic: Mnemic, asked: Asked, request: Request, given: Arguments) -> None:
+    """Who wants more than a look must be allowed to write, and what is ended must not belong to others."""
+    if not given["is_dry_run"]:
+        request.state.is_audited = True
+        asked.caller.require(Right.WRITE)
+        if given.get("fix"):
+            asked.caller.require_level(*(given.get("levels") or OWN_LEVELS))
+
+
+def _read_file(_mnemic: Mnemic, _asked: Asked, _request: Request, given: Arguments) -> None:
+    """The content of what was sent, and its name where none was said."""
+    file = given.pop("file")
+    if "name" not in given and file.filename:
+        given["name"] = file.filename
+    given["content"] = file.file.read()
+
+
+CHECKS: Mapping[str, Callable[[Mnemic, Asked, Request, Arguments], None]] = {
+    "remember_many": _check_memories,
+    "documents.delete": _check_document,
+    "erase": _check_erasure,
+    "receipts": _check_receipts,
+    "import_": _check_import,
+    "health": _check_health,
+    "ingest": _read_file,
+}
+"""Beside what the signature asks for."""
+
+
+def _export(mnemic: Mnemic, asked: Asked, _request: Request, given: Arguments) -> Response:
+    lines = mnemic.export(asked.scope, **given)
+    return StreamingResponse(_begun(text.encode() + b"\n" for text in lines), media_type=NDJSON)
+
+
+def _begun(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The same lines, the first of which is made now, so that what is refused is refused before the answer begins."""
+    first = next(lines, b"")
+
+    def whole() -> Iterator[bytes]:
+        yield first
+        yield from lines
+
+    return whole()
+
+
+def _backup(mnemic: Mnemic, _asked: Asked, _request: Request, given: Arguments) -> Response:
+    """A server writes a backup to no place that a caller names; it is made whole, and then sent."""
+    folder = Path(tempfile.mkdtemp(prefix="mnemic-backup-"))
+    try:
+        report = mnemic.backup(folder / "backup.zip", **given)
+        file = Path(report.path).open("rb")  # noqa: SIM115 -- `_pieces` closes it
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # the file lives on until it is closed
+    name = f"mnemic-{given['contents'].value}-{report.manifest.made_at:%Y%m%dT%H%M%SZ}.zip"
+    headers = {"Content-Length": str(report.size), "Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(_pieces(file), media_type=ZIP, headers=headers)
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(_PIECE):
+            yield piece
