@@ -77,6 +77,33 @@ def test_answers_are_the_nouns_of_the_library(remote: RemoteMnemic):
         remote.ingest(ANA, "/")
 
 
+@pytest.mark.requirement("P-01")
+@pytest.mark.parametrize("level", ["session", "user", "agent", "org"])
+def test_a_memory_read_from_a_server_equals_the_one_read_here(tmp_path: Path, level: str):
+    scope = Scope(user="ana", agent="guide", session="s1")
+    fields = {
+        "level": level,
+        "categories": ["sport"],
+        "metadata": {"boat": {"name": "Ketch"}},
+        "valid_from": "2026-05-01",
+    }
+    served = Served(str(tmp_path / "memory.db"))
+    listening = Listening(served.app)
+    with connect(listening.url, served.token("default")) as remote:
+        made = remote.remember(scope, "Ana sails on Sundays!", kind="event", valid_from="2026-05-01", **fields)
+        turn = remote.capture(scope, user="I sail")
+        page, hits = remote.list(scope).memories, remote.recall(scope, "sailing").hits
+        here = served.mnemic.get(scope, made.id)
+        assert isinstance(here, Memory)
+        assert here.dedup_key
+        assert made == here
+        assert page == served.mnemic.list(scope).memories
+        assert [hit.item for hit in hits] == [served.mnemic.get(scope, hit.item.id) for hit in hits]
+        assert turn.messages == (served.mnemic.get(scope, turn.messages[0].id),)
+    listening.close()
+    served.close()
+
+
 def test_what_is_read_back_from_the_wire_is_what_was_written(remote: RemoteMnemic):
     remote.remember(ANA, "Ana sails", level="session")
     for answer in (remote.recall(ANA, "sailing"), remote.context(ANA, "sailing"), remote.profile.all(ANA)):

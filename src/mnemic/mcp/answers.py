@@ -27,6 +27,9 @@ KIND = "mnemic/error"
 MOST_CHARS = 200_000
 """What is longer as JSON is told as text alone."""
 
+REPEATED = "dedup_key"
+"""The text of a memory once more, folded: of no use to a model, and read by it all the same."""
+
 _PLAIN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?")
 """Ids and times, which hold no text."""
 
@@ -54,7 +57,8 @@ def safe(value: Any) -> Any:
     if isinstance(value, str):
         return value if _PLAIN.fullmatch(value) else sanitise(value)
     if isinstance(value, Mapping):
-        return {sanitise(name): safe(each) for name, each in cast("Mapping[str, Any]", value).items()}
+        told = cast("Mapping[str, Any]", value)
+        return {sanitise(name): safe(each) for name, each in told.items() if name != REPEATED}
     return [safe(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 

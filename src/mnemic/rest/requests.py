@@ -50,6 +50,7 @@ BOUNDS: Mapping[str, Mapping[str, Any]] = {
     **dict.fromkeys(("memories", "messages", "exchanges", "ids"), TOGETHER),
     "limit": {"ge": 1, "le": MOST},
     "?limit": {"ge": 1, "le": MOST_LISTED},
+    "graph.extract.limit": {"ge": 1},
     "health.limit": {"ge": 1, "le": MAX_LISTED},
     "deadline_ms": {"ge": 0, "le": LONGEST_MS},
     "hops": {"ge": 0, "le": MOST_HOPS},
@@ -236,7 +237,7 @@ def _field(verb: Verb, parameter: inspect.Parameter) -> tuple[Any, Any]:
     bounds: Mapping[str, Any] = _lookup(BOUNDS, verb, name) or {}
     extra: Mapping[str, Any] = {} if example is None else {"examples": [example]}
     kind = Annotated[kind, Field(**bounds, **extra)] if bounds or extra else kind
-    kind = Union[kind, None] if type(None) in _members(hint) else kind  # noqa: UP007 -- it is made here
+    kind = Union[kind, None] if type(None) in _members(hint) else kind  # noqa: UP007 -- as above
     about = documentation_of(verb.name)[1].get(name)
     if default is inspect.Parameter.empty:
         return kind, Field(description=about)
@@ -260,13 +261,18 @@ def _form(hint: Any, *, is_strict: bool) -> Any:
 
 def _plain(hint: Any, *, is_strict: bool) -> Any:
     origin: Any = get_origin(hint)
-    inner = [_form(each, is_strict=is_strict) for each in get_args(hint)] if isinstance(origin, type) else []
+    inner = [_nullable(each, is_strict=is_strict) for each in get_args(hint)] if isinstance(origin, type) else []
     if inner and issubclass(origin, Mapping):
         return dict.__class_getitem__(tuple(inner))
     if inner and issubclass(origin, Iterable):
         return list.__class_getitem__(inner[0])
     strict = {bool: StrictBool, int: StrictInt, float: StrictFloat | StrictInt}
     return Any if hint is object else strict.get(hint, hint) if is_strict else hint
+
+
+def _nullable(hint: Any, *, is_strict: bool) -> Any:
+    form = _form(hint, is_strict=is_strict)
+    return Union[form, None] if type(None) in _members(hint) else form  # noqa: UP007 -- it is made here
 
 
 def _members(hint: Any) -> list[Any]:

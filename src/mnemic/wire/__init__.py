@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from mnemic.model.item import Chunk, Item, Kind, Message
 from mnemic.model.recall import Recall
-from mnemic.model.scope import Partition
+from mnemic.model.scope import Level, Partition
 
 MESSAGE = "message"
 """The kind of every message; a text of its own, because the module of the index's nouns brings numpy along."""
@@ -23,7 +23,9 @@ MESSAGE = "message"
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 """What JSON has itself; subclasses, such as the members of an enumeration, are not among them."""
 
-_INTERNAL = frozenset({"dedup_key", "secret_hash"})
+SECRET = frozenset({"secret_hash"})
+"""What no door tells: with the hash of a key its secret can be guessed at leisure."""
+
 _OWNER_SEPARATOR = "\x1f"  # before it: the user of a session (mnemic.model.scope)
 
 
@@ -31,8 +33,8 @@ def to_wire(noun: object) -> Any:
     """The JSON form of a noun, or of a list or mapping of them.
 
     Keys are the fields of the noun, in their order. Times are ISO 8601 in UTC with six decimals and a Z, enumerations
-    their text. A partition gives the keys `org`, `level` and `owner` (the id of the session, user, agent or org). A
-    message has the kind "message" and a passage "document", so that `kind` tells what every item is. A recall also says
+    their text. A partition gives the keys `org`, `level` and `owner` (the id of the session, user, agent or org), and
+    for a session of one user `owner_user`. A message has the kind "message" and a passage "document", so that `kind` tells what every item is. A recall also says
     `is_fallback`.
     """
     kind = type(noun)
@@ -76,7 +78,7 @@ def _time(moment: datetime) -> str:
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
     """The fields of a noun that go over the wire."""
-    return tuple(field.name for field in fields(kind) if field.name not in _INTERNAL)
+    return tuple(field.name for field in fields(kind) if field.name not in SECRET)
 
 
 def _fields(noun: Any) -> dict[str, Any]:
@@ -97,5 +99,13 @@ def _fields(noun: Any) -> dict[str, Any]:
 
 
 def _place(partition: Partition) -> dict[str, str]:
-    owner = partition.owner.rpartition(_OWNER_SEPARATOR)[2]
-    return {"org": partition.org, "level": partition.level.value, "owner": owner}
+    user, separator, owner = partition.owner.rpartition(_OWNER_SEPARATOR)
+    place = {"org": partition.org, "level": partition.level.value, "owner": owner}
+    return place | {"owner_user": user} if separator else place
+
+
+def place_from_wire(told: Mapping[str, Any]) -> Partition:
+    """The partition that these keys tell of."""
+    user, owner = told.get("owner_user"), told["owner"]
+    owner = owner if user is None else f"{user}{_OWNER_SEPARATOR}{owner}"
+    return Partition(told["org"], Level(told["level"]), owner)

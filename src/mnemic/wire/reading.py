@@ -1,8 +1,7 @@
 """From the wire back to nouns: the inverse of `to_wire`, by the annotations of what is wanted.
 
-What the wire does not tell stays empty: the dedup key of a memory, the hash of a key. The owner of a session's
-partition is the session alone. Fields that are not known here are left out, so that an older client understands a
-newer server.
+What the wire does not tell stays empty: the hash of a key, and the dedup key of a memory of an older server. Fields
+that are not known here are left out, so that an older client understands a newer server.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from functools import cache
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from mnemic.errors import BadReplyError
-from mnemic.model.scope import Level, Partition
+from mnemic.model.scope import Partition
+from mnemic.wire import SECRET, place_from_wire
 
-PLACE = ("org", "level", "owner")
-UNTOLD = {"dedup_key": "", "secret_hash": ""}
+ABSENT = {"dedup_key": "", "secret_hash": ""}
+"""What a field is that was not told."""
 
 
 def from_wire(kind: Any, value: Any) -> Any:
@@ -41,7 +41,7 @@ def wire_fields(kind: type) -> list[Field[Any]]:
     return [
         field
         for field in fields(cast("Any", kind))
-        if hints_of(kind)[field.name] is not Partition and field.name not in UNTOLD
+        if hints_of(kind)[field.name] is not Partition and field.name not in SECRET
     ]
 
 
@@ -108,12 +108,11 @@ def _noun(kind: type, value: Mapping[str, Any]) -> Any:
     for field in fields(cast("Any", kind)):
         hint = hints_of(kind)[field.name]
         if hint is Partition:
-            org, level, owner = (value[part] for part in PLACE)
-            given[field.name] = Partition(org, Level(level), owner)
-        elif field.name in UNTOLD:
-            given[field.name] = UNTOLD[field.name]
+            given[field.name] = place_from_wire(value)
         elif field.name in value:
             given[field.name] = _read(hint, value[field.name])
+        elif field.name in ABSENT:
+            given[field.name] = ABSENT[field.name]
         elif field.default is MISSING and field.default_factory is MISSING:
             raise KeyError(field.name)
     return kind(**given)

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 from mnemic.model.item import Chunk, Message
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Level, Partition
-from mnemic.wire.reading import PLACE, hints_of, wire_fields
+from mnemic.wire.reading import hints_of, wire_fields
 
 Schema = dict[str, Any]
 PLAIN: Mapping[Any, Schema] = {
@@ -24,6 +24,10 @@ PLAIN: Mapping[Any, Schema] = {
     date: {"type": "string", "format": "date"},
     type(None): {"type": "null"},
 }
+
+
+USER = "owner_user"
+"""Told of a session of one user alone."""
 
 
 class Schemas:
@@ -69,12 +73,16 @@ class Schemas:
     def _noun(self, kind: type[Any]) -> Schema:
         properties: dict[str, Schema] = {}
         if Partition in hints_of(kind).values():
-            plain = {"type": "string"}
-            properties |= dict.fromkeys(PLACE, plain) | {"level": self.of(Level)}
+            properties |= {"org": self.of(str), "level": self.of(Level), "owner": self.of(str), USER: self.of(str)}
         properties |= {field.name: self.of(hints_of(kind)[field.name]) for field in wire_fields(kind)}
         if issubclass(kind, Message | Chunk):
             properties["kind"] = {"type": "string"}
         if issubclass(kind, Recall):
             properties["is_fallback"] = {"type": "boolean"}
         told = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
-        return {"type": "object", "description": told, "properties": properties, "required": [*properties]}
+        return {
+            "type": "object",
+            "description": told,
+            "properties": properties,
+            "required": [n for n in properties if n != USER],
+        }
