@@ -11,13 +11,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
 KEPT = Path(__file__).resolve().parent.parent / "tests" / "architecture" / "public_surface.txt"
-UNPACKED = re.compile(r"Unpack\[(\w+)\]")
 BINDINGS: dict[type[object], str] = {classmethod: "classmethod ", staticmethod: "staticmethod "}
 
 
@@ -56,20 +54,11 @@ def _members(cls: type[object]) -> Iterator[str]:
         elif inspect.isroutine(member):
             binding = BINDINGS.get(type(member), "")
             yield f"{binding}{name}{inspect.signature(getattr(cls, name))}"
-            yield from (f"    {line}" for line in _unpacked(inspect.unwrap(getattr(cls, name))))
 
 
 def _parts(cls: type[object]) -> list[type[object]]:
     """The class behind the ones of this package that its verbs are written in."""
     return [part for part in reversed(cls.__mro__) if part is cls or part.__name__.endswith("Verbs")]
-
-
-def _unpacked(function: Callable[..., object]) -> Iterator[str]:
-    """The keyword arguments that a signature hides behind `**fields: Unpack[…]`."""
-    for annotation in inspect.get_annotations(function).values():
-        if match := UNPACKED.fullmatch(str(annotation)):
-            fields = inspect.get_annotations(inspect.getmodule(function).__dict__[match[1]])
-            yield from (f"{name}={getattr(field, '__forward_arg__', field)}" for name, field in fields.items())
 
 
 def _returned(member: property) -> str:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
-from mnemic.api import ListFields
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
 from mnemic.integrations.memory import AnyMnemic
 from mnemic.integrations.namespaces import Namespace, Place
@@ -286,7 +285,7 @@ class Rows:
             return
 
     def _listed(self, place: Place, conditions: Mapping[str, object], states: Sequence[State]) -> Iterator[Kept]:
-        fields: ListFields = {
+        fields: dict[str, Any] = {
             "levels": [place.level],
             "kinds": [Kind.FACT],
             "states": states,

@@ -34,8 +34,8 @@ def to_wire(noun: object) -> Any:
 
     Keys are the fields of the noun, in their order. Times are ISO 8601 in UTC with six decimals and a Z, enumerations
     their text. A partition gives the keys `org`, `level` and `owner` (the id of the session, user, agent or org), and
-    for a session of one user `owner_user`. A message has the kind "message" and a passage "document", so that `kind` tells what every item is. A recall also says
-    `is_fallback`.
+    for a session of one user `owner_user`. A message has the kind "message" and a passage "document", so that `kind`
+    tells what every item is. A recall also says `is_fallback`.
     """
     kind = type(noun)
     if kind in _PLAIN:
