@@ -1,21 +1,20 @@
 """AsyncMnemic: the verbs of Mnemic for asyncio, on a bounded pool of threads of its own. No logic lives here.
 
-The verbs are made from those of the library; their types stand in aio.pyi, which `python scripts/verb_stubs.py --write`
-makes of the same signatures.
+A verb is one line: its arguments and its answer are those of the library's, at run time and for type checkers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from contextvars import copy_context
 from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from mnemic.api import (
     DEFAULT_ACTOR,
@@ -31,35 +30,41 @@ from mnemic.config import Config
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.model.chat import ChatEvent
 from mnemic.model.scope import Level, Scope
-from mnemic.verbs import VERBS
 
 DEFAULT_THREADS = 4
 """A verb waits for the store or an embedder most of the time; more threads only queue before the interpreter."""
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
-_Class = TypeVar("_Class", bound=type)
+_Answer_co = TypeVar("_Answer_co", covariant=True)
 
 
-def _with_verbs_of(library: type, group: str = "") -> Callable[[_Class], _Class]:
-    """Gives a class the verbs of a class of the library, to be awaited, but for those that it has itself."""
+class _Awaited(Protocol[_Arguments, _Answer_co]):
+    """A method that takes what the library's takes, and is awaited."""
 
-    def made(cls: _Class) -> _Class:
-        names = [verb.name.removeprefix(group) for verb in VERBS if verb.name.startswith(group)]
-        for name in names:
-            if "." not in name and name not in vars(cls):
-                setattr(cls, name, _awaiting(name, getattr(library, name)))
-        return cls
-
-    return made
+    def __get__(self, owner: Any, kind: type) -> Callable[_Arguments, Coroutine[Any, Any, _Answer_co]]: ...
 
 
-def _awaiting(name: str, function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+def _awaiting(function: Callable[Concatenate[Any, _Arguments], _Answer]) -> _Awaited[_Arguments, _Answer]:
+    """The verb of the library as one that is awaited: its types are taken over as they are."""
+
     @wraps(function)
     async def verb(self: Any, *arguments: Any, **named: Any) -> Any:
-        return await self._run(getattr(self._verbs, name), *arguments, **named)
+        return await self._run(getattr(self._verbs, function.__name__), *arguments, **named)
 
-    return verb
+    return cast("_Awaited[_Arguments, _Answer]", verb)
+
+
+def _streaming(
+    function: Callable[Concatenate[Any, _Arguments], Generator[_Answer]],
+) -> _Awaited[_Arguments, AsyncGenerator[_Answer]]:
+    """The same for a verb that answers bit by bit: `async for event in await mnemic.chat_stream(…)`."""
+
+    @wraps(function)
+    async def verb(self: Any, *arguments: Any, **named: Any) -> Any:
+        return self._each(await self._run(getattr(self._verbs, function.__name__), *arguments, **named))
+
+    return cast("_Awaited[_Arguments, AsyncGenerator[_Answer]]", verb)
 
 
 class _Part:
@@ -69,37 +74,59 @@ class _Part:
         self._verbs, self._run = verbs, run
 
 
-@_with_verbs_of(ProfileVerbs, "profile.")
 class AsyncProfileVerbs(_Part):
     """As `ProfileVerbs`."""
 
+    set = _awaiting(ProfileVerbs.set)
+    get = _awaiting(ProfileVerbs.get)
+    all = _awaiting(ProfileVerbs.all)
+    format = _awaiting(ProfileVerbs.format)
 
-@_with_verbs_of(DocumentVerbs, "documents.")
+
 class AsyncDocumentVerbs(_Part):
     """As `DocumentVerbs`."""
 
+    list = _awaiting(DocumentVerbs.list)
+    get = _awaiting(DocumentVerbs.get)
+    text = _awaiting(DocumentVerbs.text)
+    passages = _awaiting(DocumentVerbs.passages)
+    delete = _awaiting(DocumentVerbs.delete)
 
-@_with_verbs_of(GraphVerbs, "graph.")
+
 class AsyncGraphVerbs(_Part):
     """As `GraphVerbs`."""
 
+    entities = _awaiting(GraphVerbs.entities)
+    neighbours = _awaiting(GraphVerbs.neighbours)
+    path = _awaiting(GraphVerbs.path)
+    extract = _awaiting(GraphVerbs.extract)
 
-@_with_verbs_of(ToolVerbs, "tools.")
+
 class AsyncToolVerbs(_Part):
     """As `ToolVerbs`."""
 
+    list = _awaiting(ToolVerbs.list)
+    call = _awaiting(ToolVerbs.call)
+    add = _awaiting(ToolVerbs.add)
 
-@_with_verbs_of(JobVerbs, "jobs.")
+
 class AsyncJobVerbs(_Part):
     """As `JobVerbs`."""
 
+    list = _awaiting(JobVerbs.list)
+    retry = _awaiting(JobVerbs.retry)
 
-@_with_verbs_of(KeyVerbs, "keys.")
+
 class AsyncKeyVerbs(_Part):
     """As `KeyVerbs`."""
 
+    create = _awaiting(KeyVerbs.create)
+    list = _awaiting(KeyVerbs.list)
+    revoke = _awaiting(KeyVerbs.revoke)
+    rotate = _awaiting(KeyVerbs.rotate)
+    audit = _awaiting(KeyVerbs.audit)
 
-@_with_verbs_of(Mnemic)
+
 class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     """An open memory for asyncio: each verb runs on one of `threads` threads and never on the event loop. What a verb
     is told to call, such as `progress`, is called from there.
@@ -120,14 +147,58 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         """As `Mnemic.open`."""
         return cls(await asyncio.to_thread(Mnemic.open, store, actor=actor), threads=threads)
 
+    capture = _awaiting(Mnemic.capture)
+    capture_many = _awaiting(Mnemic.capture_many)
+    complete = _awaiting(Mnemic.complete)
+    remember = _awaiting(Mnemic.remember)
+    remember_many = _awaiting(Mnemic.remember_many)
+    recall = _awaiting(Mnemic.recall)
+    context = _awaiting(Mnemic.context)
+    why_not = _awaiting(Mnemic.why_not)
+    get = _awaiting(Mnemic.get)
+    list = _awaiting(Mnemic.list)
+    count = _awaiting(Mnemic.count)
+    update = _awaiting(Mnemic.update)
+    pin = _awaiting(Mnemic.pin)
+    merge = _awaiting(Mnemic.merge)
+    undo = _awaiting(Mnemic.undo)
+    feedback = _awaiting(Mnemic.feedback)
+    delete = _awaiting(Mnemic.delete)
+    clear = _awaiting(Mnemic.clear)
+    history = _awaiting(Mnemic.history)
+    review = _awaiting(Mnemic.review)
+    trust = _awaiting(Mnemic.trust)
+    reject = _awaiting(Mnemic.reject)
+    window = _awaiting(Mnemic.window)
+    messages = _awaiting(Mnemic.messages)
+    summarise = _awaiting(Mnemic.summarise)
+    end = _awaiting(Mnemic.end)
+    reflect = _awaiting(Mnemic.reflect)
+    extract = _awaiting(Mnemic.extract)
+    curate = _awaiting(Mnemic.curate)
+    consolidate = _awaiting(Mnemic.consolidate)
+    decay = _awaiting(Mnemic.decay)
+    evict = _awaiting(Mnemic.evict)
+    ingest = _awaiting(Mnemic.ingest)
+    research = _awaiting(Mnemic.research)
+    chat = _awaiting(Mnemic.chat)
+    ask = _awaiting(Mnemic.ask)
+    import_ = _awaiting(Mnemic.import_)
+    erase = _awaiting(Mnemic.erase)
+    receipts = _awaiting(Mnemic.receipts)
+    reembed = _awaiting(Mnemic.reembed)
+    backup = _awaiting(Mnemic.backup)
+    restore = _awaiting(Mnemic.restore)
+    work = _awaiting(Mnemic.work)
+    worker = _awaiting(Mnemic.worker)
+    health = _awaiting(Mnemic.health)
+    doctor = _awaiting(Mnemic.doctor)
+
     async def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> list[str]:
         """As `Mnemic.export`, all lines at once."""
         return await self._run(lambda: [*self._verbs.export(scope, levels=levels)])
 
-    @wraps(Mnemic.chat_stream)
-    async def chat_stream(self, *arguments: Any, **named: Any) -> AsyncGenerator[ChatEvent]:
-        """As `Mnemic.chat_stream`: `async for event in await mnemic.chat_stream(…)`."""
-        return self._each(await self._run(self._verbs.chat_stream, *arguments, **named))
+    chat_stream = _streaming(Mnemic.chat_stream)
 
     @property
     def profile(self) -> AsyncProfileVerbs:

@@ -11,7 +11,7 @@ import typer
 from mnemic import errors
 from mnemic.cli.app import application
 from mnemic.cli.failures import EXIT_CODES, error_kind
-from scripts import cli_reference, command_options, verb_stubs, verbs_reference
+from scripts import cli_reference, command_options, verbs_reference
 
 ROW = re.compile(r"^\| `(\w+Error)` \|.*\| (\d+) \| `(\w+)` \|$", re.MULTILINE)
 
@@ -30,13 +30,6 @@ def test_the_options_of_commands_are_those_of_the_signatures():
 def test_the_reference_of_verbs_and_doors_is_up_to_date():
     kept = verbs_reference.KEPT.read_text(encoding="utf-8")
     assert kept == verbs_reference.reference(), "run: python scripts/verbs_reference.py --write"
-
-
-@pytest.mark.parametrize("stub", verb_stubs.STUBS, ids=lambda stub: stub.path.name)
-def test_the_types_of_the_derived_doors_are_those_of_the_library(stub: verb_stubs.Stub):
-    assert stub.path.read_text(encoding="utf-8") == verb_stubs.stub_of(stub), (
-        "run: python scripts/verb_stubs.py --write"
-    )
 
 
 def test_every_command_and_option_has_help():

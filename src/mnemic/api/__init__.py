@@ -3,7 +3,7 @@
 from mnemic.api.arguments import CONFIGURED, UNCHANGED, Configured, MessageLike, Unchanged
 from mnemic.api.parts import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
 from mnemic.api.upkeep import Content
-from mnemic.api.verbs import DEFAULT_ACTOR, Mnemic
+from mnemic.api.verbs import DEFAULT_ACTOR, Mnemic, MnemicVerbs
 
 __all__ = [
     "CONFIGURED",
@@ -17,6 +17,7 @@ __all__ = [
     "KeyVerbs",
     "MessageLike",
     "Mnemic",
+    "MnemicVerbs",
     "ProfileVerbs",
     "ToolVerbs",
     "Unchanged",

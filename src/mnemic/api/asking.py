@@ -316,11 +316,6 @@ class AskingVerbs:
         return ask(self._parts, scope, context_request_of(question, fields, self._parts.settings))
 
     @property
-    def model(self) -> str | None:
-        """The name of the language model that answers; None when none is configured."""
-        return None if self._parts.llm is None else self._parts.llm.name
-
-    @property
     def tools(self) -> ToolVerbs:
         """The verbs of tools: list, add, call."""
         return ToolVerbs(self._all_tools, self._add_tools, self._parts)

@@ -10,7 +10,6 @@ from typing import Any, get_type_hints
 
 from mnemic.api.arguments import check_scope, refuse_unknown, said
 from mnemic.api.verbs import Mnemic
-from mnemic.engine.tools.docstring import read_docstring
 
 _KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
 """How a docstring says that arguments are explained at another verb."""
@@ -42,6 +41,8 @@ def hints_of(verb: str) -> Mapping[str, Any]:
 @cache
 def documentation_of(verb: str) -> tuple[str, Mapping[str, str]]:
     """What the docstring says of a verb, and of each argument; also of those that it says another verb explains."""
+    from mnemic.engine.tools.docstring import read_docstring  # with the tools of a model, which a client needs not
+
     about, told = read_docstring(function_of(verb).__doc__)
     kin = [other for other in _KIN.findall(about) if other != verb]
     inherited = {name: text for other in reversed(kin) for name, text in documentation_of(other)[1].items()}

@@ -48,29 +48,8 @@ VERDICTS = ("relevant", "outdated")
 
 
 @typed_refusals()
-class Mnemic(AskingVerbs, UpkeepVerbs, AbstractContextManager["Mnemic"]):
-    """An open memory. Safe to use from several threads; close it, or use it in a `with` block.
-
-    Errors are those of `mnemic.errors`: InvalidInputError for an argument, NotFoundError for what is not in the scope,
-    BackendError and its children when the store fails. A default of `CONFIGURED` is a setting of the configuration.
-    """
-
-    def __init__(self, parts: Parts, *, actor: str = DEFAULT_ACTOR) -> None:
-        self._parts = parts
-        self._opened_by = actor
-        self._is_adopted = False
-
-    @classmethod
-    def open(cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR) -> Mnemic:
-        """Open a memory.
-
-        Args:
-            store: A path, `sqlite:///path`, `postgresql://…` or `memory://`; None: the user's own store. All other
-                settings come from the environment and the user's configuration file. A `Config` is taken as it is.
-            actor: Written into the history of what is changed.
-        """
-        config = store if isinstance(store, Config) else load_config(store)
-        return cls(build(config), actor=actor)
+class MnemicVerbs(AskingVerbs, UpkeepVerbs):
+    """Every verb, of an open memory here or on a server."""
 
     def capture(
         self,
@@ -390,6 +369,37 @@ class Mnemic(AskingVerbs, UpkeepVerbs, AbstractContextManager["Mnemic"]):
         """The verbs of keys for the doors: create, list, revoke, rotate, audit."""
         return KeyVerbs(self._parts, self._actor)
 
+    def _draft(self, memory: str | MemoryDraft | Mapping[str, object]) -> MemoryDraft:
+        if isinstance(memory, MemoryDraft):
+            memory = {name: getattr(memory, name) for name in MemoryDraft.__dataclass_fields__}
+        fields = dict(memory) if isinstance(memory, Mapping) else {"text": memory}
+        return memory_draft(fields.pop("text", None), cast("Mapping[str, object]", fields), self._parts.settings)
+
+
+class Mnemic(MnemicVerbs, AbstractContextManager["Mnemic"]):
+    """An open memory. Safe to use from several threads; close it, or use it in a `with` block.
+
+    Errors are those of `mnemic.errors`: InvalidInputError for an argument, NotFoundError for what is not in the scope,
+    BackendError and its children when the store fails. A default of `CONFIGURED` is a setting of the configuration.
+    """
+
+    def __init__(self, parts: Parts, *, actor: str = DEFAULT_ACTOR) -> None:
+        self._parts = parts
+        self._opened_by = actor
+        self._is_adopted = False
+
+    @classmethod
+    def open(cls, store: str | Path | Config | None = None, *, actor: str = DEFAULT_ACTOR) -> Mnemic:
+        """Open a memory.
+
+        Args:
+            store: A path, `sqlite:///path`, `postgresql://…` or `memory://`; None: the user's own store. All other
+                settings come from the environment and the user's configuration file. A `Config` is taken as it is.
+            actor: Written into the history of what is changed.
+        """
+        config = store if isinstance(store, Config) else load_config(store)
+        return cls(build(config), actor=actor)
+
     @property
     def admission(self) -> Admission:
         """What a door over HTTP asks before it lets anybody in."""
@@ -399,6 +409,11 @@ class Mnemic(AskingVerbs, UpkeepVerbs, AbstractContextManager["Mnemic"]):
     def repeats(self) -> Repeats:
         """What a door asks that lets requests be sent again."""
         return Repeats(self._parts)
+
+    @property
+    def model(self) -> str | None:
+        """The name of the language model that answers; None when none is configured."""
+        return None if self._parts.llm is None else self._parts.llm.name
 
     @property
     def settings(self) -> Settings:
@@ -431,12 +446,6 @@ class Mnemic(AskingVerbs, UpkeepVerbs, AbstractContextManager["Mnemic"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _draft(self, memory: str | MemoryDraft | Mapping[str, object]) -> MemoryDraft:
-        if isinstance(memory, MemoryDraft):
-            memory = {name: getattr(memory, name) for name in MemoryDraft.__dataclass_fields__}
-        fields = dict(memory) if isinstance(memory, Mapping) else {"text": memory}
-        return memory_draft(fields.pop("text", None), cast("Mapping[str, object]", fields), self._parts.settings)
 
 
 def _exchange(messages: Iterable[MessageLike] | None, user: str | None, assistant: str | None) -> Iterable[MessageLike]:

@@ -1,8 +1,7 @@
 """RemoteMnemic: the verbs of Mnemic on a server. No logic lives here; what an argument means is the server's matter.
 
 The verbs are made from those of the library: a call is bound to the signature, sent to the route of the table, and its
-answer read as the type that the signature promises. Their types stand in client.pyi, which
-`python scripts/verb_stubs.py --write` makes. By hand are streams, files, and what a server refuses.
+answer read as the type that the signature promises. By hand are streams, files, and what a server refuses.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from mnemic.aio import DEFAULT_THREADS, AsyncMnemic
-from mnemic.api import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, Mnemic, ProfileVerbs, ToolVerbs
+from mnemic.api import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, Mnemic, MnemicVerbs, ProfileVerbs, ToolVerbs
 from mnemic.api.backup import receive_backup
 from mnemic.api.signatures import bind, hints_of
 from mnemic.errors import BadReplyError, InvalidInputError, UnavailableError, UnsupportedError
@@ -55,36 +54,34 @@ def connect_async(
     return AsyncMnemic(remote, threads=threads)
 
 
-def _with_verbs_of(library: type, group: str = "") -> Callable[[_Class], _Class]:
-    """Gives a class the verbs of a class of the library, asked of a server, but for those that it has itself."""
+def _on_server(group: str = "") -> Callable[[_Class], _Class]:
+    """Lets a class ask a server for the verbs of the library that it inherits."""
 
     def made(cls: _Class) -> _Class:
         for verb in VERBS:
             name = verb.name.removeprefix(group)
             if verb.name.startswith(group) and "." not in name:
-                own = vars(cls).get(name, _ask)
-                setattr(cls, name, _calling(verb.name, getattr(library, name), own))
+                setattr(cls, name, _asking(verb.name, getattr(cls, name)))
         return cls
 
     return made
 
 
-def _calling(verb: str, function: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb with the signature of the library's; `own` is given its name, and the arguments that were given."""
+def _asking(verb: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb with the signature of the library's."""
 
     @wraps(function)
-    def call(self: Any, *arguments: Any, **named: Any) -> Any:
+    def call(self: _Part, *arguments: Any, **named: Any) -> Any:
         if verb in REFUSALS:
             capability, told = REFUSALS[verb]
             raise UnsupportedError(told, capability=capability)
-        return own(self, verb, bind(verb, arguments, named))
+        return BY_HAND.get(verb, _ask)(self.connection, verb, bind(verb, arguments, named))
 
     return call
 
 
-def _ask(remote: Any, verb: str, given: dict[str, Any]) -> Any:
+def _ask(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
     """Ask a server; the answer as the type that the verb promises."""
-    connection: Connection = remote._connection  # noqa: SLF001 -- of the classes below
     return connection.ask(verb, hints_of(verb)["return"], given.pop("scope", None), given)
 
 
@@ -106,130 +103,146 @@ class _Part:
     """Verbs of a server."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
 
 
-@_with_verbs_of(ProfileVerbs, "profile.")
-class RemoteProfile(_Part):
+@_on_server("profile.")
+class RemoteProfile(_Part, ProfileVerbs):
     """As `ProfileVerbs`."""
 
 
-@_with_verbs_of(DocumentVerbs, "documents.")
-class RemoteDocuments(_Part):
+@_on_server("documents.")
+class RemoteDocuments(_Part, DocumentVerbs):
     """As `DocumentVerbs`."""
 
 
-@_with_verbs_of(GraphVerbs, "graph.")
-class RemoteGraph(_Part):
+@_on_server("graph.")
+class RemoteGraph(_Part, GraphVerbs):
     """As `GraphVerbs`."""
 
 
-@_with_verbs_of(ToolVerbs, "tools.")
-class RemoteTools(_Part):
+@_on_server("tools.")
+class RemoteTools(_Part, ToolVerbs):
     """As `ToolVerbs`."""
 
 
-@_with_verbs_of(JobVerbs, "jobs.")
-class RemoteJobs(_Part):
+@_on_server("jobs.")
+class RemoteJobs(_Part, JobVerbs):
     """As `JobVerbs`."""
 
 
-@_with_verbs_of(KeyVerbs, "keys.")
-class RemoteKeys(_Part):
+@_on_server("keys.")
+class RemoteKeys(_Part, KeyVerbs):
     """As `KeyVerbs`; the hash of a key's secret stays on the server."""
 
 
-@_with_verbs_of(Mnemic)
-class RemoteMnemic(_Part, AbstractContextManager["RemoteMnemic"]):
+@_on_server()
+class RemoteMnemic(_Part, MnemicVerbs, AbstractContextManager["RemoteMnemic"]):
     """An open connection. Safe to use from several threads; close it, or use it in a `with` block.
 
     The verbs, their arguments, answers and errors are those of `Mnemic`. The org of a scope must be the key's, or
     "default", which stands for it.
     """
 
-    def chat_stream(self, verb: str, given: dict[str, Any]) -> Generator[ChatEvent]:
-        """As `Mnemic.chat_stream`; the events come while the server makes them."""
-        return _events(self._connection.lines(verb, given.pop("scope"), given))
-
-    def export(self, verb: str, given: dict[str, Any]) -> Generator[str]:
-        """As `Mnemic.export`; the lines come while the server makes them."""
-        return self._connection.lines(verb, given.pop("scope"), given)
-
-    def import_(self, verb: str, given: dict[str, Any]) -> Any:
-        """As `Mnemic.import_`."""
-        text = given.pop("text")
-        content = text.encode() if isinstance(text, str) else text
-        headers = {"Content-Type": "text/plain; charset=utf-8"}
-        return _send(self._connection, verb, given, {"content": content, "headers": headers})
-
-    def ingest(self, verb: str, given: dict[str, Any]) -> Any:
-        """As `Mnemic.ingest`, of one file of this machine or of bytes. Raises UnsupportedError for a folder: call it
-        for each file.
-        """
-        given = {name: value for name, value in given.items() if value is not None}
-        for name in HERE_ONLY:
-            if given.pop(name, None):
-                raise UnsupportedError(f"a server takes no {name!r}", capability=name)
-        content = given.pop("content")
-        data = content if isinstance(content, bytes) else _file(Path(fspath(cast("str", content))), given)
-        file = (str(given.get("name") or given.get("source") or ""), data)
-        return _send(self._connection, verb, given, {"files": {"file": file}})
-
-    def research(self, verb: str, given: dict[str, Any]) -> Any:
-        """As `Mnemic.research`."""
-        sent = {name: given.pop(name) for name in list(given) if name not in ("scope", "progress")}
-        body = json_of({name: value for name, value in sent.items() if value is not None})
-        return _send(self._connection, verb, given, {"content": body, "headers": {"Content-Type": "application/json"}})
-
-    def health(self, verb: str, given: dict[str, Any]) -> Any:
-        """As `Mnemic.health`."""
-        return _send(self._connection, verb, given, {})
-
-    def reembed(self, verb: str, given: dict[str, Any]) -> Any:
-        """As `Mnemic.reembed`, on the server."""
-        return _send(self._connection, verb, given, {})
-
-    def backup(self, verb: str, given: dict[str, Any]) -> Any:
-        """As `Mnemic.backup`, of the server's store to a file on this machine; it needs an operator's key."""
-        here = {name: given.pop(name) for name in ("is_replacing", "progress") if name in given}
-        return receive_backup(given.pop("path"), self._connection.content(verb, given), **here)
-
     @property
     def profile(self) -> RemoteProfile:
         """As `Mnemic.profile`."""
-        return RemoteProfile(self._connection)
+        return RemoteProfile(self.connection)
 
     @property
     def documents(self) -> RemoteDocuments:
         """As `Mnemic.documents`."""
-        return RemoteDocuments(self._connection)
+        return RemoteDocuments(self.connection)
 
     @property
     def graph(self) -> RemoteGraph:
         """As `Mnemic.graph`."""
-        return RemoteGraph(self._connection)
+        return RemoteGraph(self.connection)
 
     @property
     def tools(self) -> RemoteTools:
         """As `Mnemic.tools`: those of the server."""
-        return RemoteTools(self._connection)
+        return RemoteTools(self.connection)
 
     @property
     def jobs(self) -> RemoteJobs:
         """As `Mnemic.jobs`."""
-        return RemoteJobs(self._connection)
+        return RemoteJobs(self.connection)
 
     @property
     def keys(self) -> RemoteKeys:
         """As `Mnemic.keys`."""
-        return RemoteKeys(self._connection)
+        return RemoteKeys(self.connection)
 
     def close(self) -> None:
         """Let go of the connections; closing twice is harmless."""
-        self._connection.close()
+        self.connection.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _stream_chat(connection: Connection, verb: str, given: dict[str, Any]) -> Generator[ChatEvent]:
+    """As `Mnemic.chat_stream`; the events come while the server makes them."""
+    return _events(connection.lines(verb, given.pop("scope"), given))
+
+
+def _stream_export(connection: Connection, verb: str, given: dict[str, Any]) -> Generator[str]:
+    """As `Mnemic.export`; the lines come while the server makes them."""
+    return connection.lines(verb, given.pop("scope"), given)
+
+
+def _send_import(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
+    """As `Mnemic.import_`."""
+    text = given.pop("text")
+    content = text.encode() if isinstance(text, str) else text
+    headers = {"Content-Type": "text/plain; charset=utf-8"}
+    return _send(connection, verb, given, {"content": content, "headers": headers})
+
+
+def _send_file(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
+    """As `Mnemic.ingest`, of one file of this machine or of bytes. Raises UnsupportedError for a folder: call it
+    for each file.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in HERE_ONLY:
+        if given.pop(name, None):
+            raise UnsupportedError(f"a server takes no {name!r}", capability=name)
+    content = given.pop("content")
+    data = content if isinstance(content, bytes) else _file(Path(fspath(cast("str", content))), given)
+    file = (str(given.get("name") or given.get("source") or ""), data)
+    return _send(connection, verb, given, {"files": {"file": file}})
+
+
+def _send_question(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
+    """As `Mnemic.research`."""
+    sent = {name: given.pop(name) for name in list(given) if name not in ("scope", "progress")}
+    body = json_of({name: value for name, value in sent.items() if value is not None})
+    return _send(connection, verb, given, {"content": body, "headers": {"Content-Type": "application/json"}})
+
+
+def _send_nothing(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
+    """A verb that tells how far it has come, and whose arguments are all in the query."""
+    return _send(connection, verb, given, {})
+
+
+def _receive_backup(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
+    """As `Mnemic.backup`, of the server's store to a file on this machine; it needs an operator's key."""
+    here = {name: given.pop(name) for name in ("is_replacing", "progress") if name in given}
+    return receive_backup(given.pop("path"), connection.content(verb, given), **here)
+
+
+BY_HAND: Mapping[str, Callable[[Connection, str, dict[str, Any]], Any]] = {
+    "chat_stream": _stream_chat,
+    "export": _stream_export,
+    "import_": _send_import,
+    "ingest": _send_file,
+    "research": _send_question,
+    "health": _send_nothing,
+    "reembed": _send_nothing,
+    "backup": _receive_backup,
+}
+"""Streams, files and progress."""
 
 
 def _events(lines: Generator[str]) -> Generator[ChatEvent]:
