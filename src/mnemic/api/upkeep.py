@@ -57,8 +57,7 @@ from mnemic.text.chunking import ChunkConfig
 from mnemic.text.pieces import LEAST_ROOM
 
 Content = str | PathLike[str] | bytes
-"""What to ingest: the path of a file or folder, or the bytes of a file."""
-
+"""The path of a file or folder, or the bytes of a file."""
 REVIEW_LIMIT = 50
 HEALTH_LISTED = 100
 MAX_QUESTION_CHARS = 4000
