@@ -45,7 +45,7 @@ class _Awaited(Protocol[_Arguments, _Answer_co]):
     def __get__(self, owner: Any, kind: type) -> Callable[_Arguments, Coroutine[Any, Any, _Answer_co]]: ...
 
 
-def _awaiting(function: Callable[Concatenate[Any, _Arguments], _Answer]) -> _Awaited[_Arguments, _Answer]:
+def _await_verb(function: Callable[Concatenate[Any, _Arguments], _Answer]) -> _Awaited[_Arguments, _Answer]:
     """The verb of the library as one that is awaited: its types are taken over as they are."""
 
     @wraps(function)
@@ -55,7 +55,7 @@ def _awaiting(function: Callable[Concatenate[Any, _Arguments], _Answer]) -> _Awa
     return cast("_Awaited[_Arguments, _Answer]", verb)
 
 
-def _streaming(
+def _stream_verb(
     function: Callable[Concatenate[Any, _Arguments], Generator[_Answer]],
 ) -> _Awaited[_Arguments, AsyncGenerator[_Answer]]:
     """The same for a verb that answers bit by bit: `async for event in await mnemic.chat_stream(…)`."""
@@ -77,54 +77,54 @@ class _Part:
 class AsyncProfileVerbs(_Part):
     """As `ProfileVerbs`."""
 
-    set = _awaiting(ProfileVerbs.set)
-    get = _awaiting(ProfileVerbs.get)
-    all = _awaiting(ProfileVerbs.all)
-    format = _awaiting(ProfileVerbs.format)
+    set = _await_verb(ProfileVerbs.set)
+    get = _await_verb(ProfileVerbs.get)
+    all = _await_verb(ProfileVerbs.all)
+    format = _await_verb(ProfileVerbs.format)
 
 
 class AsyncDocumentVerbs(_Part):
     """As `DocumentVerbs`."""
 
-    list = _awaiting(DocumentVerbs.list)
-    get = _awaiting(DocumentVerbs.get)
-    text = _awaiting(DocumentVerbs.text)
-    passages = _awaiting(DocumentVerbs.passages)
-    delete = _awaiting(DocumentVerbs.delete)
+    list = _await_verb(DocumentVerbs.list)
+    get = _await_verb(DocumentVerbs.get)
+    text = _await_verb(DocumentVerbs.text)
+    passages = _await_verb(DocumentVerbs.passages)
+    delete = _await_verb(DocumentVerbs.delete)
 
 
 class AsyncGraphVerbs(_Part):
     """As `GraphVerbs`."""
 
-    entities = _awaiting(GraphVerbs.entities)
-    neighbours = _awaiting(GraphVerbs.neighbours)
-    path = _awaiting(GraphVerbs.path)
-    extract = _awaiting(GraphVerbs.extract)
+    entities = _await_verb(GraphVerbs.entities)
+    neighbours = _await_verb(GraphVerbs.neighbours)
+    path = _await_verb(GraphVerbs.path)
+    extract = _await_verb(GraphVerbs.extract)
 
 
 class AsyncToolVerbs(_Part):
     """As `ToolVerbs`."""
 
-    list = _awaiting(ToolVerbs.list)
-    call = _awaiting(ToolVerbs.call)
-    add = _awaiting(ToolVerbs.add)
+    list = _await_verb(ToolVerbs.list)
+    call = _await_verb(ToolVerbs.call)
+    add = _await_verb(ToolVerbs.add)
 
 
 class AsyncJobVerbs(_Part):
     """As `JobVerbs`."""
 
-    list = _awaiting(JobVerbs.list)
-    retry = _awaiting(JobVerbs.retry)
+    list = _await_verb(JobVerbs.list)
+    retry = _await_verb(JobVerbs.retry)
 
 
 class AsyncKeyVerbs(_Part):
     """As `KeyVerbs`."""
 
-    create = _awaiting(KeyVerbs.create)
-    list = _awaiting(KeyVerbs.list)
-    revoke = _awaiting(KeyVerbs.revoke)
-    rotate = _awaiting(KeyVerbs.rotate)
-    audit = _awaiting(KeyVerbs.audit)
+    create = _await_verb(KeyVerbs.create)
+    list = _await_verb(KeyVerbs.list)
+    revoke = _await_verb(KeyVerbs.revoke)
+    rotate = _await_verb(KeyVerbs.rotate)
+    audit = _await_verb(KeyVerbs.audit)
 
 
 class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
@@ -147,58 +147,58 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
         """As `Mnemic.open`."""
         return cls(await asyncio.to_thread(Mnemic.open, store, actor=actor), threads=threads)
 
-    capture = _awaiting(Mnemic.capture)
-    capture_many = _awaiting(Mnemic.capture_many)
-    complete = _awaiting(Mnemic.complete)
-    remember = _awaiting(Mnemic.remember)
-    remember_many = _awaiting(Mnemic.remember_many)
-    recall = _awaiting(Mnemic.recall)
-    context = _awaiting(Mnemic.context)
-    why_not = _awaiting(Mnemic.why_not)
-    get = _awaiting(Mnemic.get)
-    list = _awaiting(Mnemic.list)
-    count = _awaiting(Mnemic.count)
-    update = _awaiting(Mnemic.update)
-    pin = _awaiting(Mnemic.pin)
-    merge = _awaiting(Mnemic.merge)
-    undo = _awaiting(Mnemic.undo)
-    feedback = _awaiting(Mnemic.feedback)
-    delete = _awaiting(Mnemic.delete)
-    clear = _awaiting(Mnemic.clear)
-    history = _awaiting(Mnemic.history)
-    review = _awaiting(Mnemic.review)
-    trust = _awaiting(Mnemic.trust)
-    reject = _awaiting(Mnemic.reject)
-    window = _awaiting(Mnemic.window)
-    messages = _awaiting(Mnemic.messages)
-    summarise = _awaiting(Mnemic.summarise)
-    end = _awaiting(Mnemic.end)
-    reflect = _awaiting(Mnemic.reflect)
-    extract = _awaiting(Mnemic.extract)
-    curate = _awaiting(Mnemic.curate)
-    consolidate = _awaiting(Mnemic.consolidate)
-    decay = _awaiting(Mnemic.decay)
-    evict = _awaiting(Mnemic.evict)
-    ingest = _awaiting(Mnemic.ingest)
-    research = _awaiting(Mnemic.research)
-    chat = _awaiting(Mnemic.chat)
-    ask = _awaiting(Mnemic.ask)
-    import_ = _awaiting(Mnemic.import_)
-    erase = _awaiting(Mnemic.erase)
-    receipts = _awaiting(Mnemic.receipts)
-    reembed = _awaiting(Mnemic.reembed)
-    backup = _awaiting(Mnemic.backup)
-    restore = _awaiting(Mnemic.restore)
-    work = _awaiting(Mnemic.work)
-    worker = _awaiting(Mnemic.worker)
-    health = _awaiting(Mnemic.health)
-    doctor = _awaiting(Mnemic.doctor)
+    capture = _await_verb(Mnemic.capture)
+    capture_many = _await_verb(Mnemic.capture_many)
+    complete = _await_verb(Mnemic.complete)
+    remember = _await_verb(Mnemic.remember)
+    remember_many = _await_verb(Mnemic.remember_many)
+    recall = _await_verb(Mnemic.recall)
+    context = _await_verb(Mnemic.context)
+    why_not = _await_verb(Mnemic.why_not)
+    get = _await_verb(Mnemic.get)
+    list = _await_verb(Mnemic.list)
+    count = _await_verb(Mnemic.count)
+    update = _await_verb(Mnemic.update)
+    pin = _await_verb(Mnemic.pin)
+    merge = _await_verb(Mnemic.merge)
+    undo = _await_verb(Mnemic.undo)
+    feedback = _await_verb(Mnemic.feedback)
+    delete = _await_verb(Mnemic.delete)
+    clear = _await_verb(Mnemic.clear)
+    history = _await_verb(Mnemic.history)
+    review = _await_verb(Mnemic.review)
+    trust = _await_verb(Mnemic.trust)
+    reject = _await_verb(Mnemic.reject)
+    window = _await_verb(Mnemic.window)
+    messages = _await_verb(Mnemic.messages)
+    summarise = _await_verb(Mnemic.summarise)
+    end = _await_verb(Mnemic.end)
+    reflect = _await_verb(Mnemic.reflect)
+    extract = _await_verb(Mnemic.extract)
+    curate = _await_verb(Mnemic.curate)
+    consolidate = _await_verb(Mnemic.consolidate)
+    decay = _await_verb(Mnemic.decay)
+    evict = _await_verb(Mnemic.evict)
+    ingest = _await_verb(Mnemic.ingest)
+    research = _await_verb(Mnemic.research)
+    chat = _await_verb(Mnemic.chat)
+    ask = _await_verb(Mnemic.ask)
+    import_ = _await_verb(Mnemic.import_)
+    erase = _await_verb(Mnemic.erase)
+    receipts = _await_verb(Mnemic.receipts)
+    reembed = _await_verb(Mnemic.reembed)
+    backup = _await_verb(Mnemic.backup)
+    restore = _await_verb(Mnemic.restore)
+    work = _await_verb(Mnemic.work)
+    worker = _await_verb(Mnemic.worker)
+    health = _await_verb(Mnemic.health)
+    doctor = _await_verb(Mnemic.doctor)
 
     async def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> list[str]:
         """As `Mnemic.export`, all lines at once."""
         return await self._run(lambda: [*self._verbs.export(scope, levels=levels)])
 
-    chat_stream = _streaming(Mnemic.chat_stream)
+    chat_stream = _stream_verb(Mnemic.chat_stream)
 
     @property
     def profile(self) -> AsyncProfileVerbs:

@@ -58,7 +58,7 @@ WORDS: Mapping[str, str] = {
 _Class = TypeVar("_Class", bound=type)
 
 
-def typed_refusals(group: str = "") -> Callable[[_Class], _Class]:
+def check_arguments(group: str = "") -> Callable[[_Class], _Class]:
     """Makes the public methods of a class refuse what they do not take by an `InvalidInputError`: an argument that is
     ignored is a condition that does not hold, and one of another program's names is a mistake that can be told. `group`
     goes before the names, such as "documents.".
@@ -107,7 +107,7 @@ def check_scope(scope: object) -> None:
         raise InvalidInputError(f"the first argument of a verb is a Scope, such as {told}, not {type(scope).__name__}")
 
 
-def said(arguments: dict[str, Any], *apart: str) -> dict[str, Any]:
+def given_arguments(arguments: dict[str, Any], *apart: str) -> dict[str, Any]:
     """The arguments of a verb, given as its `locals()`, that were not left at `CONFIGURED` or `UNCHANGED`; without the
     object, the scope, and those named in `apart`.
     """
@@ -138,8 +138,8 @@ def memory_query_of(fields: Fields, now: datetime) -> MemoryQuery:
         states=tuple(check_choice(State, state, "states") for state in fields.get("states", (State.ACTIVE,))),
         kinds=tuple(check_choice(Kind, kind, "kinds") for kind in fields.get("kinds", ())),
         filter=parse_filter(fields.get("filter")),
-        as_of=checked_time(fields.get("as_of"), "as_of"),
-        known_at=checked_time(fields.get("known_at"), "known_at"),
+        as_of=read_time(fields.get("as_of"), "as_of"),
+        known_at=read_time(fields.get("known_at"), "known_at"),
         order=check_choice(Order, fields.get("order", Order.NEWEST), "order"),
         limit=fields.get("limit", 50),
         after=None if fields.get("after") is None else check_id(fields.get("after"), "after"),
@@ -152,15 +152,15 @@ def message_query_of(scope: Scope, fields: Fields) -> MessageQuery:
     if in_session and scope.session is None:
         raise InvalidInputError("in_session needs a scope with session=…; this one has none")
     return MessageQuery(
-        since=checked_time(fields.get("since"), "since"),
-        until=checked_time(fields.get("before"), "before"),
+        since=read_time(fields.get("since"), "since"),
+        until=read_time(fields.get("before"), "before"),
         session=scope.session if in_session else None,
         limit=check_whole(fields.get("limit", 50), "limit"),
         after=None if fields.get("after") is None else check_id(fields.get("after"), "after"),
     )
 
 
-def checked_time(value: datetime | str | None, name: str) -> datetime | None:
+def read_time(value: datetime | str | None, name: str) -> datetime | None:
     """A time in UTC, or None."""
     return None if value is None else as_utc(value, name)
 
@@ -175,10 +175,10 @@ def check_flag(value: object, name: str) -> bool | None:
 def check_whole(value: object, name: str) -> int:
     """A number that counts something."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
-        raise InvalidInputError(f"{name} must be a whole number from 0 to {MOST:,}, not {shown(value)}")
+        raise InvalidInputError(f"{name} must be a whole number from 0 to {MOST:,}, not {show_value(value)}")
     return value
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """A value in an error, where it may be a number of any length."""
     return "one so large" if isinstance(value, int) and abs(value) > MOST else repr(value)[:80]

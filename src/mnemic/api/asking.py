@@ -14,12 +14,12 @@ from mnemic.api.arguments import (
     MOST,
     Configured,
     Fields,
+    check_arguments,
     check_flag,
     check_whole,
-    checked_time,
-    said,
-    shown,
-    typed_refusals,
+    given_arguments,
+    read_time,
+    show_value,
 )
 from mnemic.api.parts import TOOL_ACTOR, ToolVerbs
 from mnemic.engine.context import DOCUMENTS, ContextRequest, context
@@ -47,7 +47,7 @@ LONGEST_MS = 86_400_000.0
 """A day: what is longer is a mistake in the unit."""
 
 
-@typed_refusals()
+@check_arguments()
 class AskingVerbs:
     """What finds and answers; a part of `Mnemic`."""
 
@@ -97,7 +97,7 @@ class AskingVerbs:
             hops: Follow so many relations of the graph from what the query names, at most 4. Configured by
                 `recall.hops`: 0.
         """
-        return recall(self._parts, scope, question_of(query, said(locals(), "query"), self._parts.settings))
+        return recall(self._parts, scope, question_of(query, given_arguments(locals(), "query"), self._parts.settings))
 
     def context(
         self,
@@ -142,7 +142,7 @@ class AskingVerbs:
             limits: Most memories of a level. Configured: 10 of the session, 5 of the user, 3 of the agent, 5 of the
                 org, and at most 10 of user and agent together; None lifts both.
         """
-        fields = said(locals(), "query")
+        fields = given_arguments(locals(), "query")
         return context(self._parts, scope, context_request_of(query, fields, self._parts.settings))
 
     def why_not(
@@ -174,7 +174,10 @@ class AskingVerbs:
             query: The question.
         """
         return why_not(
-            self._parts, scope, check_id(id), question_of(query, said(locals(), "id", "query"), self._parts.settings)
+            self._parts,
+            scope,
+            check_id(id),
+            question_of(query, given_arguments(locals(), "id", "query"), self._parts.settings),
         )
 
     def chat(
@@ -226,7 +229,7 @@ class AskingVerbs:
         """
         from mnemic.engine.assistant import chat
 
-        request = self._chat_request(message, said(locals(), "message", "chat"), is_streaming=False)
+        request = self._chat_request(message, given_arguments(locals(), "message", "chat"), is_streaming=False)
         reply = None
         for event in chat(self._parts, scope, request):
             reply = event.reply if isinstance(event, Replied) else reply
@@ -270,7 +273,7 @@ class AskingVerbs:
         """
         from mnemic.engine.assistant import chat
 
-        request = self._chat_request(message, said(locals(), "message", "chat"), is_streaming=True)
+        request = self._chat_request(message, given_arguments(locals(), "message", "chat"), is_streaming=True)
         return chat(self._parts, scope, request)
 
     def ask(
@@ -311,7 +314,7 @@ class AskingVerbs:
         """
         from mnemic.engine.assistant import ask
 
-        fields = said(locals(), "question", "ask")
+        fields = given_arguments(locals(), "question", "ask")
         question = check_text(question, "question", self._parts.settings)
         return ask(self._parts, scope, context_request_of(question, fields, self._parts.settings))
 
@@ -334,8 +337,8 @@ class AskingVerbs:
             toolbox=self._chosen_tools(fields["tools"]),
             max_tool_calls=most,
             actor=acting() or TOOL_ACTOR,
-            plan=_lines(fields["plan"], "plan"),
-            rules=_lines(fields["rules"], "rules"),
+            plan=_read_lines(fields["plan"], "plan"),
+            rules=_read_lines(fields["rules"], "rules"),
             is_streaming=is_streaming,
             captures=fields["captures"],
             injects=settings.proxy.injects_context,
@@ -380,8 +383,8 @@ def question_of(query: str, fields: Fields, settings: Settings) -> Question:
         filter=parse_filter(fields.get("filter")),
         min_similarity=None if similarity is None else check_fraction(similarity, "min_similarity"),
         min_relevance=_least_relevance(fields, settings),
-        as_of=checked_time(fields.get("as_of"), "as_of"),
-        known_at=checked_time(fields.get("known_at"), "known_at"),
+        as_of=read_time(fields.get("as_of"), "as_of"),
+        known_at=read_time(fields.get("known_at"), "known_at"),
         deadline_ms=_deadline(fields.get("deadline_ms")),
         rerank=check_flag(fields.get("rerank"), "rerank"),
         diversity=check_fraction(fields.get("diversity", 0.0), "diversity"),
@@ -431,7 +434,7 @@ def _with_caps(question: Question, settings: Settings) -> Question:
 
 def _limit(value: object) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST):
-        raise InvalidInputError(f"limit must be a whole number from 1, or None for no limit, not {shown(value)}")
+        raise InvalidInputError(f"limit must be a whole number from 1, or None for no limit, not {show_value(value)}")
     return value
 
 
@@ -443,11 +446,13 @@ def _deadline(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_MS:
-        raise InvalidInputError(f"deadline_ms must be a number of milliseconds from 0 to a day, not {shown(value)}")
+        raise InvalidInputError(
+            f"deadline_ms must be a number of milliseconds from 0 to a day, not {show_value(value)}"
+        )
     return value
 
 
-def _lines(value: Sequence[str], name: str) -> tuple[str, ...]:
+def _read_lines(value: Sequence[str], name: str) -> tuple[str, ...]:
     if isinstance(value, str) or not all(isinstance(line, str) for line in cast("Sequence[object]", value)):
         raise InvalidInputError(f"{name} must be a list of texts")
     return tuple(value)

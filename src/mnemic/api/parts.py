@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from mnemic.api.acting import acting
-from mnemic.api.arguments import typed_refusals
+from mnemic.api.arguments import check_arguments
 from mnemic.engine import access as keys
 from mnemic.engine.documents import (
     DocumentPage,
@@ -62,7 +62,7 @@ TOOL_ACTOR = "tool"
 """Who changed what a tool changed, in its history, where nobody else is known to act."""
 
 
-@typed_refusals("profile.")
+@check_arguments("profile.")
 class ProfileVerbs:
     """Hard facts of a user, by key; names and values are text."""
 
@@ -94,7 +94,7 @@ class ProfileVerbs:
         return profile_block(self.get(scope), language)
 
 
-@typed_refusals("documents.")
+@check_arguments("documents.")
 class DocumentVerbs:
     """Files that were taken in. A document is named by its id or its source; what belongs to somebody else is not
     found.
@@ -161,7 +161,7 @@ class DocumentVerbs:
         return delete_document(self._parts, scope, _reference(id), actor=self._actor, reason=reason)
 
 
-@typed_refusals("graph.")
+@check_arguments("graph.")
 class GraphVerbs:
     """Entities and relations that memories, messages and documents name; a thing is asked for by name or by the id of
     its node. What only others may see is not found.
@@ -279,7 +279,7 @@ class GraphVerbs:
         return Walk(as_of=at, types=tuple(_named(each, "types", MAX_TYPE_CHARS).upper() for each in types))
 
 
-@typed_refusals("tools.")
+@check_arguments("tools.")
 class ToolVerbs:
     """The tools that a model may call: Mnemic's own, those of installed packages and named modules, and added ones."""
 
@@ -310,7 +310,7 @@ class ToolVerbs:
         return self._toolbox().run(call, ToolContext(scope, self._parts.clock.now(), acting() or TOOL_ACTOR))
 
 
-@typed_refusals("jobs.")
+@check_arguments("jobs.")
 class JobVerbs:
     """Work that must still be done, and work that gave up."""
 
@@ -338,7 +338,7 @@ class JobVerbs:
         return retry_jobs(self._parts, scope, [check_id(each) for each in ids])
 
 
-@typed_refusals("keys.")
+@check_arguments("keys.")
 class KeyVerbs:
     """Keys of the scope's org. Once a store holds one, every request through a door must show one."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, get_type_hints
 
-from mnemic.api.arguments import check_scope, refuse_unknown, said
+from mnemic.api.arguments import check_scope, given_arguments, refuse_unknown
 from mnemic.api.verbs import Mnemic
 
 _KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
@@ -60,7 +60,7 @@ def bind(verb: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[
     bound = _signature(verb).bind(*arguments, **named).arguments
     if "scope" in bound:
         check_scope(bound["scope"])
-    return {**said(bound), **({"scope": bound["scope"]} if "scope" in bound else {})}
+    return {**given_arguments(bound), **({"scope": bound["scope"]} if "scope" in bound else {})}
 
 
 @cache

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from mnemic.api.acting import Acting
-from mnemic.api.arguments import typed_refusals
+from mnemic.api.arguments import check_arguments
 from mnemic.api.backup import Progress as BackupProgress
 from mnemic.api.backup import ignore_backup_progress
 from mnemic.build import archive
@@ -67,7 +67,7 @@ LANGUAGES = ("en", "zh")
 _Choice = TypeVar("_Choice")
 
 
-@typed_refusals()
+@check_arguments()
 class UpkeepVerbs(Acting):
     """What looks after a store; a part of `Mnemic`."""
 

@@ -16,10 +16,10 @@ from mnemic.api.arguments import (
     MessageLike,
     Unchanged,
     changes_of,
+    check_arguments,
+    given_arguments,
     memory_query_of,
     message_query_of,
-    said,
-    typed_refusals,
 )
 from mnemic.api.asking import AskingVerbs
 from mnemic.api.doors import Admission, Repeats
@@ -47,7 +47,7 @@ DEFAULT_ACTOR = "library"
 VERDICTS = ("relevant", "outdated")
 
 
-@typed_refusals()
+@check_arguments()
 class MnemicVerbs(AskingVerbs, UpkeepVerbs):
     """Every verb, of an open memory here or on a server."""
 
@@ -158,7 +158,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             trust: Whose word it is.
             metadata: Yours: stored, filtered by and returned, never read. At most 64 KiB of JSON.
         """
-        return self.remember_many(scope, [said(locals())])[0]
+        return self.remember_many(scope, [given_arguments(locals())])[0]
 
     def remember_many(
         self, scope: Scope, memories: Iterable[str | MemoryDraft | Mapping[str, object]]
@@ -202,7 +202,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             as_of: Only what is true in the world at this time, ISO 8601.
             known_at: Only what was known at this time, ISO 8601.
         """
-        query = memory_query_of(said(locals()), self._parts.clock.now())
+        query = memory_query_of(given_arguments(locals()), self._parts.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
         return browse.list_memories(self._parts, scope, query, wanted)
 
@@ -241,7 +241,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             trust: Whose word the change is; it can lower the memory's trust, never raise it.
             reason: Why; kept in the history.
         """
-        changes = changes_of(said(locals(), "id", "reason"), self._parts.settings)
+        changes = changes_of(given_arguments(locals(), "id", "reason"), self._parts.settings)
         return edit.update(self._parts, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def pin(self, scope: Scope, id: str, *, is_pinned: bool = True, reason: str = "") -> Memory:
@@ -342,7 +342,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             limit: Most messages of the page.
             after: `next` of the page before.
         """
-        return browse.list_messages(self._parts, scope, message_query_of(scope, said(locals())))
+        return browse.list_messages(self._parts, scope, message_query_of(scope, given_arguments(locals())))
 
     @property
     def profile(self) -> ProfileVerbs:

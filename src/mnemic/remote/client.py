@@ -54,20 +54,20 @@ def connect_async(
     return AsyncMnemic(remote, threads=threads)
 
 
-def _on_server(group: str = "") -> Callable[[_Class], _Class]:
+def _ask_server_for(group: str = "") -> Callable[[_Class], _Class]:
     """Lets a class ask a server for the verbs of the library that it inherits."""
 
     def made(cls: _Class) -> _Class:
         for verb in VERBS:
             name = verb.name.removeprefix(group)
             if verb.name.startswith(group) and "." not in name:
-                setattr(cls, name, _asking(verb.name, getattr(cls, name)))
+                setattr(cls, name, _make_verb(verb.name, getattr(cls, name)))
         return cls
 
     return made
 
 
-def _asking(verb: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _make_verb(verb: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A verb with the signature of the library's."""
 
     @wraps(function)
@@ -106,37 +106,37 @@ class _Part:
         self.connection = connection
 
 
-@_on_server("profile.")
+@_ask_server_for("profile.")
 class RemoteProfile(_Part, ProfileVerbs):
     """As `ProfileVerbs`."""
 
 
-@_on_server("documents.")
+@_ask_server_for("documents.")
 class RemoteDocuments(_Part, DocumentVerbs):
     """As `DocumentVerbs`."""
 
 
-@_on_server("graph.")
+@_ask_server_for("graph.")
 class RemoteGraph(_Part, GraphVerbs):
     """As `GraphVerbs`."""
 
 
-@_on_server("tools.")
+@_ask_server_for("tools.")
 class RemoteTools(_Part, ToolVerbs):
     """As `ToolVerbs`."""
 
 
-@_on_server("jobs.")
+@_ask_server_for("jobs.")
 class RemoteJobs(_Part, JobVerbs):
     """As `JobVerbs`."""
 
 
-@_on_server("keys.")
+@_ask_server_for("keys.")
 class RemoteKeys(_Part, KeyVerbs):
     """As `KeyVerbs`; the hash of a key's secret stays on the server."""
 
 
-@_on_server()
+@_ask_server_for()
 class RemoteMnemic(_Part, MnemicVerbs, AbstractContextManager["RemoteMnemic"]):
     """An open connection. Safe to use from several threads; close it, or use it in a `with` block.
 
@@ -184,7 +184,7 @@ class RemoteMnemic(_Part, MnemicVerbs, AbstractContextManager["RemoteMnemic"]):
 
 def _stream_chat(connection: Connection, verb: str, given: dict[str, Any]) -> Generator[ChatEvent]:
     """As `Mnemic.chat_stream`; the events come while the server makes them."""
-    return _events(connection.lines(verb, given.pop("scope"), given))
+    return _read_events(connection.lines(verb, given.pop("scope"), given))
 
 
 def _stream_export(connection: Connection, verb: str, given: dict[str, Any]) -> Generator[str]:
@@ -209,7 +209,7 @@ def _send_file(connection: Connection, verb: str, given: dict[str, Any]) -> Any:
         if given.pop(name, None):
             raise UnsupportedError(f"a server takes no {name!r}", capability=name)
     content = given.pop("content")
-    data = content if isinstance(content, bytes) else _file(Path(fspath(cast("str", content))), given)
+    data = content if isinstance(content, bytes) else _read_file(Path(fspath(cast("str", content))), given)
     file = (str(given.get("name") or given.get("source") or ""), data)
     return _send(connection, verb, given, {"files": {"file": file}})
 
@@ -245,7 +245,7 @@ BY_HAND: Mapping[str, Callable[[Connection, str, dict[str, Any]], Any]] = {
 """Streams, files and progress."""
 
 
-def _events(lines: Generator[str]) -> Generator[ChatEvent]:
+def _read_events(lines: Generator[str]) -> Generator[ChatEvent]:
     """What the lines tell, until the reply. Raises the error that the server tells of."""
     with closing(lines):
         for line in lines:
@@ -259,7 +259,7 @@ def _events(lines: Generator[str]) -> Generator[ChatEvent]:
     raise BadReplyError("the server ended the answer before the reply was whole")
 
 
-def _file(path: Path, given: dict[str, Any]) -> bytes:
+def _read_file(path: Path, given: dict[str, Any]) -> bytes:
     """The content of a file of this machine; its name and source go along as `Mnemic.ingest` would take them."""
     if path.is_dir():
         raise UnsupportedError(f"{path} is a folder; send its files one by one", capability="folder")

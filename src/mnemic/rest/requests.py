@@ -161,15 +161,15 @@ def parameters(verb: Verb) -> list[inspect.Parameter]:
     `body` for a JSON object.
     """
     found: list[inspect.Parameter] = []
-    for name, parameter in _sent(verb).items():
+    for name, parameter in _sent_parameters(verb).items():
         if f"{{{name}}}" in verb.path:
-            found.append(_keyword(name, Annotated[str, IDS.get(_part(verb), IDS[""])]))
+            found.append(_make_parameter(name, Annotated[str, IDS.get(_group_of(verb), IDS[""])]))
         elif not verb.has_body or verb.in_query:
-            found.append(_in_query(verb, parameter))
+            found.append(_make_query_parameter(verb, parameter))
     if verb.name in CONTENTS:
-        found.append(_keyword(*CONTENTS[verb.name]))
+        found.append(_make_parameter(*CONTENTS[verb.name]))
     elif (body := body_of(verb.name)) is not None:
-        found.append(_keyword("body", body))
+        found.append(_make_parameter("body", body))
     return found
 
 
@@ -180,8 +180,8 @@ def body_of(name: str) -> type[Body] | None:
     if not verb.has_body or verb.in_query:
         return None
     fields: dict[str, Any] = {
-        parameter.name: _field(verb, parameter)
-        for parameter in _sent(verb).values()
+        parameter.name: _make_field(verb, parameter)
+        for parameter in _sent_parameters(verb).values()
         if f"{{{parameter.name}}}" not in verb.path
     }
     if not fields:
@@ -194,50 +194,54 @@ def body_of(name: str) -> type[Body] | None:
 def readers(verb: Verb) -> Mapping[str, Callable[[str], object]]:
     """How parameters of the query are read whose text is JSON."""
     is_query = not verb.has_body or verb.in_query
-    return {name: _loads(name) for name in _sent(verb) if is_query and _is_mapping(hints_of(verb.name)[name])}
+    return {
+        name: _make_reader(name)
+        for name in _sent_parameters(verb)
+        if is_query and _is_mapping(hints_of(verb.name)[name])
+    }
 
 
-def _sent(verb: Verb) -> Mapping[str, inspect.Parameter]:
+def _sent_parameters(verb: Verb) -> Mapping[str, inspect.Parameter]:
     left = {"scope", "progress", *verb.here}
     return {name: each for name, each in parameters_of(verb.name).items() if name not in left}
 
 
-def _part(verb: Verb) -> str:
+def _group_of(verb: Verb) -> str:
     return verb.name.rpartition(".")[0]
 
 
-def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+def _make_parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _lookup(table: Mapping[str, Any], verb: Verb, name: str) -> Any:
+def _find_row(table: Mapping[str, Any], verb: Verb, name: str) -> Any:
     return table.get(f"{verb.name}.{name}", table.get(name))
 
 
-def _in_query(verb: Verb, parameter: inspect.Parameter) -> inspect.Parameter:
+def _make_query_parameter(verb: Verb, parameter: inspect.Parameter) -> inspect.Parameter:
     name, default = parameter.name, parameter.default
     hint = hints_of(verb.name)[name]
-    kind = str if _is_mapping(hint) else _form(hint, is_strict=False)
+    kind = str if _is_mapping(hint) else _form_of(hint, is_strict=False)
     bounds = BOUNDS.get(f"{verb.name}.{name}") or BOUNDS.get(f"?{name}") or BOUNDS.get(name, {})
     about = documentation_of(verb.name)[1].get(name)
     if default is inspect.Parameter.empty:
-        return _keyword(name, Annotated[kind, Query(description=about, **bounds)])
+        return _make_parameter(name, Annotated[kind, Query(description=about, **bounds)])
     if default is None or isinstance(default, Unsaid | tuple):
-        return _keyword(name, Annotated[kind | None, Query(description=about, **bounds)], None)
-    return _keyword(name, Annotated[kind, Query(description=about, **bounds)], default)
+        return _make_parameter(name, Annotated[kind | None, Query(description=about, **bounds)], None)
+    return _make_parameter(name, Annotated[kind, Query(description=about, **bounds)], default)
 
 
-def _field(verb: Verb, parameter: inspect.Parameter) -> tuple[Any, Any]:
+def _make_field(verb: Verb, parameter: inspect.Parameter) -> tuple[Any, Any]:
     """The type of a field of a body, and its default and description."""
     name, default = parameter.name, parameter.default
     hint = hints_of(verb.name)[name]
-    example = _lookup(EXAMPLES, verb, name)
-    form = _lookup(FORMS, verb, name)
-    kind: Any = form() if form else _form(hint, is_strict=True)
-    bounds: Mapping[str, Any] = _lookup(BOUNDS, verb, name) or {}
+    example = _find_row(EXAMPLES, verb, name)
+    form = _find_row(FORMS, verb, name)
+    kind: Any = form() if form else _form_of(hint, is_strict=True)
+    bounds: Mapping[str, Any] = _find_row(BOUNDS, verb, name) or {}
     extra: Mapping[str, Any] = {} if example is None else {"examples": [example]}
     kind = Annotated[kind, Field(**bounds, **extra)] if bounds or extra else kind
-    kind = Union[kind, None] if type(None) in _members(hint) else kind  # noqa: UP007 -- as above
+    kind = Union[kind, None] if type(None) in _members_of(hint) else kind  # noqa: UP007 -- as above
     about = documentation_of(verb.name)[1].get(name)
     if default is inspect.Parameter.empty:
         return kind, Field(description=about)
@@ -247,21 +251,23 @@ def _field(verb: Verb, parameter: inspect.Parameter) -> tuple[Any, Any]:
     return kind, Field(default=usual, description=about)
 
 
-def _form(hint: Any, *, is_strict: bool) -> Any:
+def _form_of(hint: Any, *, is_strict: bool) -> Any:
     """What JSON, or if not `is_strict` the text of a query, holds for a type of the library."""
-    members = [each for each in _members(hint) if each is not type(None)]
+    members = [each for each in _members_of(hint) if each is not type(None)]
     if any(isinstance(each, type) and issubclass(each, date) for each in members):
         return Time if is_strict else str
     choices = [each for each in members if isinstance(each, type) and issubclass(each, Enum)]
     if choices:
         return choices[0]
-    forms = [_plain(each, is_strict=is_strict) for each in members]
+    forms = [_plain_form_of(each, is_strict=is_strict) for each in members]
     return Union[tuple(forms)]  # noqa: UP007 -- as many as there are
 
 
-def _plain(hint: Any, *, is_strict: bool) -> Any:
+def _plain_form_of(hint: Any, *, is_strict: bool) -> Any:
     origin: Any = get_origin(hint)
-    inner = [_nullable(each, is_strict=is_strict) for each in get_args(hint)] if isinstance(origin, type) else []
+    inner = (
+        [_nullable_form_of(each, is_strict=is_strict) for each in get_args(hint)] if isinstance(origin, type) else []
+    )
     if inner and issubclass(origin, Mapping):
         return dict.__class_getitem__(tuple(inner))
     if inner and issubclass(origin, Iterable):
@@ -270,23 +276,23 @@ def _plain(hint: Any, *, is_strict: bool) -> Any:
     return Any if hint is object else strict.get(hint, hint) if is_strict else hint
 
 
-def _nullable(hint: Any, *, is_strict: bool) -> Any:
-    form = _form(hint, is_strict=is_strict)
-    return Union[form, None] if type(None) in _members(hint) else form  # noqa: UP007 -- it is made here
+def _nullable_form_of(hint: Any, *, is_strict: bool) -> Any:
+    form = _form_of(hint, is_strict=is_strict)
+    return Union[form, None] if type(None) in _members_of(hint) else form  # noqa: UP007 -- it is made here
 
 
-def _members(hint: Any) -> list[Any]:
+def _members_of(hint: Any) -> list[Any]:
     """The members of a union, or the type itself; without what stands for a default."""
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     return [each for each in members if not (get_origin(each) is Literal and isinstance(get_args(each)[0], Unsaid))]
 
 
 def _is_mapping(hint: Any) -> bool:
-    origins = [get_origin(each) for each in _members(hint)]
+    origins = [get_origin(each) for each in _members_of(hint)]
     return any(isinstance(origin, type) and issubclass(origin, Mapping) for origin in origins)
 
 
-def _loads(name: str) -> Callable[[str], object]:
+def _make_reader(name: str) -> Callable[[str], object]:
     def loads(text: str) -> object:
         try:
             return json.loads(text)

@@ -75,8 +75,8 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
         "export": partial(_export, mnemic),
     }
     for verb in sorted(ROUTES.values(), key=lambda each: each.tag):
-        handler = by_hand.get(verb.name) or _calling(mnemic, verb)
-        endpoint = _endpoint(verb, handler, _checks(mnemic, verb))
+        handler = by_hand.get(verb.name) or _make_handler(mnemic, verb)
+        endpoint = _make_endpoint(verb, handler, _make_checks(mnemic, verb))
         about = [documentation_of(verb.name)[0], NOTES.get(verb.name, ""), TOLD if verb.name in PROGRESS else ""]
         is_path = verb.name.startswith("documents.")  # sources are paths
         router.add_api_route(
@@ -92,7 +92,7 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     return router
 
 
-def _endpoint(verb: Verb, handler: Handler, checks: Callable[..., None]) -> Callable[..., Any]:
+def _make_endpoint(verb: Verb, handler: Handler, checks: Callable[..., None]) -> Callable[..., Any]:
     """A function with the parameters of the route, for FastAPI to read and to call."""
     own = parameters(verb)
     read, query = readers(verb), [each.name for each in own if each.name != "body"]
@@ -120,7 +120,7 @@ def _endpoint(verb: Verb, handler: Handler, checks: Callable[..., None]) -> Call
     return endpoint
 
 
-def _calling(mnemic: Mnemic, verb: Verb) -> Handler:
+def _make_handler(mnemic: Mnemic, verb: Verb) -> Handler:
     """Call the verb and answer with what it answers."""
     call, takes_scope = attrgetter(verb.name), "scope" in parameters_of(verb.name)
     names = PROGRESS.get(verb.name, ())
@@ -152,7 +152,7 @@ def _calling(mnemic: Mnemic, verb: Verb) -> Handler:
     return handle
 
 
-def _checks(mnemic: Mnemic, verb: Verb) -> Check:
+def _make_checks(mnemic: Mnemic, verb: Verb) -> Check:
     """What a caller must be allowed to do beside the right of the table: a verb that writes, and names memories or
     levels, asks for them by itself.
     """
@@ -242,10 +242,10 @@ CHECKS: Mapping[str, Callable[[Mnemic, Asked, Request, Arguments], None]] = {
 
 def _export(mnemic: Mnemic, asked: Asked, _request: Request, given: Arguments) -> Response:
     lines = mnemic.export(asked.scope, **given)
-    return StreamingResponse(_begun(text.encode() + b"\n" for text in lines), media_type=NDJSON)
+    return StreamingResponse(_begin(text.encode() + b"\n" for text in lines), media_type=NDJSON)
 
 
-def _begun(lines: Iterator[bytes]) -> Iterator[bytes]:
+def _begin(lines: Iterator[bytes]) -> Iterator[bytes]:
     """The same lines, the first of which is made now, so that what is refused is refused before the answer begins."""
     first = next(lines, b"")
 
@@ -261,15 +261,15 @@ def _backup(mnemic: Mnemic, _asked: Asked, _request: Request, given: Arguments) 
     folder = Path(tempfile.mkdtemp(prefix="mnemic-backup-"))
     try:
         report = mnemic.backup(folder / "backup.zip", **given)
-        file = Path(report.path).open("rb")  # noqa: SIM115 -- `_pieces` closes it
+        file = Path(report.path).open("rb")  # noqa: SIM115 -- `_read_pieces` closes it
     finally:
         shutil.rmtree(folder, ignore_errors=True)  # the file lives on until it is closed
     name = f"mnemic-{given['contents'].value}-{report.manifest.made_at:%Y%m%dT%H%M%SZ}.zip"
     headers = {"Content-Length": str(report.size), "Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(_pieces(file), media_type=ZIP, headers=headers)
+    return StreamingResponse(_read_pieces(file), media_type=ZIP, headers=headers)
 
 
-def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
     with file:
         while piece := file.read(_PIECE):
             yield piece
