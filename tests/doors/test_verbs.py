@@ -19,8 +19,10 @@ from mnemic.aio import (
     AsyncToolVerbs,
 )
 from mnemic.api import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, ProfileVerbs, ToolVerbs
+from mnemic.api.signatures import documentation_of, parameters_of
 from mnemic.cli.app import application
 from mnemic.mcp.verbs import verb_tools
+from mnemic.model.item import MemoryDraft
 from mnemic.remote import RemoteMnemic
 from mnemic.remote.client import RemoteDocuments, RemoteGraph, RemoteJobs, RemoteKeys, RemoteProfile, RemoteTools
 from mnemic.verbs import CLI, DOORS, MCP, OTHER_COMMANDS, REMOTE, REST, ROUTES, VERBS
@@ -113,3 +115,39 @@ class TestTheTable:
             every = own | {each.spec.name for each in mnemic.tools.toolbox}
         tools = {verb.tool for verb in VERBS if verb.tool}
         assert own <= tools <= every
+
+
+def options(verb: str) -> dict[str, tuple[object, object]]:
+    """The options of a verb, with their defaults and types."""
+    found = parameters_of(verb).values()
+    return {each.name: (each.default, each.annotation) for each in found if each.kind is each.KEYWORD_ONLY}
+
+
+@pytest.mark.requirement("P-01")
+class TestSignatures:
+    def test_verbs_that_ask_take_the_same_conditions(self):
+        assert options("why_not") == options("recall")
+        assert options("ask") == options("context")
+        assert options("chat_stream") == options("chat")
+        assert options("context").items() <= options("chat").items()
+        apart = {"levels", "kinds", "limit", "limits"}  # a context has caps of its own
+        assert {name: told for name, told in options("recall").items() if name not in apart}.items() <= options(
+            "context"
+        ).items()
+
+    def test_a_memory_has_the_same_defaults_as_a_draft(self):
+        draft = MemoryDraft(text="Ana sails")
+        for name, (default, _) in options("remember").items():
+            assert default == getattr(draft, name) or (name == "metadata" and default is None)
+        assert set(options("update")) - {"reason"} == set(options("remember")) - {
+            "level",
+            "is_private",
+            "is_pinned",
+        } | {"text"}
+
+    @pytest.mark.parametrize("verb", [verb.name for verb in VERBS if verb.name != "tools.add"])
+    def test_every_option_is_visible_and_explained(self, verb: str):
+        about, told = documentation_of(verb)
+        assert about
+        assert all(each.kind is not each.VAR_KEYWORD for each in parameters_of(verb).values())
+        assert set(options(verb)) <= set(told)
