@@ -13,17 +13,16 @@ import argparse
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
-from mnemic import Mnemic
+from mnemic.api.signatures import documentation_of, hints_of, parameters_of
 from mnemic.cli.options import find_row
-from mnemic.engine.tools.docstring import read_docstring
-from mnemic.testing.verbs import VERBS
+from mnemic.verbs import VERBS
 
 KEPT = Path(__file__).resolve().parent.parent / "src" / "mnemic" / "cli" / "signatures.json"
 KIN = re.compile(r"(?:those|arguments) of `(\w+)`")
@@ -41,62 +40,27 @@ def signatures() -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def method_of(verb: str) -> Callable[..., Any]:
-    """The method of a verb of the table."""
-    owner: Any = Mnemic
-    *groups, name = verb.split(".")
-    for group in groups:
-        owner = get_type_hints(getattr(owner, group).fget)["return"]
-    return getattr(owner, name)
-
-
-def parameters_of(verb: str) -> Iterator[tuple[inspect.Parameter, str]]:
-    """The parameters of a verb but for the scope, with their types resolved, and the text that describes them.
-    `**fields: Unpack[T]` stands for the keys of T, whose defaults are not known.
-    """
-    method = method_of(verb)
-    hints = get_type_hints(method)
-    for parameter in [*inspect.signature(method).parameters.values()][1:]:
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            (fields,) = get_args(hints[parameter.name])
-            for key, hint in get_type_hints(fields).items():
-                described = inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
-                yield described, fields.__doc__ or ""
-        elif parameter.name != "scope":
-            yield parameter.replace(annotation=hints[parameter.name]), method.__doc__ or ""
-
-
-def describe_arguments(verb: str) -> dict[str, str]:
-    """What the docstring of a verb says of its arguments, with those that another verb explains."""
-    about, described = read_docstring(method_of(verb).__doc__)
-    for other in KIN.findall(about):
-        if other != verb:
-            described = {**describe_arguments(other), **described}
-    return dict(described)
-
-
-def _sentence_on(name: str, text: str) -> str:
-    found = re.search(rf"[^.;]*`{name}`[^.;]*", text)
-    return "" if found is None else " ".join(found[0].replace("`", "").split())
-
-
 def _options(verb: str) -> Iterator[dict[str, object]]:
-    described = describe_arguments(verb)
-    for parameter, text in parameters_of(verb):
-        form = _form(parameter.annotation)
-        if form is None:
+    described, hints = documentation_of(verb)[1], hints_of(verb)
+    for name, parameter in parameters_of(verb).items():
+        form = _form(hints[name])
+        if name == "scope" or form is None:
             continue
-        option: dict[str, object] = {"name": parameter.name, **form}
+        option: dict[str, object] = {"name": name, **form}
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
             option["is_operand"] = True
         if parameter.default is inspect.Parameter.empty:
             option["is_required"] = True
-        elif isinstance(parameter.default, int | float | str) and parameter.default not in ("", False):
+        elif _is_shown(parameter.default) and isinstance(parameter.default, bool) == (form["type"] == "bool"):
             option["default"] = parameter.default
-        row = find_row(verb, parameter.name)
+        row = find_row(verb, name)
         if row is not None and not row.help:
-            option["about"] = described.get(parameter.name) or _sentence_on(parameter.name, text)
+            option["about"] = described.get(name, "")
         yield option
+
+
+def _is_shown(default: object) -> bool:
+    return isinstance(default, int | float | str) and default not in ("", False)
 
 
 def _form(annotation: Any) -> dict[str, object] | None:

@@ -41,7 +41,7 @@ def hints_of(verb: str) -> Mapping[str, Any]:
 @cache
 def documentation_of(verb: str) -> tuple[str, Mapping[str, str]]:
     """What the docstring says of a verb, and of each argument; also of those that it says another verb explains."""
-    from mnemic.engine.tools.docstring import read_docstring  # with the tools of a model, which a client needs not
+    from mnemic.engine.tools.function import read_docstring  # with the tools of a model, which a client needs not
 
     about, told = read_docstring(function_of(verb).__doc__)
     kin = [other for other in _KIN.findall(about) if other != verb]

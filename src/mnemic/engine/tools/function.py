@@ -59,7 +59,7 @@ class FunctionTool(Generic[_P, _R]):
         called = name or getattr(function, "__name__", "")
         if not _NAME.fullmatch(called):
             raise InvalidInputError(f"{called!r} cannot name a tool: letters, digits, _ and -, at most 64")
-        about, told = _read_docstring(function.__doc__)
+        about, told = read_docstring(function.__doc__)
         if not about:
             raise InvalidInputError(f"the tool {called} needs a docstring: what it does, and when to call it")
         self._parameters = _parameters(called, function, told)
@@ -175,7 +175,7 @@ def _add_description(form: Form, about: str, default: object) -> Form:
     return Form(schema, form.read)
 
 
-def _read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
+def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
     """The text before the first section, and the lines of its `Args:` section by parameter, each as one line."""
     lines = inspect.cleandoc(docstring or "").splitlines()
     first = next((place for place, line in enumerate(lines) if _SECTION.fullmatch(line)), len(lines))
