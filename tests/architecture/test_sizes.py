@@ -55,6 +55,12 @@ def parameter_count(function: Function) -> int:
     return len(positional) + len(arguments.kwonlyargs) + sum(map(bool, (arguments.vararg, arguments.kwarg)))
 
 
+def is_public_verb(place: str) -> bool:
+    """True for a method of an object that people hold: its arguments are written out for `help()`."""
+    file, *names = place.split("::")
+    return file.startswith("src/mnemic/api/") and len(names) == 2 and not names[1].startswith("_")
+
+
 def is_broad(handler: ast.ExceptHandler) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(
@@ -81,7 +87,7 @@ def test_no_function_takes_more_parameters_than_the_limit(trees: dict[str, ast.M
         place: parameter_count(function)
         for name, tree in trees.items()
         for place, function in functions(tree, name)
-        if not name.startswith("tests")
+        if not name.startswith("tests") and not is_public_verb(place)
     }
     assert {place: count for place, count in counts.items() if count > PARAMETERS} == {}
 

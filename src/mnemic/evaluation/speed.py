@@ -21,7 +21,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,37 +38,6 @@ from mnemic.evaluation.metrics import percentile
 from mnemic.model.scope import Scope
 from mnemic.ports.index import Index
 from mnemic.ports.models import Embedder
-
-_START = time.perf_counter()
-
-
-def resident_bytes() -> int | None:
-    """The memory this process holds, from Linux's `/proc`; None elsewhere."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return None
-    line = next(line for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) * 1024
-
-
-def main() -> None:
-    """Measure, and print."""
-    from mnemic.model.scope import Scope
-
-    store, user, query, embedder = sys.argv[1:]
-    laps = [_START, time.perf_counter()]
-    with opened(store, embedder).mnemic as mnemic:
-        laps.append(time.perf_counter())
-        mnemic.recall(Scope(user=user), query)
-        laps.append(time.perf_counter())
-        names = ("import_ms", "open_ms", "recall_ms")
-        spans = [round((end - start) * 1e3, 3) for start, end in pairwise(laps)]
-        sys.stdout.write(json.dumps({**dict(zip(names, spans, strict=True)), "rss_bytes": resident_bytes()}))
-
-
-if __name__ == "__main__":
-    main()
-
 
 SHORTEST_WORDS = 6
 LONGEST_WORDS = 30
@@ -310,7 +278,7 @@ class _Run:
         command = [
             sys.executable,
             "-m",
-            "mnemic.evaluation.speed",
+            "mnemic.evaluation.cold",
             self._store,
             _USER,
             question,
