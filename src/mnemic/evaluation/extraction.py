@@ -137,21 +137,10 @@ def _told(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequence[CorpusRo
         exchange.append(row)
         if following is None or following.role in (None, Role.USER.value):
             clock.reach(row.time)
-            turn = mnemic.capture(scope, [_message(each) for each in exchange])
+            turn = mnemic.capture(scope, [each.message() for each in exchange])
             known |= {message.id: each for message, each in zip(turn.messages, exchange, strict=True)}
             exchange = []
     return known
-
-
-def _message(row: CorpusRow) -> Mapping[str, object]:
-    fields = {
-        "role": row.role or Role.USER.value,
-        "text": row.text,
-        "name": row.speaker,
-        "observed_at": row.time,
-        "external_id": row.id,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _written(parts: Parts, group: str, sources: Mapping[str, CorpusRow]) -> list[Produced]:

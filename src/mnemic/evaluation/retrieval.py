@@ -304,8 +304,7 @@ def _exchanges(rows: Sequence[CorpusRow]) -> list[list[Mapping[str, object]]]:
         role = row.role or Role.USER.value
         if not exchanges or role == Role.USER.value:
             exchanges.append([])
-        fields = {"role": role, "text": row.text, "name": row.speaker, "observed_at": row.time, "external_id": row.id}
-        exchanges[-1].append({name: value for name, value in fields.items() if value is not None})
+        exchanges[-1].append(row.message())
     return exchanges
 
 
