@@ -99,7 +99,7 @@ def gem_records(turns: Sequence[ToldTurn]) -> list[Mapping[str, object]]:
     """Records of the gems in some turns of a day, the strongest first; at most 5."""
     groups: list[list[_Remark]] = []
     for remark in (remark for turn in turns for remark in _remarks(turn)):
-        group = next((group for group in reversed(groups) if _belong(group, remark)), None)
+        group = next((group for group in reversed(groups) if _belongs_to(group, remark)), None)
         if group is None:
             groups.append([remark])
         else:
@@ -113,7 +113,7 @@ def _remarks(turn: ToldTurn) -> Iterator[_Remark]:
         if message.role is not Role.USER:
             continue
         for text in _own_sentences(counted(message)):
-            score, categories = _judged(text)
+            score, categories = _judge_sentence(text)
             terms = frozenset(_analyser.query_terms(text))
             if score >= KEPT and len(terms) >= MIN_TERMS:
                 yield _Remark(turn, message, text, score, categories, terms)
@@ -131,7 +131,7 @@ def _own_sentences(text: str) -> Iterator[str]:
             yield line
 
 
-def _judged(text: str) -> tuple[float, tuple[str, ...]]:
+def _judge_sentence(text: str) -> tuple[float, tuple[str, ...]]:
     """How much a sentence is worth keeping, and its categories, the strongest first."""
     rules = detect(text).gems
     cues = [cue for cue in rules.cues if cue.pattern.search(text)]
@@ -144,7 +144,7 @@ def _judged(text: str) -> tuple[float, tuple[str, ...]]:
     return score, tuple(dict.fromkeys(cue.category for cue in (*cues, *topics)))
 
 
-def _belong(group: Sequence[_Remark], remark: _Remark) -> bool:
+def _belongs_to(group: Sequence[_Remark], remark: _Remark) -> bool:
     """The same thing said again, or more about it a few turns later."""
     last = group[-1]
     shared = max(len(each.terms & remark.terms) / min(len(each.terms), len(remark.terms)) for each in group)
@@ -158,14 +158,14 @@ def _belong(group: Sequence[_Remark], remark: _Remark) -> bool:
 def _record(group: Sequence[_Remark], turns: Sequence[ToldTurn]) -> Mapping[str, object]:
     best = max(group, key=lambda remark: remark.score)
     reasons = [_third_person(remark.text) for remark in group if remark is not best]
-    neighbour = _before(best, turns)
-    because = _reason_beside(best)
+    neighbour = _find_neighbour(best, turns)
+    because = _find_reason(best)
     if because:
         reasons.append(_third_person(because))
     if neighbour is not None:
-        reasons.append(_quoting(neighbour))
+        reasons.append(_quote_neighbour(neighbour))
     if not reasons:
-        reasons.append(_when(best))
+        reasons.append(_tell_day(best))
     before = {turn.number for turn in turns if neighbour and neighbour[0] in turn.messages}
     lines = [f"{remark.message.author}: {remark.text}" for remark in group]
     return {
@@ -188,13 +188,13 @@ def _third_person(text: str) -> str:
     return language.begin(language.third_person(text))
 
 
-def _reason_beside(remark: _Remark) -> str:
+def _find_reason(remark: _Remark) -> str:
     """Another sentence of the same message that gives a reason; "" when there is none."""
     others = (text for text in _own_sentences(counted(remark.message)) if text != remark.text)
     return next((text for text in others if detect(text).gems.reason.search(text)), "")
 
 
-def _before(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] | None:
+def _find_neighbour(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] | None:
     """The sentence of the message just before that has most to do with a remark; None when none has, or when it is more
     than a turn away.
     """
@@ -214,11 +214,11 @@ def _before(remark: _Remark, turns: Sequence[ToldTurn]) -> tuple[Message, str] |
     return (near[-1], line) if shared and len(line) <= MAX_CHARS else None
 
 
-def _quoting(neighbour: tuple[Message, str]) -> str:
+def _quote_neighbour(neighbour: tuple[Message, str]) -> str:
     message, line = neighbour
     return detect(line).gems.after.format(who=message.author, line=line)
 
 
-def _when(remark: _Remark) -> str:
+def _tell_day(remark: _Remark) -> str:
     day = remark.turn.said_at.date().isoformat()
     return detect(remark.text).gems.own_words.format(day=day)

@@ -102,12 +102,14 @@ def speaker(message: Message) -> str:
 
 def raw_lines(messages: Sequence[Message]) -> str:
     """Lines of the form `role: content`, verbatim but shortened."""
-    return "\n".join(f"{speaker(message)}: {text}" for message in messages if (text := _shown(message)))
+    return "\n".join(f"{speaker(message)}: {text}" for message in messages if (text := _show_message(message)))
 
 
 def summary_prompt(messages: Sequence[Message], language: Language) -> Prompt:
     """Asks for a short summary of "role: content" lines, one for each message."""
-    lines = [f"{_inline(speaker(message))}: {_inline(text)}" for message in messages if (text := _shown(message))]
+    lines = [
+        f"{_inline(speaker(message))}: {_inline(text)}" for message in messages if (text := _show_message(message))
+    ]
     return _prompt(wording(language, "summary.ask").format(most=SUMMARY_LENGTH[language]), "\n".join(lines))
 
 
@@ -121,41 +123,41 @@ def reflection_prompt(episodes: Sequence[str], language: Language) -> Prompt:
 
 def read_summary(completion: Completion) -> str:
     """The summary in a reply. Raises `BadReplyError` for one that is empty, cut, a refusal, or no summary."""
-    text = _whole(completion)
+    text = _require_whole(completion)
     if (fenced := _FENCE.fullmatch(text)) is not None:
         text = fenced.group(1).strip()
     if text.startswith("{"):
         reading = read_item(text, {"properties": {"summary": {"type": "string"}}, "required": ["summary"]})
         text = str(reading.items[0]["summary"]) if reading.items else ""
     text = _PREFACE.sub("", text, count=1) if _PREFACE.match(text) else text
-    return _useful(text.strip().strip('"“”').strip())
+    return _require_useful(text.strip().strip('"“”').strip())
 
 
 def read_reflection(completion: Completion) -> tuple[str, dict[str, str]]:
     """The reflection in a reply, and what it proposes for the profile, by key. Raises `BadReplyError` for one that is
     empty, cut, or not the JSON that was asked for.
     """
-    reading = read_item(_whole(completion), REFLECTION_SCHEMA)
+    reading = read_item(_require_whole(completion), REFLECTION_SCHEMA)
     if not reading.items:
         why = reading.refused[0].reason if reading.refused else "it holds no JSON with a reflection"
         raise BadReplyError(f"the model's reply is no reflection: {why}")
     item = reading.items[0]
     proposed = cast("Mapping[str, object]", item.get("profile") or {})
-    return _useful(str(item["reflection"])), {key: str(value) for key, value in proposed.items()}
+    return _require_useful(str(item["reflection"])), {key: str(value) for key, value in proposed.items()}
 
 
-def _shown(message: Message) -> str:
+def _show_message(message: Message) -> str:
     text = counted(message)
     return text.strip() + (CUT_MARK if 0 < len(text) < len(message.text) else "")
 
 
-def _whole(completion: Completion) -> str:
+def _require_whole(completion: Completion) -> str:
     if completion.finish is Finish.LENGTH:
         raise BadReplyError("the model's reply was cut at its limit of tokens")
     return clean_text(without_thoughts(completion.text))
 
 
-def _useful(text: str) -> str:
+def _require_useful(text: str) -> str:
     if not _CONTENT.search(text):
         raise BadReplyError("the model's reply is empty")
     if _REFUSAL.match(text) or _FORGED.search(text):

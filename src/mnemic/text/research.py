@@ -95,14 +95,14 @@ _FRAME_TOKENS = 200
 def map_prompt(asking: Asking, text: str, page: int | None, place: tuple[int, int]) -> Prompt:
     """Asks what of one piece bears on the question; `place`: which piece of how many."""
     block = documents_block([Excerpt(asking.title[:MAX_TITLE], text, page)], asking.language)
-    told = "\n\n".join((wording(asking.language, "research.place").format(*place), block, _asked(asking)))
+    told = "\n\n".join((wording(asking.language, "research.place").format(*place), block, _ask_line(asking)))
     order = wording(asking.language, "research.map").format(most=MAX_NOTES)
     return _prompt(order, told, asking, list_schema(_NOTE, "notes", MAX_NOTES))
 
 
 def reduce_prompt(asking: Asking, notes: Sequence[Note]) -> Prompt:
     """Asks for fewer notes that say the same."""
-    told = "\n\n".join((_listed(asking, notes), _asked(asking)))
+    told = "\n\n".join((_list_notes(asking, notes), _ask_line(asking)))
     schema = list_schema(_MERGED, "notes", MAX_MERGED)
     return _prompt(wording(asking.language, "research.reduce").format(most=MAX_MERGED), told, asking, schema)
 
@@ -110,7 +110,7 @@ def reduce_prompt(asking: Asking, notes: Sequence[Note]) -> Prompt:
 def answer_prompt(asking: Asking, notes: Sequence[Note], share: str) -> Prompt:
     """Asks for the answer; `share` says how much of the document was read, "" for all of it."""
     partly = wording(asking.language, "research.partly").format(share) if share else ""
-    told = "\n\n".join(part for part in (_listed(asking, notes), partly, _asked(asking)) if part)
+    told = "\n\n".join(part for part in (_list_notes(asking, notes), partly, _ask_line(asking)) if part)
     return _prompt(wording(asking.language, "research.answer"), told, asking, None)
 
 
@@ -161,7 +161,7 @@ def again(prompt: Prompt) -> Prompt:
     return replace(prompt, temperature=SECOND_TRY)
 
 
-def _listed(asking: Asking, notes: Sequence[Note]) -> str:
+def _list_notes(asking: Asking, notes: Sequence[Note]) -> str:
     excerpts = [
         Excerpt(
             asking.title[:MAX_TITLE],
@@ -175,7 +175,7 @@ def _listed(asking: Asking, notes: Sequence[Note]) -> str:
     return documents_block(excerpts, asking.language)
 
 
-def _asked(asking: Asking) -> str:
+def _ask_line(asking: Asking) -> str:
     return wording(asking.language, "research.question").format(one_line(asking.question))
 
 
@@ -228,14 +228,14 @@ def _place(given: str, text: str, start: int, end: int) -> Span | None:
         return None
     for words in dict.fromkeys((given, given.strip(_EDGE))):
         at = text.find(words, start, end)
-        found = (at, at + len(words)) if at >= 0 else _loosely(words, text, start, end)
+        found = (at, at + len(words)) if at >= 0 else _find_loosely(words, text, start, end)
         if found is not None:
-            place = _trimmed(text, *found)
+            place = _trim_place(text, *found)
             return place if place[1] - place[0] <= MAX_QUOTE_CHARACTERS else None
     return None
 
 
-def _loosely(words: str, text: str, start: int, end: int) -> Span | None:
+def _find_loosely(words: str, text: str, start: int, end: int) -> Span | None:
     pattern = "".join(_pattern(words.strip()))
     for flags in (0, re.IGNORECASE):
         match = re.compile(pattern, flags).search(text, start, end)
@@ -254,7 +254,7 @@ def _pattern(words: str) -> Iterator[str]:
             yield re.escape(part["plain"])
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
+def _trim_place(text: str, start: int, end: int) -> Span:
     """The place without white space at its ends."""
     words = text[start:end]
     first = start + len(words) - len(words.lstrip())

@@ -24,7 +24,7 @@ def read_chatgpt(conversations: list[Json], reading: LogReading, *, include_tool
         mapping = as_mapping(export.get("mapping"))
         name = str(export.get("id") or export.get("conversation_id") or f"chatgpt-{number}")
         conversation = LoggedConversation(name, str(export.get("title") or ""))
-        path = _path(mapping, export.get("current_node"))
+        path = _find_path(mapping, export.get("current_node"))
         reading.skipped["other branch"] += sum(1 for node in mapping if node not in path)
         for place, node in enumerate(path, start=1):
             message = as_mapping(as_mapping(mapping[node]).get("message"))
@@ -103,7 +103,7 @@ def _add(
         conversation.messages.append(given)
 
 
-def _path(mapping: Json, current: object) -> list[str]:
+def _find_path(mapping: Json, current: object) -> list[str]:
     """Node ids from the root to `current`; all nodes in order where the export says neither parent nor current node."""
     parents = {node: as_mapping(entry).get("parent") for node, entry in mapping.items()}
     if not any(parents.values()):
