@@ -50,8 +50,9 @@ from mnemic.model.item import MessageDraft, NotedDraft, Role, Turn
 from mnemic.model.recall import ChatMessage, Context, Recall
 from mnemic.model.scope import Scope
 from mnemic.ports.models import Llm
-from mnemic.text.blocks import ASK, LIMIT_REACHED, guidance
+from mnemic.text.blocks import guidance
 from mnemic.text.prompts import language_of
+from mnemic.text.wordings import wording
 
 CHARS_PER_TOKEN = 3
 SHARES = (0.25, 0.0)
@@ -236,7 +237,7 @@ def ask(parts: Parts, scope: Scope, wanted: ContextRequest) -> Answer:
     """The model's answer to a question from memory and documents alone; captures nothing, calls no tool."""
     model = Metered(model_of(parts))
     language = wanted.language or language_of([wanted.question.text])
-    system = "\n\n".join(part for part in (wanted.system, ASK[language]) if part)
+    system = "\n\n".join(part for part in (wanted.system, wording(language, "answer.ask")) if part)
     request = ChatRequest(
         message=wanted.question.text,
         context=replace(wanted, system=system, language=language, history_messages=0),
@@ -308,7 +309,7 @@ class _ChatTurn:
             shown=shown,
             about=ToolContext(self.scope, self.parts.clock.now(), self.request.actor),
             calls_left=self.request.max_tool_calls,
-            refusal=LIMIT_REACHED[language_of([self.request.message])],
+            refusal=wording(language_of([self.request.message]), "answer.limit_reached"),
         )
 
     def _shown(self, share: float) -> Context:

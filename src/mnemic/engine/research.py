@@ -37,6 +37,7 @@ from mnemic.text.pieces import LEAST_ROOM, Piece, cut
 from mnemic.text.prompts import language_of
 from mnemic.text.research import Asking, Note
 from mnemic.text.sanitise import sanitise
+from mnemic.text.wordings import wording
 
 PIECE_TOKENS = 16_000
 """The most tokens of a piece unless told: models overlook more, the more they read at once."""
@@ -53,22 +54,6 @@ PASSAGES = 8
 """So many passages are shown where no model answers."""
 
 _GOLDEN = 0.6180339887498949
-_NOTHING: dict[Language, str] = {
-    "en": "Nothing that was read bears on the question.",
-    "zh": "已读的内容与问题无关。",
-}
-_UNANSWERED: dict[Language, str] = {
-    "en": "The notes were not made into an answer ({}). This was noted:",
-    "zh": "未能根据笔记写出答案（{}）。笔记如下：",
-}
-_PASSAGES: dict[Language, str] = {
-    "en": "No model has read the document ({}). These passages answer the question best, in their order:",
-    "zh": "没有模型阅读过这份文档（{}）。以下是最相关的段落，按原文顺序：",
-}
-_NO_PASSAGES: dict[Language, str] = {
-    "en": "No model has read the document ({}), and no passage answers the question.",
-    "zh": "没有模型阅读过这份文档（{}），也没有相关的段落。",
-}
 NO_MODEL = "no language model is configured"
 TOO_LITTLE = "the limits allow no piece to be read and answered from"
 
@@ -211,11 +196,11 @@ class _Research:
         notes = reading.combined()
         cited = [_citation(number, note, self._document, reading.quotes) for number, note in enumerate(notes, 1)]
         if not notes:
-            return self._made(_NOTHING[self._language], (), coverage, plan, self._degraded(reading))
+            return self._made(wording(self._language, "research.nothing"), (), coverage, plan, self._degraded(reading))
         share = "" if coverage.is_whole else f"{percent(coverage)} %"
         told = reading.answer(notes, share)
         if isinstance(told, Missed):
-            lines = [_UNANSWERED[self._language].format(told.reason)]
+            lines = [wording(self._language, "research.unanswered").format(told.reason)]
             lines += [f"[{each.number}] {each.says}" for each in cited]
             degraded = (*self._degraded(reading), f"answer: {told.reason}")
             made = self._made("\n".join(lines), cited, coverage, plan, degraded)
@@ -244,7 +229,7 @@ class _Research:
             _citation(number, Note(text, (0,)), self._document, [_quote(chunk)])
             for number, (chunk, text) in enumerate(texts, 1)
         ]
-        head = (_PASSAGES if cited else _NO_PASSAGES)[self._language].format(why)
+        head = wording(self._language, "research.passages" if cited else "research.no_passages").format(why)
         text = "\n\n".join([head, *(f"[{each.number}] {each.says}" for each in cited)])
         made = self._made(text, cited, coverage, plan, (*degraded, f"model: {why}"))
         return replace(made, is_extractive=True)

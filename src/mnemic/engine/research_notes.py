@@ -30,24 +30,10 @@ from mnemic.text.research import (
     read_notes,
     reduce_prompt,
 )
+from mnemic.text.wordings import wording
 
 MOST_STRETCHES = 100
 TOLD_STRETCHES = 5
-_WORDS: dict[Language, tuple[str, str, str, str]] = {
-    "en": (
-        "Read: {read} of {pieces} pieces, {percent} % of the document. Not read: {places}.",
-        "pages {} to {}",
-        "characters {:,} to {:,}",
-        "and {} more stretches",
-    ),
-    "zh": (
-        "已读{pieces}个部分中的{read}个，占文档的{percent}%。未读：{places}。",
-        "第{}至{}页",
-        "第{:,}至{:,}个字符",
-        "以及另外{}处",
-    ),
-}
-_AND: dict[Language, str] = {"en": ", ", "zh": "、"}
 
 
 def coverage_of(
@@ -90,7 +76,9 @@ def not_read(coverage: Coverage, language: Language) -> str:
     """A sentence that says how much was read and where the rest is; "" when all was."""
     if coverage.is_whole:
         return ""
-    told, pages, characters, more = _WORDS[language]
+    told, pages, characters, more = (
+        wording(language, f"research.{name}") for name in ("coverage", "pages", "characters", "more_stretches")
+    )
     places = [
         characters.format(each.start, each.end)
         if each.first_page is None
@@ -99,9 +87,8 @@ def not_read(coverage: Coverage, language: Language) -> str:
     ]
     if len(coverage.missing) > TOLD_STRETCHES:
         places.append(more.format(len(coverage.missing) - TOLD_STRETCHES))
-    return told.format(
-        read=coverage.read, pieces=coverage.pieces, percent=percent(coverage), places=_AND[language].join(places)
-    )
+    listed = wording(language, "research.and").join(places)
+    return told.format(read=coverage.read, pieces=coverage.pieces, percent=percent(coverage), places=listed)
 
 
 Told = Callable[[int, int, str], None]

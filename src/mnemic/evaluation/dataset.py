@@ -57,6 +57,12 @@ class CorpusRow:
         """True when the row was said in a session."""
         return self.session is not None
 
+    def message(self) -> Mapping[str, object]:
+        """The row as a message to capture."""
+        fields = {"role": self.role or Role.USER.value, "text": self.text, "name": self.speaker}
+        fields |= {"observed_at": self.time, "external_id": self.id}
+        return {name: value for name, value in fields.items() if value is not None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledQuestion:

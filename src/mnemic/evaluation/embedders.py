@@ -12,23 +12,15 @@ from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
 
 SYNTHETIC_DIMS = 384
-
-
 KeptVectors = MutableMapping[str, MutableMapping[str, Vectors]]
 """Document vectors by the id of their space and by text."""
 
 
-class CachingEmbedder:
-    """Another embedder whose document vectors are kept by text, so that a text in many haystacks costs one model call.
+class _Wrapper:
+    """Another embedder, of which a child changes some."""
 
-    They are kept in `vectors` where that is given, so that further runs over the same texts need no model for them.
-    Queries are not kept here: the time of a question holds its embedding, as in use.
-    """
-
-    def __init__(self, inner: Embedder, vectors: KeptVectors | None = None) -> None:
+    def __init__(self, inner: Embedder) -> None:
         self._inner = inner
-        kept: KeptVectors = {} if vectors is None else vectors
-        self._documents = kept.setdefault(inner.space.id, {})
 
     @property
     def space(self) -> Space:
@@ -40,6 +32,27 @@ class CachingEmbedder:
         """Those of the inner embedder."""
         return self._inner.capabilities
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """As the inner embedder."""
+        return self._inner.embed_queries(texts)
+
+    def close(self) -> None:
+        """Close the inner embedder."""
+        self._inner.close()
+
+
+class CachingEmbedder(_Wrapper):
+    """Another embedder whose document vectors are kept by text, so that a text in many haystacks costs one model call.
+
+    They are kept in `vectors` where that is given, so that further runs over the same texts need no model for them.
+    Queries are not kept here: the time of a question holds its embedding, as in use.
+    """
+
+    def __init__(self, inner: Embedder, vectors: KeptVectors | None = None) -> None:
+        super().__init__(inner)
+        kept: KeptVectors = {} if vectors is None else vectors
+        self._documents = kept.setdefault(inner.space.id, {})
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """As the port says; a text seen before costs nothing."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._documents]
@@ -48,14 +61,6 @@ class CachingEmbedder:
         if not texts:
             return np.zeros((0, self.space.dims), dtype=np.float32)
         return np.stack([self._documents[text] for text in texts])
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """As the inner embedder."""
-        return self._inner.embed_queries(texts)
-
-    def close(self) -> None:
-        """Close the inner embedder."""
-        self._inner.close()
 
 
 class SyntheticEmbedder:
@@ -94,23 +99,13 @@ class SyntheticEmbedder:
         """There is nothing to let go of."""
 
 
-class TimedEmbedder:
+class TimedEmbedder(_Wrapper):
     """Another embedder, with the time it took: `document_s` in all, and `query_ms` of each call."""
 
     def __init__(self, inner: Embedder) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.document_s = 0.0
         self.query_ms: list[float] = []
-
-    @property
-    def space(self) -> Space:
-        """The space of the inner embedder."""
-        return self._inner.space
-
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Those of the inner embedder."""
-        return self._inner.capabilities
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """As the inner embedder."""
@@ -125,10 +120,6 @@ class TimedEmbedder:
         vectors = self._inner.embed_queries(texts)
         self.query_ms.append((time.perf_counter() - start) * 1e3)
         return vectors
-
-    def close(self) -> None:
-        """Close the inner embedder."""
-        self._inner.close()
 
 
 _: tuple[Callable[[Embedder], Embedder], Callable[[Embedder], Embedder], type[Embedder]] = (

@@ -95,12 +95,12 @@ def run_extraction(
     sources: dict[str, CorpusRow] = {}
     with Mnemic(parts) as mnemic:
         for done, ((group, session), rows) in enumerate(sessions.items(), start=1):
-            sources |= _told(mnemic, clock, Scope(user=group, session=session), rows)
+            sources |= _capture_session(mnemic, clock, Scope(user=group, session=session), rows)
             work(parts, {EXTRACT: HANDLERS[EXTRACT]}, worker="evaluation")
             if progress is not None:
                 progress("extract", done, len(sessions))
         groups = dict.fromkeys(group for group, _ in sessions)
-        return [each for group in groups for each in _written(parts, group, sources)]
+        return [each for group in groups for each in _read_written(parts, group, sources)]
 
 
 def write_produced(path: Path, produced: Iterable[Produced]) -> None:
@@ -129,7 +129,7 @@ def write_produced(path: Path, produced: Iterable[Produced]) -> None:
             partial.unlink(missing_ok=True)
 
 
-def _told(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequence[CorpusRow]) -> dict[str, CorpusRow]:
+def _capture_session(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequence[CorpusRow]) -> dict[str, CorpusRow]:
     """Capture a session; gives the row of each message by its id."""
     known: dict[str, CorpusRow] = {}
     exchange: list[CorpusRow] = []
@@ -137,24 +137,13 @@ def _told(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequence[CorpusRo
         exchange.append(row)
         if following is None or following.role in (None, Role.USER.value):
             clock.reach(row.time)
-            turn = mnemic.capture(scope, [_message(each) for each in exchange])
+            turn = mnemic.capture(scope, [each.message() for each in exchange])
             known |= {message.id: each for message, each in zip(turn.messages, exchange, strict=True)}
             exchange = []
     return known
 
 
-def _message(row: CorpusRow) -> Mapping[str, object]:
-    fields = {
-        "role": row.role or Role.USER.value,
-        "text": row.text,
-        "name": row.speaker,
-        "observed_at": row.time,
-        "external_id": row.id,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _written(parts: Parts, group: str, sources: Mapping[str, CorpusRow]) -> list[Produced]:
+def _read_written(parts: Parts, group: str, sources: Mapping[str, CorpusRow]) -> list[Produced]:
     """What extraction wrote for a user, whatever became of it."""
     memories: list[Memory] = []
     with parts.store.read() as unit:
@@ -166,10 +155,12 @@ def _written(parts: Parts, group: str, sources: Mapping[str, CorpusRow]) -> list
     for memory in memories:
         if memory.state is State.SUPERSEDED and memory.other_id is not None:
             replaced.setdefault(memory.other_id, []).append(memory.id)
-    return [_of_memory(memory, group, sources, replaced.get(memory.id, ())) for memory in memories]
+    return [_describe_memory(memory, group, sources, replaced.get(memory.id, ())) for memory in memories]
 
 
-def _of_memory(memory: Memory, group: str, sources: Mapping[str, CorpusRow], supersedes: Iterable[str]) -> Produced:
+def _describe_memory(
+    memory: Memory, group: str, sources: Mapping[str, CorpusRow], supersedes: Iterable[str]
+) -> Produced:
     rows = [sources[entry.source_id] for entry in memory.provenance if entry.source_id in sources]
     return Produced(
         group=group,
@@ -190,7 +181,7 @@ def extract_by_group(
     A call that was broken off goes on behind the last whole group: they stand in `.NAME.unfinished` beside `path`.
     Raises `InvalidInputError` when a file cannot be read or written.
     """
-    unfinished = Unfinished(path, _key(corpus, options))
+    unfinished = Unfinished(path, _run_key(corpus, options))
     groups: dict[str, list[CorpusRow]] = {}
     for row in corpus:
         groups.setdefault(row.group, []).append(row)
@@ -198,23 +189,23 @@ def extract_by_group(
         done = {str(row["group"]): [_produced_of_row(each) for each in row["produced"]] for row in unfinished.known()}
     except (KeyError, TypeError) as error:
         raise unfinished.foreign() from error
-    unfinished.begin(_line(group, produced) for group, produced in done.items())
+    unfinished.begin(_unfinished_line(group, produced) for group, produced in done.items())
     for group, rows in groups.items():
         if group not in done:
             done[group] = run_extraction(rows, options, progress)
-            unfinished.add([_line(group, done[group])])
+            unfinished.add([_unfinished_line(group, done[group])])
     produced = [each for group in groups for each in done[group]]
     write_produced(path, produced)
     unfinished.end()
     return produced
 
 
-def _key(corpus: Sequence[CorpusRow], options: ExtractionOptions) -> str:
+def _run_key(corpus: Sequence[CorpusRow], options: ExtractionOptions) -> str:
     told = json.dumps([[asdict(row) for row in corpus], asdict(options)], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def _line(group: str, produced: Sequence[Produced]) -> dict[str, object]:
+def _unfinished_line(group: str, produced: Sequence[Produced]) -> dict[str, object]:
     return {"group": group, "produced": [asdict(each) for each in produced]}
 
 

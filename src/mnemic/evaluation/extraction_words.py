@@ -17,17 +17,13 @@ import snowballstemmer
 
 from mnemic.evaluation.dataset import CorpusRow
 from mnemic.evaluation.extraction import Produced
+from mnemic.text.languages import words
 
 USER = "\ue000"
 """The token of the user: "User", "I", "me", "my", and the name of the person that the memories are about."""
 
 Bag = frozenset[str]
 Name = tuple[str, str]
-
-
-def words(listed: str) -> frozenset[str]:
-    """The words of a list that is written with blanks between."""
-    return frozenset(listed.split())
 
 
 _STOP = words(

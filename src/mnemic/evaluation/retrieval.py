@@ -162,7 +162,7 @@ def run_retrieval(
     included. What is answered as general background counts as not found. Rows with blank text are never stored.
     """
     options, told = options or RetrievalOptions(), progress or _silent
-    spaces = [space for space in map(partial(_left, answered), spaces_of(dataset)) if space.questions]
+    spaces = [space for space in map(partial(_drop_answered, answered), spaces_of(dataset)) if space.questions]
     rows, questions = sum(len(s.rows) for s in spaces), sum(len(s.questions) for s in spaces)
     kept = asked = 0
     with (
@@ -176,15 +176,15 @@ def run_retrieval(
                     ids.setdefault(item_id, []).append(corpus_id)
                 kept += len(batch)
                 told("store", kept, rows)
-            ask = partial(_asked, mnemic, space, ids, options.limit)
-            for some in _of_one_time(space.questions, together):
+            ask = partial(_ask_question, mnemic, space, ids, options.limit)
+            for some in _group_by_time(space.questions, together):
                 with clock.at(some[0].time):
                     yield from pool.map(ask, some) if len(some) > 1 else map(ask, some)
                 asked += len(some)
                 told("ask", asked, questions)
 
 
-def _left(answered: Collection[str], space: Space) -> Space:
+def _drop_answered(answered: Collection[str], space: Space) -> Space:
     """The space with the questions that are still to be asked."""
     return replace(space, questions=[question for question in space.questions if question.id not in answered])
 
@@ -304,8 +304,7 @@ def _exchanges(rows: Sequence[CorpusRow]) -> list[list[Mapping[str, object]]]:
         role = row.role or Role.USER.value
         if not exchanges or role == Role.USER.value:
             exchanges.append([])
-        fields = {"role": role, "text": row.text, "name": row.speaker, "observed_at": row.time, "external_id": row.id}
-        exchanges[-1].append({name: value for name, value in fields.items() if value is not None})
+        exchanges[-1].append(row.message())
     return exchanges
 
 
@@ -314,14 +313,14 @@ def _document(row: CorpusRow) -> Mapping[str, object]:
     return {"text": text, "kind": Kind.DOCUMENT, "observed_at": row.time, "metadata": {ID_KEY: row.id}}
 
 
-def _of_one_time(questions: Sequence[LabelledQuestion], most: int) -> Iterator[list[LabelledQuestion]]:
+def _group_by_time(questions: Sequence[LabelledQuestion], most: int) -> Iterator[list[LabelledQuestion]]:
     """The questions in order, some at once that are asked at one time."""
     for _, same in groupby(questions, key=lambda question: question.time):
         while some := list(islice(same, most)):
             yield some
 
 
-def _asked(
+def _ask_question(
     mnemic: Mnemic, space: Space, ids: Mapping[str, Sequence[str]], limit: int, question: LabelledQuestion
 ) -> Ranking:
     scope = Scope(user=space.user)
@@ -361,13 +360,13 @@ class UnfinishedRun:
         """
         every = list(self.known)
         self._unfinished.begin(map(_row, every))
-        self._unfinished.add(_row(ranking) for ranking in _noted(rankings, every))
+        self._unfinished.add(_row(ranking) for ranking in _note_rankings(rankings, every))
         write_run(self._path, every)
         self._unfinished.end()
         return every
 
 
-def _noted(rankings: Iterable[Ranking], every: list[Ranking]) -> Iterator[Ranking]:
+def _note_rankings(rankings: Iterable[Ranking], every: list[Ranking]) -> Iterator[Ranking]:
     for ranking in rankings:
         yield ranking
         every.append(ranking)

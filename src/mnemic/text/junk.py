@@ -9,7 +9,7 @@ import re
 import unicodedata
 from functools import cache
 
-from mnemic.text.languages import languages
+from mnemic.text.languages import languages, words
 from mnemic.text.late_pattern import late_pattern
 from mnemic.text.normalise import key_words
 
@@ -35,28 +35,10 @@ _FURTHER_COURTEOUS = (
 )
 """Of languages that have no rules of their own."""
 
-_BESIDE_OTHERS = frozenset(("a", "of", "the", "your", "so", "very", "de", "it", "k", "right", "fine", "bom", "va"))
+_BESIDE_OTHERS = words("a of the your so very de it k right fine bom va")
 """No courtesy alone."""
 
-_PLACEHOLDERS = frozenset(
-    (
-        "n/a",
-        "na",
-        "none",
-        "null",
-        "undefined",
-        "nan",
-        "todo",
-        "tbd",
-        "tba",
-        "test",
-        "testing",
-        "asdf",
-        "foo",
-        "bar",
-        "xxx",
-    )
-)
+_PLACEHOLDERS = words("n/a na none null undefined nan todo tbd tba test testing asdf foo bar xxx")
 _ENDS = ".!?\u2026 "
 _EMPTY_PHRASES = late_pattern(
     r"(?:as an? (?:ai|artificial intelligence)(?: language)?(?: model| assistant)?\b.*"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from mnemic.text.analyser import STOP_WORDS
-from mnemic.text.languages import detect
+from mnemic.text.languages import detect, words
 
 Span = tuple[int, int]
 
@@ -30,56 +30,16 @@ _LIST_MARKER = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])$")
 _ORDINAL = re.compile(r"(?<!\d)\d{1,2}$")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
-_TITLES = frozenset(
-    ["mr", "mrs", "ms", "dr", "prof", "st", "gen", "col", "lt", "sgt", "capt", "rev", "hon", "gov", "sen", "rep", "mt"]
-)
+_TITLES = words("mr mrs ms dr prof st gen col lt sgt capt rev hon gov sen rep mt")
 """Never the end of a sentence: a name follows."""
 
-_ABBREVIATIONS = frozenset(
-    (
-        *(
-            "etc",
-            "vs",
-            "cf",
-            "al",
-            "approx",
-            "dept",
-            "est",
-            "inc",
-            "ltd",
-            "co",
-            "corp",
-            "jr",
-            "sr",
-            "ave",
-            "blvd",
-            "ph.d",
-        ),
-        *(
-            "jan",
-            "feb",
-            "mar",
-            "apr",
-            "jun",
-            "jul",
-            "aug",
-            "sep",
-            "sept",
-            "oct",
-            "nov",
-            "dec",
-            "mon",
-            "tue",
-            "wed",
-            "thu",
-        ),
-    )
+_ABBREVIATIONS = words(
+    "etc vs cf al approx dept est inc ltd co corp jr sr ave blvd ph.d "
+    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu"
 )
 """The end of a sentence only where a new one plainly begins."""
 
-_BEFORE_NUMBERS = frozenset(
-    ["no", "nos", "fig", "figs", "eq", "vol", "p", "pp", "sec", "ch", "art", "ca", "tel", "ext"]
-)
+_BEFORE_NUMBERS = words("no nos fig figs eq vol p pp sec ch art ca tel ext")
 
 
 def sentences(text: str) -> list[Span]:

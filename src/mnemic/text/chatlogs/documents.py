@@ -24,7 +24,7 @@ def read_chatgpt(conversations: list[Json], reading: LogReading, *, include_tool
         mapping = as_mapping(export.get("mapping"))
         name = str(export.get("id") or export.get("conversation_id") or f"chatgpt-{number}")
         conversation = LoggedConversation(name, str(export.get("title") or ""))
-        path = _path(mapping, export.get("current_node"))
+        path = _find_path(mapping, export.get("current_node"))
         reading.skipped["other branch"] += sum(1 for node in mapping if node not in path)
         for place, node in enumerate(path, start=1):
             message = as_mapping(as_mapping(mapping[node]).get("message"))
@@ -77,37 +77,49 @@ class _Entry:
     text: str
     when: object
     external_id: object
+    name: str | None = None
 
 
 def _add(
-    conversation: LoggedConversation, reading: LogReading, entry: _Entry, place: int, *, include_tools: bool
+    conversation: LoggedConversation,
+    reading: LogReading,
+    entry: _Entry,
+    place: int,
+    *,
+    include_tools: bool,
+    where: str = "",
 ) -> None:
     """Append one message, or count why not."""
     role = role_of(entry.role)
     if role is None:
-        told = str(entry.role)[:40]
-        reading.problems.append(f"{conversation.session}, message {place}: no role that is known: {told!r}")
+        where = where or f"{conversation.session}, message {place}"
+        reading.problems.append(f"{where}: no role that is known: {str(entry.role)[:40]!r}")
     elif role is Role.TOOL and not include_tools:
         reading.skipped["tool results"] += 1
     elif not entry.text:
         reading.skipped["messages without text"] += 1
     else:
-        draft = draft_of(role, entry.text, when=entry.when, external_id=entry.external_id, place=place)
-        conversation.messages.append(draft)
+        given = draft_of(role, entry.text, when=entry.when, external_id=entry.external_id, place=place, name=entry.name)
+        conversation.messages.append(given)
 
 
-def _path(mapping: Json, current: object) -> list[str]:
+def _find_path(mapping: Json, current: object) -> list[str]:
     """Node ids from the root to `current`; all nodes in order where the export says neither parent nor current node."""
     parents = {node: as_mapping(entry).get("parent") for node, entry in mapping.items()}
     if not any(parents.values()):
         return list(mapping)
     leaf = current if isinstance(current, str) and current in parents else list(mapping)[-1]
+    return _climb(leaf, parents)[0][::-1]
+
+
+def _climb(leaf: object, parents: Json) -> tuple[list[str], object]:
+    """The ids from a leaf up to the root, and the parent of the last of them, None of a root."""
     path: list[str] = []
-    node: object = leaf
+    node = leaf
     while isinstance(node, str) and node in parents and node not in path:
         path.append(node)
         node = parents[node]
-    return path[::-1]
+    return path, node
 
 
 Numbered = Iterable[tuple[int, Json]]
@@ -179,27 +191,22 @@ def _add_line(
     include_tools: bool,
 ) -> None:
     """Append one message, or count why not."""
-    role = role_of(message.get("role", record.get("type")))
+    role = message.get("role", record.get("type"))
     content = message.get("content", message.get("text"))
     results = [as_mapping(part) for part in as_list(content) if as_mapping(part).get("type") == "tool_result"]
     text = text_of(content)  # a result is no text part, so that this is what the user says beside it
-    if role is Role.USER and results and not text:
-        role, text = Role.TOOL, "\n".join(filter(None, (text_of(result.get("content")) for result in results)))
-    if role is None:
-        reading.problems.append(f"line {number}: no role that is known: {str(message.get('role'))[:40]!r}")
-    elif role is Role.TOOL and not include_tools:
-        reading.skipped["tool results"] += 1
-    elif not text:
-        reading.skipped["messages without text"] += 1
-    else:
-        when = next((record[key] for key in _TIME_KEYS if record.get(key)), message.get("timestamp"))
-        external = next((record[key] for key in _ID_KEYS if record.get(key)), None)
-        name = message.get("name") if isinstance(message.get("name"), str) else None
-        draft = draft_of(role, text, when=when, external_id=external, place=number, name=name)
-        conversation.messages.append(draft)
+    if role_of(role) is Role.USER and results and not text:
+        role, text = Role.TOOL.value, "\n".join(filter(None, (text_of(result.get("content")) for result in results)))
+    if role_of(role) is None:
+        role = message.get("role")  # as the log has it, for the problem
+    when = next((record[key] for key in _TIME_KEYS if record.get(key)), message.get("timestamp"))
+    external = next((record[key] for key in _ID_KEYS if record.get(key)), None)
+    name = message.get("name")
+    entry = _Entry(role, text, when, external, name if isinstance(name, str) else None)
+    _add(conversation, reading, entry, number, include_tools=include_tools, where=f"line {number}")
 
 
-def _path_to_last_leaf(records: list[Json]) -> set[object] | None:
+def _path_to_last_leaf(records: list[Json]) -> set[str] | None:
     """The ids from the last record up to the root, records of every type being nodes; None when they form no tree
     (older versions, or a broken link on the way).
     """
@@ -207,9 +214,5 @@ def _path_to_last_leaf(records: list[Json]) -> set[object] | None:
     if not all(isinstance(node, str) for node in ids):
         return None
     parents = {str(node): record.get("parentId") for node, record in zip(ids, records, strict=True)}
-    path: set[object] = set()
-    node: object = ids[-1] if ids else None
-    while isinstance(node, str) and node in parents and node not in path:
-        path.add(node)
-        node = parents[node]
-    return path if node is None else None
+    path, above = _climb(ids[-1] if ids else None, parents)
+    return set(path) if above is None else None

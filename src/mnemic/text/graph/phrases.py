@@ -58,6 +58,20 @@ class Words:
     kind: re.Pattern[str]
 
 
+_LISTED = [
+    "skipped_before",
+    "skipped_behind",
+    "joining",
+    "going_on",
+    "relative",
+    "stopping",
+    "doubting",
+    "naming_first",
+    "dropped_first",
+    "honorifics",
+]
+
+
 @cache
 def load_words() -> Words:
     """The tables, those of the file and of every language together."""
@@ -73,22 +87,13 @@ def load_words() -> Words:
     alone = "|".join(f"[{word[0].upper()}{word[0]}]{word[1:]}" for word in sorted(listed("speakers")))
     copulas, determiners = ("|".join(sorted(listed(field))) for field in ("copulas", "determiners"))
     return Words(
+        **{field: listed(field) for field in _LISTED},
         meanings=meanings,
         phrases=phrases,
         most_words=max(len(form.split()) for form in phrases),
         kinds=_read_types([data["kinds"], *(each.kinds for each in rules)]),
         suffixes=_read_types([data["suffixes"]]),
         known=_read_types([data["known"]]),
-        skipped_before=listed("skipped_before"),
-        skipped_behind=listed("skipped_behind"),
-        joining=listed("joining"),
-        going_on=listed("going_on"),
-        relative=listed("relative"),
-        stopping=listed("stopping"),
-        doubting=listed("doubting"),
-        naming_first=listed("naming_first"),
-        dropped_first=listed("dropped_first"),
-        honorifics=listed("honorifics"),
         openers=listed("openers") | STOP_WORDS,
         speaker=re.compile(rf"(?<![\w'\u2019])(?:(?:I|[Uu]ser)(?=['\u2019\s])|(?:{alone})(?=\s))"),
         kind=re.compile(

@@ -1,17 +1,24 @@
-"""What the rules need to know of a language: one module for each, named by its code, which holds a `LANGUAGE`.
+"""What the rules need to know of a language: its words are in a `.toml` named by its code, and what only code can say
+in the module beside it, which holds a `LANGUAGE`.
 
-A module that lies here is found by itself: adding a language is one file. None is imported, and no expression
+A module that lies here is found by itself: adding a language is these two files. None is imported, and no expression
 compiled, before a text is read. Algorithms take a `Language` and know none by name. English is the fallback.
+
+In a file the fields of `Language` stand first, and those of its parts in tables of their names. A long text is a list
+of strings that are joined. In an expression `(?i)` at the start takes upper and lower case as the same; `@name@` stands
+for one of the `parts` of the file or of the table, or for the keys of a mapping beside it, the longest first.
 """
 
 from __future__ import annotations
 
 import pkgutil
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
+from typing import Any
 
 from mnemic.model.item import Kind
 from mnemic.text.late_pattern import late_pattern
@@ -37,6 +44,7 @@ NEVER = late_pattern(r"(?!)")
 """Stands where a language has no such wording."""
 
 _WORD = late_pattern(r"[^\W\d_]+")
+_PART = re.compile(r"@(\w+)@")
 Rules = Sequence[tuple[str, re.Pattern[str]]]
 """Expressions by name: the first that matches counts."""
 
@@ -44,11 +52,6 @@ Rules = Sequence[tuple[str, re.Pattern[str]]]
 def words(listed: str) -> frozenset[str]:
     """The words of a list that is written with blanks between."""
     return frozenset(listed.split())
-
-
-def rules(*pairs: tuple[str, str]) -> Rules:
-    """Rules from names and sources."""
-    return tuple((name, late_pattern(source)) for name, source in pairs)
 
 
 def any_case(source: str) -> re.Pattern[str]:
@@ -211,11 +214,6 @@ class Cue:
     pattern: re.Pattern[str]
 
 
-def cue(category: str, weight: float, *wordings: str) -> Cue:
-    """A cue of several wordings, in upper or lower case."""
-    return Cue(category, weight, any_case("|".join(wordings)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemRules:
     """By which words the curator without a model tells what to keep.
@@ -336,6 +334,64 @@ class Language:
     def begin(self, text: str) -> str:
         """The text as the beginning of a sentence."""
         return text[:1].upper() + text[1:] if self.is_cased else text
+
+
+_TABLES = {
+    "statements": StatementRules,
+    "slots": SlotRules,
+    "dates": DateRules,
+    "salience": SalienceRules,
+    "restating": RestatingRules,
+    "gems": GemRules,
+    "choices": ChoiceRules,
+    "names": NameRules,
+    "clauses": ClauseRules,
+}
+
+
+def read_language(code: str, **given: Any) -> Language:
+    """The language of the file of a code. `given` are fields that the file lacks; those of a table, by its name."""
+    file = resources.files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8")
+    data: dict[str, Any] = {"code": code, **tomllib.loads(file)}
+    shared: dict[str, Any] = {"technical": TECHNICAL, **data.pop("parts", {})}
+    values = given
+    for name, rules in _TABLES.items():
+        if name in data:
+            values[name] = rules(**_read_fields(rules, data.pop(name), shared), **given.get(name, {}))
+    kinds = data.pop("kinds")
+    parts = shared | kinds.pop("parts", {})
+    values["kinds"] = [(Kind[name.upper()], _compile(source, parts)) for name, source in kinds.items()]
+    return Language(**_read_fields(Language, data, shared), **values)
+
+
+def _read_fields(cls: type, table: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a table as their annotations in `cls` want them."""
+    kinds = {field.name: str(field.type) for field in fields(cls)}
+    mappings = [name for name in table if kinds.get(name, "").startswith("Mapping")]
+    keys = {name: "|".join(sorted(table[name], key=len, reverse=True)) for name in mappings}
+    parts = {**shared, **keys, **table.pop("parts", {})}
+    return {name: _convert(kinds[name], value, parts) for name, value in table.items()}
+
+
+def _convert(kind: str, value: Any, parts: Mapping[str, Any]) -> Any:
+    if kind == "Rules":
+        return tuple((name, _compile(source, parts)) for name, source in value)
+    if kind == "tuple[Cue, ...]":
+        return tuple(Cue(category, weight, _compile(source, parts)) for category, weight, source in value)
+    if kind.startswith("re.Pattern"):
+        return _compile(value, parts)
+    if kind.startswith("Sequence[tuple[re.Pattern"):
+        return tuple((_compile(source, parts), *rest) for source, *rest in value)
+    if kind.startswith("frozenset"):
+        return words("".join(value))
+    return tuple(value) if kind.startswith("tuple") else "".join(value) if kind == "str" else value
+
+
+def _compile(source: str | list[str], parts: Mapping[str, Any]) -> re.Pattern[str]:
+    text = "".join(source)
+    while _PART.search(text):
+        text = _PART.sub(lambda match: "".join(parts[match[1]]), text)
+    return late_pattern(text)
 
 
 def detect(text: str, least_share: float = LEAST_SHARE) -> Language:

@@ -6,7 +6,7 @@ not said. What stands in quotation marks is somebody's words and stays as it is.
 
 from __future__ import annotations
 
-from mnemic.text.languages import RestatingRules, any_case, words
+from mnemic.text.languages import any_case, words
 from mnemic.text.late_pattern import late_pattern
 
 MODALS = words("can could will would shall should may might must cannot can't couldn't won't wouldn't shan't")
@@ -258,58 +258,3 @@ _OBJECT = any_case(
 
 _ADDRESSED = any_case(r"\byou\b(?=\s+(?:to|towards?|into|for|with|from|in|at|on|through|as|by)\b|\s*(?:[.,;!]|$))")
 _PERSON = any_case(r"\b(?:yourself|yours|your|you)\b")
-RESTATING = RestatingRules(
-    assent=any_case(
-        r"(?:yes|yeah|yep|yup|exactly|absolutely|definitely|indeed|right|true|correct|certainly|totally|of course"
-        r"|that['’]?s (?:\w+ )?(?:right|true|correct|it)|that is (?:\w+ )?(?:right|true|correct)|i (?:\w+ )?agree"
-        r"|you['’]?re right|you are right)\b"
-    ),
-    denial=any_case(
-        r"(?:(?:well|oh|hmm|sorry|um|yes and|yes,? but)[,.]? )?(?:no|nope|nah|not (?:really|quite|exactly|at all|true"
-        r"|necessarily)|never|wrong|actually|i disagree|i (?:do not|don['’]t) (?:agree|think so)|that['’]?s (?:not"
-        r"|wrong|incorrect)|that is(?: not|n['’]t| wrong)|you['’]?re (?:wrong|mistaken)|i (?:never|didn['’]t) sa(?:id"
-        r"|y))\b"
-    ),
-    negation=any_case(r"n['’]t\b|\b(?:not|never|no longer|none|nor|neither|without|wrong)\b"),
-    # What an assistant puts before what it says of the user: "It's great to hear that you ...".
-    frame=any_case(
-        r"^(?:(?:and|but|so|well|yes|absolutely|indeed|exactly|great|ah|oh)\b[,!]?\s+)*(?:(?:it|that)(?:['’]s| is) "
-        r"(?:\w+ly |so |very |quite )?\w+ (?:to (?:hear|see|know|learn|note|notice|read) )?(?:that |how |about "
-        r")?(?=you)|(?:it |that )?(?:sounds|seems|looks|appears) (?:like |as (?:if|though) |that )?(?=you)|i(?:['’]m| "
-        r"am) (?:\w+ )?(?:glad|happy|pleased|delighted|sorry|thrilled) (?:to (?:hear|see|know|learn) )?(?:that |how "
-        r")?(?=you)|i (?:can |also |really |truly |completely |totally )*(?:see|hear|understand|notice|gather|admire"
-        r"|love|appreciate|sense) (?:that |how |why |from )?(?=(?:the |your|you))|(?:given|knowing|considering) "
-        r"(?:that )?(?=you))"
-    ),
-    vocative=late_pattern(r"^[A-Z][\w'’-]+, (?=you)|, [A-Z][a-z'’-]+(?=[.!]*$|[!,] )"),
-    user=any_case(r"\byou(?:r|rs|rself)?\b"),
-    own=any_case(r"\b(?:i|me|my|mine|we|us|our|let['’]s)\b"),
-    # Questions, asides, advice, what is imagined, and what the assistant itself remembers.
-    no_report=any_case(
-        r"[?？]\W*$|\b(?:interestingly|by the way|incidentally|similarly|likewise|alternatively|in contrast|on "
-        r"(?:another|a related|a different|a side|the other) (?:note|hand|topic)|speaking of|remind(?:s|ed|er)?"
-        r"|(?:re)?call(?:ed)?|remember(?:ed|ing)?|mention(?:ed|ing)?|previous(?:ly)?|discussed|similar to|much like"
-        r"|just (?:as|like)|unlike|also|whether|here you are|you(?:['’]ve| have)? (?:expressed|said|told|shared|asked"
-        r"|noted))\b|\bif\b|\bhad you\b|\bunless\b|\b(?:would|might|could|may|should|ought|must)\b|\bcan\b"
-        r"|\byou(?:['’]ll| will)\b|^(?:consider|try|keep|make sure|remember|think|imagine|don['’]t|let|perhaps|maybe"
-        r"|as (?:you|we|i)|when you|whenever|how|what|why|which|where|while)\b"
-    ),
-    first_person=first_person,
-    # What speaks of the user has the user, or something of theirs, as its subject.
-    about=any_case(r"(?:\w+(?:ly)?, )?(?:I|My)\b"),
-    named=late_pattern(r"(?<=[a-z,] )(?!I\b)[A-Z][\w'’-]+|\d[\d.,]*"),
-    # What the assistant thinks of it says nothing of the user.
-    praise=any_case(
-        r"\boff to an? \w+ start\b|\blike a pro\b|\b(?:sounds?|looks?|seems?) (?:like )?(?:\w+ly |so |an? )*(?:amazing"
-        r"|great|good|wonderful|lovely|fantastic|delicious|perfect|interesting|fun|nice|awesome|excellent|promising"
-        r"|solid|impressive|beautiful)\b"
-    ),
-    # Praise of a trait says that the user has it.
-    praised=late_pattern(
-        r"^My ([\w-]+(?:ness|ment|ion|asm|ism|ity|ance|ence|age|hip)s?\b[^,;]*?) (?:is|are) (?:\w+ly |so |very |quite "
-        r")?(?:commendable|admirable|inspiring|impressive|evident|clear|contagious|wonderful|remarkable|noble|valid"
-        r"|great|key|understandable|palpable|noteworthy|praiseworthy|heartening|refreshing|amazing|fantastic"
-        r"|apparent)(?:[.!]*$|(?=,))"
-    ),
-    praised_as=r"I show \1",
-)
