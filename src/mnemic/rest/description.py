@@ -16,7 +16,8 @@ from fastapi.openapi.utils import get_openapi
 
 from mnemic.api.signatures import hints_of
 from mnemic.rest.events import NDJSON, SSE, ZIP
-from mnemic.web.problems import MEDIA_TYPE, TYPE_PREFIX
+from mnemic.web.problems import MEDIA_TYPE
+from mnemic.wire import PROBLEM_PREFIX
 from mnemic.wire.events import PROGRESS
 from mnemic.wire.schema import Schemas
 
@@ -39,7 +40,7 @@ PROBLEM = {
     "type": "object",
     "description": "What went wrong, as RFC 9457 has it.",
     "properties": {
-        "type": {"type": "string", "examples": [f"{TYPE_PREFIX}not_found"]},
+        "type": {"type": "string", "examples": [f"{PROBLEM_PREFIX}not_found"]},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},

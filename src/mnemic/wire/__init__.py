@@ -6,6 +6,7 @@ text keys, lists, texts, numbers, truth values and None, so that `json.dumps` ta
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
@@ -25,6 +26,9 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 SECRET = frozenset({"secret_hash"})
 """What no door tells: with the hash of a key its secret can be guessed at leisure."""
+
+PROBLEM_PREFIX = "urn:mnemic:problem:"
+"""What comes before the kind of an error in the `type` of a problem."""
 
 _OWNER_SEPARATOR = "\x1f"  # before it: the user of a session (mnemic.model.scope)
 
@@ -52,6 +56,11 @@ def kind_of(item: Item) -> str:
     if isinstance(item, Message):
         return MESSAGE
     return Kind.DOCUMENT.value if isinstance(item, Chunk) else item.kind.value
+
+
+def error_kind(error: type[BaseException]) -> str:
+    """The name of an error class on the wire: `NotFoundError` is "not_found"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__.removesuffix("Error")).lower()
 
 
 def _other(noun: object) -> Any:
