@@ -17,7 +17,7 @@ import typer
 
 from mnemic.cli.app import application
 from mnemic.cli.failures import EXIT_CODES, INTERRUPTED, PARTIAL, READER_GONE
-from mnemic.wire import error_kind
+from mnemic.errors import error_kind
 
 KEPT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "cli.md"
 WIDTH = 100

@@ -14,9 +14,10 @@ from typing import Any, Protocol, cast
 from mnemic import AsyncMnemic, Mnemic
 from mnemic.cli import main
 from mnemic.cli.failures import EXIT_CODES, PARTIAL
+from mnemic.errors import error_kind
 from mnemic.model.scope import Scope
 from mnemic.verbs import VERBS
-from mnemic.wire import error_kind, to_wire
+from mnemic.wire import to_wire
 from mnemic.wire.events import event_to_wire
 
 OPTION_NAMES = {

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mnemic.cli.failures import exit_code, last_resort, report, show_traceback
-from mnemic.errors import MnemicError
-from mnemic.wire import error_kind
+from mnemic.errors import MnemicError, error_kind
 
 if TYPE_CHECKING:
     from mnemic.cli.answering import Plan, Tells

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from mnemic import errors
-from mnemic.errors import MnemicError
-from mnemic.wire import error_kind
+from mnemic.errors import MnemicError, error_kind
 
 UNEXPECTED = 1
 PARTIAL = 14

@@ -27,6 +27,7 @@ from mnemic.model.scope import Scope
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic
+    from mnemic.engine.jobs import Worker
 
 ACTOR = "cli"
 WORKER_POLL_S = 2.0
@@ -124,15 +125,15 @@ def find_login_name() -> str:
 
 
 @contextmanager
-def run_worker(mnemic: Mnemic, *, is_on: bool) -> Generator[None]:
-    """A worker that runs jobs in the meantime and stops after the job at hand."""
+def run_worker(mnemic: Mnemic, *, is_on: bool, poll_s: float = WORKER_POLL_S) -> Generator[Worker | None]:
+    """A worker that runs jobs in the meantime and stops after the job at hand; None where it is not on."""
     if not is_on:
-        yield
+        yield None
         return
-    worker = mnemic.worker(poll_s=WORKER_POLL_S)
+    worker = mnemic.worker(poll_s=poll_s)
     worker.start()
     try:
-        yield
+        yield worker
     finally:
         worker.stop()
         worker.join()

@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import mcp_types as types
 
-from mnemic.errors import MnemicError
+from mnemic.errors import MnemicError, error_kind
 from mnemic.model.chat import ToolOutcome
 from mnemic.text.sanitise import sanitise
-from mnemic.wire import error_kind, to_wire
+from mnemic.wire import to_wire
 
 RESULT = "result"
 """The key of what is no JSON object in itself, such as a list."""

@@ -23,8 +23,9 @@ from mnemic.errors import (
     UnauthorisedError,
     UnavailableError,
     UnsupportedError,
+    error_kind,
 )
-from mnemic.wire import PROBLEM_PREFIX, error_kind
+from mnemic.wire import PROBLEM_PREFIX
 
 BY_STATUS: Mapping[int, type[MnemicError]] = {
     400: InvalidInputError,

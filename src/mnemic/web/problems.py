@@ -24,8 +24,9 @@ from mnemic.errors import (
     UnauthorisedError,
     UnavailableError,
     UnsupportedError,
+    error_kind,
 )
-from mnemic.wire import PROBLEM_PREFIX, error_kind
+from mnemic.wire import PROBLEM_PREFIX
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_S = 1

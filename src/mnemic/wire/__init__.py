@@ -6,7 +6,6 @@ text keys, lists, texts, numbers, truth values and None, so that `json.dumps` ta
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
@@ -56,11 +55,6 @@ def kind_of(item: Item) -> str:
     if isinstance(item, Message):
         return MESSAGE
     return Kind.DOCUMENT.value if isinstance(item, Chunk) else item.kind.value
-
-
-def error_kind(error: type[BaseException]) -> str:
-    """The name of an error class on the wire: `NotFoundError` is "not_found"."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__.removesuffix("Error")).lower()
 
 
 def _other(noun: object) -> Any:
