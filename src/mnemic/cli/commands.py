@@ -83,23 +83,14 @@ def command(name: str, *, examples: str, like: str = "") -> Callable[[Function],
     return register
 
 
-def verb_command(
-    name: str,
-    *,
-    examples: str,
-    like: str = "",
-    fixed: Mapping[str, object] | None = None,
-    find: Mapping[str, Find] | None = None,
-    defaults: Mapping[str, object] | None = None,
-    is_stated: bool = False,
-) -> Callable[[Function], Function]:
+def verb_command(name: str, *, examples: str, **settings: Any) -> Callable[[Function], Function]:
     """Registers a verb as a command whose answer the function shows. The function's first parameter is the answer; it
     may take `ScopeOptions`, `Arguments`, and options of its own. With `--json` the answer is printed instead.
+    `settings` are further fields of `Command`.
     """
 
     def register(function: Function) -> Function:
-        tables = (fixed or {}, find or {}, defaults or {})
-        COMMANDS[name] = Command(name, function, examples, like, True, *tables, is_stated)
+        COMMANDS[name] = Command(name, function, examples, shows=True, **settings)
         return function
 
     return register
