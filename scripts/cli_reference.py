@@ -16,7 +16,8 @@ from typing import Any
 import typer
 
 from mnemic.cli.app import application
-from mnemic.cli.failures import EXIT_CODES, INTERRUPTED, PARTIAL, READER_GONE, error_kind
+from mnemic.cli.failures import EXIT_CODES, INTERRUPTED, PARTIAL, READER_GONE
+from mnemic.errors import error_kind
 
 KEPT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "cli.md"
 WIDTH = 100

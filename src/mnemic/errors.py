@@ -20,6 +20,7 @@ table from these classes to its exit code, HTTP status or protocol code.
 
 from __future__ import annotations
 
+import re
 import traceback
 
 
@@ -89,6 +90,11 @@ class TimedOutError(BackendError):
 
 class BadReplyError(BackendError):
     """The part answered something that cannot be used (broken JSON, a wrong shape)."""
+
+
+def error_kind(error: type[BaseException]) -> str:
+    """The name of an error class on the wire: `NotFoundError` is "not_found"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__.removesuffix("Error")).lower()
 
 
 def places(error: BaseException, most: int = 6) -> list[str]:

@@ -10,7 +10,8 @@ import typer
 
 from mnemic import errors
 from mnemic.cli.app import application
-from mnemic.cli.failures import EXIT_CODES, error_kind
+from mnemic.cli.failures import EXIT_CODES
+from mnemic.errors import error_kind
 from scripts import cli_reference, command_options, verbs_reference
 
 ROW = re.compile(r"^\| `(\w+Error)` \|.*\| (\d+) \| `(\w+)` \|$", re.MULTILINE)

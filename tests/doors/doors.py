@@ -13,7 +13,8 @@ from typing import Any, Protocol, cast
 
 from mnemic import AsyncMnemic, Mnemic
 from mnemic.cli import main
-from mnemic.cli.failures import EXIT_CODES, PARTIAL, error_kind
+from mnemic.cli.failures import EXIT_CODES, PARTIAL
+from mnemic.errors import error_kind
 from mnemic.model.scope import Scope
 from mnemic.verbs import VERBS
 from mnemic.wire import to_wire

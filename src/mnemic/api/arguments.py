@@ -23,7 +23,11 @@ MOST = 2**31
 """The largest of the numbers that count something: what every store can hold, and far more than anybody lists."""
 
 MOST_HOPS = 4
+"""Four relations away nearly everything is related to everything."""
+
 LONGEST_MS = 86_400_000.0
+"""A day: what is longer is a mistake in the unit."""
+
 MessageLike = MessageDraft | Mapping[str, object]
 """A message to capture: a draft, or a mapping with role and content."""
 
@@ -176,6 +180,14 @@ def check_whole(value: object, name: str) -> int:
     """A number that counts something."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
         raise InvalidInputError(f"{name} must be a whole number from 0 to {MOST:,}, not {show_value(value)}")
+    return value
+
+
+def check_number(value: object, name: str, most: int | None = None, *, least: int = 1) -> int:
+    """A number from `least`, to `most` where that is said."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        told = f"from {least}" if most is None else f"from {least} to {most}"
+        raise InvalidInputError(f"{name} must be a whole number {told}, not {value!r}")
     return value
 
 

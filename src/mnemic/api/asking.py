@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 from mnemic.api.acting import acting
 from mnemic.api.arguments import (
     CONFIGURED,
+    LONGEST_MS,
     MOST,
+    MOST_HOPS,
     Configured,
     Fields,
     check_arguments,
     check_flag,
+    check_number,
     check_whole,
     given_arguments,
     read_time,
@@ -39,12 +42,6 @@ from mnemic.ports.models import Tool
 if TYPE_CHECKING:
     from mnemic.engine.assistant import ChatRequest  # with tools and asyncio: who only asks needs none of it
     from mnemic.engine.tools.toolbox import Toolbox
-
-MOST_HOPS = 4
-"""Four relations away nearly everything is related to everything."""
-
-LONGEST_MS = 86_400_000.0
-"""A day: what is longer is a mistake in the unit."""
 
 
 @check_arguments()
@@ -329,13 +326,11 @@ class AskingVerbs:
         settings = self._parts.settings
         message = check_text(message, "message", settings)
         most = fields.get("max_tool_calls", settings.assistant.max_tool_calls)
-        if isinstance(most, bool) or most < 0:
-            raise InvalidInputError(f"max_tool_calls must be a whole number from 0, not {most!r}")
         return ChatRequest(
             message=message,
             context=context_request_of(message[: settings.max_query_chars], fields, settings),
             toolbox=self._chosen_tools(fields["tools"]),
-            max_tool_calls=most,
+            max_tool_calls=check_number(most, "max_tool_calls", least=0),
             actor=acting() or TOOL_ACTOR,
             plan=_read_lines(fields["plan"], "plan"),
             rules=_read_lines(fields["rules"], "rules"),
@@ -388,14 +383,8 @@ def question_of(query: str, fields: Fields, settings: Settings) -> Question:
         deadline_ms=_deadline(fields.get("deadline_ms")),
         rerank=check_flag(fields.get("rerank"), "rerank"),
         diversity=check_fraction(fields.get("diversity", 0.0), "diversity"),
-        hops=_hops(fields.get("hops", settings.recall_hops)),
+        hops=check_number(fields.get("hops", settings.recall_hops), "hops", MOST_HOPS, least=0),
     )
-
-
-def _hops(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_HOPS:
-        raise InvalidInputError(f"hops must be a whole number from 0 to {MOST_HOPS}, not {value!r}")
-    return value
 
 
 def _least_relevance(fields: Fields, settings: Settings) -> float:
@@ -411,12 +400,13 @@ def context_request_of(query: str, fields: Fields, settings: Settings) -> Contex
     """The checked form of a request for context."""
     limits = fields.get("limits", settings.level_limits)
     question = question_of(query, {"limit": None, **fields, "limits": limits}, settings)
-    is_capped = limits is not None
+    if limits is not None:
+        question = replace(question, max_results=settings.max_results, min_importance=settings.min_importance)
     language = fields.get("language")
     if language not in (None, "en", "zh"):
         raise InvalidInputError(f"language must be en, zh or None, not {language!r}")
     return ContextRequest(
-        question=_with_caps(question, settings) if is_capped else question,
+        question=question,
         system=check_line(fields.get("system", ""), "system", limit=settings.max_text_chars),
         budget_tokens=check_whole(fields.get("budget_tokens", settings.context_tokens), "budget_tokens"),
         placement=check_choice(Placement, fields.get("placement", Placement.LEADING), "placement"),
@@ -426,10 +416,6 @@ def context_request_of(query: str, fields: Fields, settings: Settings) -> Contex
         model=fields.get("model"),
         language=language,
     )
-
-
-def _with_caps(question: Question, settings: Settings) -> Question:
-    return replace(question, max_results=settings.max_results, min_importance=settings.min_importance)
 
 
 def _limit(value: object) -> int | None:

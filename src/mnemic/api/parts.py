@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from mnemic.api.acting import acting
-from mnemic.api.arguments import check_arguments
+from mnemic.api.arguments import check_arguments, check_number, read_time
 from mnemic.engine import access as keys
 from mnemic.engine.documents import (
     DocumentPage,
@@ -43,7 +43,6 @@ from mnemic.model.graph import (
 from mnemic.model.item import Chunk, Profile, ProfileEntry
 from mnemic.model.records import ApiKey, AuditPage, IssuedKey, Job, JobState, Receipt, Right
 from mnemic.model.scope import Level, Scope
-from mnemic.model.values import as_utc
 from mnemic.ports.models import Tool
 from mnemic.text.blocks import Language, profile_block
 
@@ -125,7 +124,7 @@ class DocumentVerbs:
         query = DocumentQuery(
             statuses=tuple(check_choice(DocumentStatus, each, "statuses") for each in statuses),
             under=check_line(under, "under", limit=MAX_SOURCE_CHARS),
-            limit=_check_number(limit, "limit"),
+            limit=check_number(limit, "limit"),
         )
         if DocumentStatus.ERASED in query.statuses:
             raise InvalidInputError("erased documents have nothing left to list")
@@ -148,7 +147,7 @@ class DocumentVerbs:
             first: The index of the first passage, from 0.
             count: Most passages.
         """
-        first, count = _check_number(first, "first", least=0), _check_number(count, "count")
+        first, count = check_number(first, "first", least=0), check_number(count, "count")
         return document_passages(self._parts, scope, _reference(id), first, count)
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
@@ -188,7 +187,7 @@ class GraphVerbs:
             after: `next` of the page before.
         """
         wanted = tuple(check_choice(EntityType, each, "types") for each in types)
-        _check_number(limit, "limit", MOST_LISTED)
+        check_number(limit, "limit", MOST_LISTED)
         told = "" if after is None else _text(after, "after")
         return nodes(self._parts, scope, query=_text(query, "query"), types=wanted, limit=limit, after=told or None)
 
@@ -214,8 +213,8 @@ class GraphVerbs:
         Raises:
             NotFoundError: Nothing in the scope names it.
         """
-        _check_number(depth, "depth", MOST_DEPTH)
-        _check_number(limit, "limit", MOST_LISTED)
+        check_number(depth, "depth", MOST_DEPTH)
+        check_number(limit, "limit", MOST_LISTED)
         walk = self._walk(types, as_of)
         return neighbours(self._parts, scope, _named(name, "name"), walk, depth=depth, limit=limit)
 
@@ -241,7 +240,7 @@ class GraphVerbs:
         Raises:
             NotFoundError: Nothing in the scope names one of them.
         """
-        _check_number(max_hops, "max_hops", MOST_HOPS)
+        check_number(max_hops, "max_hops", MOST_HOPS)
         ends = (_named(source, "source"), _named(target, "target"))
         return path(self._parts, scope, *ends, self._walk(types, as_of), max_hops=max_hops)
 
@@ -266,7 +265,7 @@ class GraphVerbs:
             BackendError: The model failed; what was read before stays.
         """
         if limit is not None:
-            _check_number(limit, "limit")
+            check_number(limit, "limit")
         chosen = tuple(check_choice(Level, level, "levels") for level in levels)
         if not chosen:
             raise InvalidInputError("levels must name at least one level")
@@ -275,7 +274,7 @@ class GraphVerbs:
     def _walk(self, types: Iterable[str], as_of: datetime | str | None) -> Walk:
         if isinstance(types, str):
             raise InvalidInputError("types must be a list of types, such as ['DEPENDS_ON']")
-        at = self._parts.clock.now() if as_of is None else as_utc(as_of, "as_of")
+        at = read_time(as_of, "as_of") or self._parts.clock.now()
         return Walk(as_of=at, types=tuple(_named(each, "types", MAX_TYPE_CHARS).upper() for each in types))
 
 
@@ -365,7 +364,7 @@ class KeyVerbs:
             rights=rights,
             user=scope.user,
             agent=scope.agent,
-            expires_at=None if expires_at is None else as_utc(expires_at, "expires_at"),
+            expires_at=read_time(expires_at, "expires_at"),
         )
         return keys.create_key(self._parts, scope, asked, actor=self._actor)
 
@@ -394,13 +393,6 @@ class KeyVerbs:
             limit: Most entries, 1 to 1000.
         """
         return keys.list_audit(self._parts, scope, before=before, limit=limit)
-
-
-def _check_number(value: object, name: str, most: int | None = None, *, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
-        told = f"from {least}" if most is None else f"from {least} to {most}"
-        raise InvalidInputError(f"{name} must be a whole number {told}, not {value!r}")
-    return value
 
 
 def _reference(value: object) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from mnemic.api.acting import Acting
-from mnemic.api.arguments import check_arguments
+from mnemic.api.arguments import check_arguments, check_number
 from mnemic.api.backup import Progress as BackupProgress
 from mnemic.api.backup import ignore_backup_progress
 from mnemic.build import archive
@@ -176,11 +176,11 @@ class UpkeepVerbs(Acting):
             raise InvalidInputError(f"language must be one of {', '.join(LANGUAGES)}, not {language!r}")
         usual = ResearchLimits()
         limits = ResearchLimits(
-            max_calls=_whole(max_calls, "max_calls", 1) or usual.max_calls,
-            max_tokens=_whole(max_tokens, "max_tokens", 1) or usual.max_tokens,
+            max_calls=usual.max_calls if max_calls is None else check_number(max_calls, "max_calls"),
+            max_tokens=usual.max_tokens if max_tokens is None else check_number(max_tokens, "max_tokens"),
             deadline_s=usual.deadline_s if deadline_s is None else _seconds(deadline_s),
-            parallel=None if parallel is None else _parallel(parallel),
-            piece_tokens=_whole(piece_tokens, "piece_tokens", LEAST_ROOM),
+            parallel=None if parallel is None else check_number(parallel, "parallel", MAX_PARALLEL),
+            piece_tokens=None if piece_tokens is None else check_number(piece_tokens, "piece_tokens", least=LEAST_ROOM),
         )
         text = check_text(question, "question", self._parts.settings)
         if len(text) > MAX_QUESTION_CHARS:
@@ -568,18 +568,6 @@ def _path(content: object) -> str:
     if not isinstance(cast("object", path), str):
         raise InvalidInputError("a path is a text; decode it with os.fsdecode")
     return path
-
-
-def _whole(value: object, name: str, least: int) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-        raise InvalidInputError(f"{name} must be a whole number from {least}, not {value!r}")
-    return value
-
-
-def _parallel(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_PARALLEL:
-        raise InvalidInputError(f"parallel must be a whole number from 1 to {MAX_PARALLEL}, not {value!r}")
-    return value
 
 
 def _seconds(value: object) -> float:

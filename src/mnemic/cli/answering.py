@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -21,9 +21,11 @@ from prometheus_client import CollectorRegistry
 from mnemic.adapters.observers.counters import observers_of
 from mnemic.adapters.observers.prometheus import PrometheusObserver
 from mnemic.api import Mnemic
+from mnemic.cli.options import run_worker
 from mnemic.cli.output import note
+from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.config import Config
-from mnemic.engine.jobs import Worker
+from mnemic.engine.jobs import POLL_S, Worker
 from mnemic.model.health import Condition, Finding
 from mnemic.web.board import Board
 from mnemic.web.connections import KEEP_ALIVE_S, Connection, Places, SharingServer
@@ -107,7 +109,7 @@ def answer(
     sys.setswitchinterval(SWITCH_S)
     is_first = part is None or part.number == 0
     with ExitStack() as stack:
-        worker = stack.enter_context(_run_worker(mnemic)) if plan.works and is_first else None
+        worker = stack.enter_context(run_worker(mnemic, is_on=plan.works and is_first, poll_s=POLL_S))
         gate = Gate(mnemic, limits=_divide_threads(plan, mnemic), always=not plan.is_near, board=part and part.board)
         stack.callback(gate.close)
         doors = make_doors(mnemic, gate, is_telling=is_first)
@@ -148,36 +150,24 @@ def _handle_signals(server: uvicorn.Server, worker: Worker | None) -> Generator[
     it does not raise the signal again afterwards: the worker and the store have yet to be closed.
     """
 
-    def end(number: int, frame: object) -> None:
-        del frame
+    def end(number: int, _frame: object) -> None:
         server.handle_exit(number, None)
         if worker is not None:
             worker.stop()
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, end) for number in numbers}
-    try:
+    with handle_signals(ENDING, end):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
-@contextmanager
-def _handle_hang_up(server: SharingServer, worker: Worker | None) -> Generator[None]:
+def _handle_hang_up(server: SharingServer, worker: Worker | None) -> AbstractContextManager[object]:
     """SIGHUP ends one of several processes too, but its connections first; the supervisor starts it anew."""
 
-    def retire(number: int, frame: object) -> None:
-        del number, frame
+    def retire(_number: int, _frame: object) -> None:
         server.retire()
         if worker is not None:
             worker.stop()
 
-    before = signal.signal(signal.SIGHUP, retire)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    return handle_signals([signal.SIGHUP], retire)
 
 
 def make_doors(mnemic: Mnemic, gate: Gate, *, is_telling: bool = True) -> list[Door]:
@@ -193,18 +183,6 @@ def make_doors(mnemic: Mnemic, gate: Gate, *, is_telling: bool = True) -> list[D
             continue
         doors.append(make(mnemic, gate))
     return doors
-
-
-@contextmanager
-def _run_worker(mnemic: Mnemic) -> Generator[Worker]:
-    """A worker that ends, after the job it does, when the server has ended."""
-    worker = mnemic.worker()
-    worker.start()
-    try:
-        yield worker
-    finally:
-        worker.stop()
-        worker.join()
 
 
 def _divide_threads(plan: Plan, mnemic: Mnemic) -> Limits:

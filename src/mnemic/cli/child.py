@@ -18,8 +18,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mnemic.cli.failures import error_kind, exit_code, last_resort, report, show_traceback
-from mnemic.errors import MnemicError
+from mnemic.cli.failures import exit_code, last_resort, report, show_traceback
+from mnemic.errors import MnemicError, error_kind
 
 if TYPE_CHECKING:
     from mnemic.cli.answering import Plan, Tells

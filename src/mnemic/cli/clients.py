@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -70,36 +71,9 @@ class Entry:
 
 
 CLIENTS: Mapping[str, Client] = {
-    client.name: client
-    for client in (
-        Client(
-            "claude-desktop",
-            "Claude Desktop",
-            {
-                "linux": "$CONFIG/Claude/claude_desktop_config.json",
-                "darwin": "~/Library/Application Support/Claude/claude_desktop_config.json",
-                "win32": "$APPDATA/Claude/claude_desktop_config.json",
-            },
-        ),
-        Client("claude-code", "Claude Code", {"linux": "~/.claude.json"}, has_type=True),
-        Client("cursor", "Cursor", {"linux": "~/.cursor/mcp.json"}),
-        Client(
-            "vscode",
-            "Visual Studio Code",
-            {
-                "linux": "$CONFIG/Code/User/mcp.json",
-                "darwin": "~/Library/Application Support/Code/User/mcp.json",
-                "win32": "$APPDATA/Code/User/mcp.json",
-            },
-            key="servers",
-            has_type=True,
-        ),
-        Client("windsurf", "Windsurf", {"linux": "~/.codeium/windsurf/mcp_config.json"}),
-        Client("gemini-cli", "Gemini CLI", {"linux": "~/.gemini/settings.json"}),
-    )
+    name: Client(name, **row)
+    for name, row in tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")).items()
 }
-
-
 CLAUDE_CODE, OPENCLAW = "claude-code", "openclaw"
 PROGRAMS = (CLAUDE_CODE, OPENCLAW)
 EVENTS = {"UserPromptSubmit": 15, "Stop": 60, "PreCompact": 60, "SessionEnd": 60}

@@ -49,7 +49,8 @@ Find = Callable[["Mnemic", "Scope", str], str]
 class Command:
     """A command by its whole name, as `memory list`. `like`: the command of signatures.json whose verb it has, itself
     unless named. `shows`: the function takes the verb's answer. `fixed`: arguments that are no options here. `find`:
-    what to do with an operand before the call. `is_stated`: a configured user is not meant.
+    what to do with an operand before the call. `defaults`: those of the command where they are not the verb's own.
+    `is_stated`: a configured user is not meant.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Command:
     shows: bool = False
     fixed: Mapping[str, object] = field(default_factory=dict[str, object])
     find: Mapping[str, Find] = field(default_factory=dict[str, Find])
+    defaults: Mapping[str, object] = field(default_factory=dict[str, object])
     is_stated: bool = False
 
     @property
@@ -81,21 +83,14 @@ def command(name: str, *, examples: str, like: str = "") -> Callable[[Function],
     return register
 
 
-def verb_command(
-    name: str,
-    *,
-    examples: str,
-    like: str = "",
-    fixed: Mapping[str, object] | None = None,
-    find: Mapping[str, Find] | None = None,
-    is_stated: bool = False,
-) -> Callable[[Function], Function]:
+def verb_command(name: str, *, examples: str, **settings: Any) -> Callable[[Function], Function]:
     """Registers a verb as a command whose answer the function shows. The function's first parameter is the answer; it
     may take `ScopeOptions`, `Arguments`, and options of its own. With `--json` the answer is printed instead.
+    `settings` are further fields of `Command`.
     """
 
     def register(function: Function) -> Function:
-        COMMANDS[name] = Command(name, function, examples, like, True, fixed or {}, find or {}, is_stated)
+        COMMANDS[name] = Command(name, function, examples, shows=True, **settings)
         return function
 
     return register
@@ -169,7 +164,7 @@ def call_verb(known: Command, options: ScopeOptions, arguments: Arguments) -> ob
             arguments[name] = find(mnemic, scope, arguments[name])
         verb = attrgetter(known.signature["verb"])(mnemic)
         scoped = {"scope": scope} if "scope" in inspect.signature(verb).parameters else {}
-        return verb(**scoped, **known.fixed, **arguments)
+        return verb(**scoped, **known.fixed, **{**known.defaults, **arguments})
 
 
 def read_arguments(known: Command, given: dict[str, Any]) -> Arguments:

@@ -25,6 +25,7 @@ from mnemic.cli.output import (
     note,
     note_all,
     one_line,
+    show_answer,
     show_json,
     show_progress,
     show_rows,
@@ -194,12 +195,7 @@ def research(options: ScopeOptions, arguments: Arguments) -> None:
     except BackendError:
         note(RESUMABLE)
         raise
-    if options.as_json:
-        show_json(report)
-    elif report.is_dry_run:
-        _show_plan(report)
-    else:
-        _show_research(report)
+    show_answer(report, _show_plan if report.is_dry_run else _show_research, as_json=options.as_json)
 
 
 def _set_sizes(arguments: Arguments, chunk_size: int | None, overlap: int | None) -> None:

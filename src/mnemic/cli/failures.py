@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from mnemic import errors
-from mnemic.errors import MnemicError
+from mnemic.errors import MnemicError, error_kind
 
 UNEXPECTED = 1
 PARTIAL = 14
@@ -56,11 +56,6 @@ _TIME = re.compile(r"\b(as_of|known_at|observed_at|valid_from|valid_to|expires_a
 def exit_code(error: MnemicError) -> int:
     """The code of the nearest class in the table."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
-
-
-def error_kind(error: type[BaseException]) -> str:
-    """The name of an error class as scripts see it: `NotFoundError` is "not_found"."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__.removesuffix("Error")).lower()
 
 
 def use_option_names(message: str) -> str:

@@ -20,6 +20,7 @@ from mnemic.cli.output import (
     note_all,
     one_line,
     require_answer,
+    show_answer,
     show_json,
     show_rows,
     write,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from mnemic.engine.recall import WhyNot
     from mnemic.model.item import Review
 
-IMPORTANCE_OF_A_PERSON = 1.0
+OF_A_PERSON = {"importance": 1.0}
 """What a person enters by hand matters most."""
 
 MOST_COUNTED = 1000
@@ -85,7 +86,7 @@ class Conditions:
             arguments["filter"] = {"and": [*([given] if given else []), *conditions]}
 
 
-@command(
+@verb_command(
     "remember",
     examples="""
         mnemic remember --user ana "Ana prefers dark mode" --kind preference
@@ -93,17 +94,16 @@ class Conditions:
         pbpaste | mnemic remember --user ana -
         mnemic remember --user ana -- "-v is the verbose flag of her tool"
     """,
+    defaults=OF_A_PERSON,
 )
-@command("memory add", like="remember", examples='mnemic memory add --user ana "Ana prefers dark mode"')
-def remember(options: ScopeOptions, arguments: Arguments) -> None:
+@verb_command(
+    "memory add",
+    like="remember",
+    examples='mnemic memory add --user ana "Ana prefers dark mode"',
+    defaults=OF_A_PERSON,
+)
+def remember(memory: Memory) -> None:
     """Store one memory. If the same place already holds one that says the same, that one is returned instead."""
-    arguments.setdefault("importance", IMPORTANCE_OF_A_PERSON)
-    scope = options.scope
-    with options.open() as mnemic:
-        memory = mnemic.remember(scope, **arguments)
-    if options.as_json:
-        show_json(memory)
-        return
     write(memory.id)
     note(f"kept as {memory.kind.value}, importance {memory.importance:.2f}, level {memory.level.value}")
 
@@ -306,10 +306,7 @@ def remove(
     """Remove facts by key. A key that is not there is no error."""
     with options.open() as mnemic:
         entries = mnemic.profile.set(options.scope, dict.fromkeys(keys))
-    if options.as_json:
-        show_json(entries)
-    else:
-        set_profile(entries)
+    show_answer(entries, set_profile, as_json=options.as_json)
 
 
 @verb_command("profile format", examples="mnemic profile format --user ana --language zh")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import typer
 
@@ -35,6 +35,7 @@ TEXT_LINES = 4
 Told = Callable[[str, int, int], None]
 """A progress callback: `(step, done, total)`."""
 
+_Noun = TypeVar("_Noun")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -54,6 +55,11 @@ def show_json(noun: object) -> None:
     """A noun, or a list or mapping of nouns, as one JSON document; ASCII only where the output is not UTF-8."""
     is_unicode = _encoding().replace("-", "").replace("_", "").lower() == "utf8"
     write(json.dumps(to_wire(noun), ensure_ascii=not is_unicode, indent=2 if is_terminal() else None))
+
+
+def show_answer(noun: _Noun, show: Callable[[_Noun], object], *, as_json: bool) -> None:
+    """An answer in JSON, or as `show` shows it to a person."""
+    (show_json if as_json else show)(noun)
 
 
 def show_rows(lead: Sequence[str], rows: Sequence[Row]) -> None:

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from mnemic.cli.answering import GRACE_S, Plan, Tells
 from mnemic.cli.child import LAST_S, LENGTH_BYTES
+from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.errors import MnemicError
 from mnemic.web.board import Board, Doing
 from mnemic.web.connections import RETIRES_WITHIN_S
@@ -124,17 +125,14 @@ class Supervisor:
         def hang_up(_number: int, _frame: object) -> None:
             self._hang_ups += 1
 
-        before = {number: signal.signal(number, count) for number in (signal.SIGINT, signal.SIGTERM)}
-        if not os.isatty(0) and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
-            before[signal.SIGHUP] = signal.signal(signal.SIGHUP, hang_up)
-        waker = signal.set_wakeup_fd(far.fileno(), warn_on_full_buffer=False)
-        try:
-            with near, far:
-                yield
-        finally:
-            signal.set_wakeup_fd(waker)
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        is_own = not os.isatty(0) and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+        with handle_signals(ENDING, count), handle_signals([signal.SIGHUP] if is_own else [], hang_up):
+            waker = signal.set_wakeup_fd(far.fileno(), warn_on_full_buffer=False)
+            try:
+                with near, far:
+                    yield
+            finally:
+                signal.set_wakeup_fd(waker)
 
     def _wait(self, for_s: float) -> None:
         """Until something is reported, a signal comes, or the time is over."""

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,7 @@ from mnemic.cli.output import (
     note_all,
     one_line,
     require_answer,
+    show_answer,
     show_json,
     show_progress,
     write,
@@ -154,10 +156,7 @@ def backup(
         else:
             with options.open() as mnemic:
                 report = mnemic.backup(**arguments, progress=tell)
-    if options.as_json:
-        show_json(report)
-        return
-    _show_backup(report, is_checking=is_checking)
+    show_answer(report, partial(_show_backup, is_checking=is_checking), as_json=options.as_json)
 
 
 @command(
@@ -175,10 +174,7 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
     whole = "the store holds all that it held, or all of the backup"
     with _track_steps("restoring", whole) as tell, options.open() as mnemic:
         report = mnemic.restore(**arguments, progress=tell)
-    if options.as_json:
-        show_json(report)
-        return
-    _show_restore(report)
+    show_answer(report, _show_restore, as_json=options.as_json)
 
 
 @command(

@@ -24,11 +24,13 @@ from mnemic.cli.output import (
     note,
     one_line,
     progress_bars,
+    show_answer,
     show_json,
     show_progress,
     show_rows,
     write,
 )
+from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.errors import BackendError
 from mnemic.model.chat import Usage
 from mnemic.model.health import Condition, Diagnosis, Finding
@@ -101,10 +103,7 @@ def health(options: ScopeOptions, arguments: Arguments) -> None:
     arguments.setdefault("limit", FINDINGS_LISTED)
     with options.open() as mnemic, progress_bars() as tell:
         report = mnemic.health(options.scope, **arguments, progress=lambda done, total: tell("memories", done, total))
-    if options.as_json:
-        show_json(report)
-    else:
-        _show_health(report)
+    show_answer(report, _show_health, as_json=options.as_json)
 
 
 @command("reembed", examples="mnemic reembed --dry-run\nmnemic reembed\nmnemic reembed --prune")
@@ -118,10 +117,7 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     with show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         position.begin("vectors", tell)
         report = mnemic.reembed(**arguments, progress=position.reach)
-    if options.as_json:
-        show_json(report)
-    else:
-        _show_reembed(report)
+    show_answer(report, _show_reembed, as_json=options.as_json)
     if report.refused:
         refused = format_count(len(report.refused), "texts")
         end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
@@ -331,15 +327,11 @@ def _stop_at_signals(worker: Worker) -> Generator[None]:
     """A signal stops the worker after the job at hand. A second one does what it always does."""
 
     def stop(number: int, _frame: object) -> None:
-        signal.signal(number, before[signal.Signals(number)])
+        signal.signal(number, before[number])
         worker.stop()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with handle_signals(ENDING, stop) as before:
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _show_runs(runs: queue.Queue[JobRun], options: ScopeOptions) -> None:

@@ -19,20 +19,15 @@ from urllib.parse import urlsplit
 from mnemic.config.keys import (
     CONTEXT_FROM_MEMORY,
     HALF_LIVES,
-    INDEX,
     KEY_OF,
     KEYRING,
     KEYS,
     LEVEL_LIMIT,
-    LEVELS,
     MILLION_BYTES,
     QDRANT,
     SECRETS_PASSING,
     SPELLINGS,
     STORAGE,
-    WINDOW,
-    WINDOW_OPTIONS,
-    WINDOW_URL,
     Key,
 )
 from mnemic.config.values import (
@@ -42,6 +37,7 @@ from mnemic.config.values import (
     one_id,
     own_backend_file,
     own_store,
+    table,
     text,
     with_login,
 )
@@ -49,6 +45,7 @@ from mnemic.engine.ingest_plan import chunk_config
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.chat import AssistantSettings
 from mnemic.model.item import Kind
+from mnemic.model.scope import Level
 from mnemic.model.settings import LifeSettings, ProxySettings, Settings
 
 CONFIG_VARIABLE = "MNEMIC_CONFIG"
@@ -141,7 +138,7 @@ def first_file() -> str:
         if here != section:
             section = here
             lines += ["", f"# [{section}]"]
-        example = as_toml(key.default) if key.default is not None else _EXAMPLES.get(key.path, '"…"')
+        example = as_toml(key.default) if key.default is not None else key.example
         lines.append(f"# {name} = {example}  # {key.about}")
     return "\n".join(lines) + "\n"
 
@@ -152,31 +149,6 @@ def as_toml(value: object) -> str:
         return json.dumps(value)
     rows = cast("Mapping[str, object]", value).items()
     return f"{{ {', '.join(f'{name} = {as_toml(each)}' for name, each in rows)} }}"
-
-
-_EXAMPLES = {
-    "store": '"~/memory.db"',
-    "user": '"ana"',
-    "backup.keyring": '"~/mnemic-keys/keyring.json"',
-    "tools.storage.db_path": '"~/backend.db"',
-    "embedder.options": "{ threads = 2 }",
-    "embedder.writings": '{ minilm = ["latin"] }',
-    "embedder.previous": '"minilm"',
-    "embedder.previous-options": "{ max_tokens = 128 }",
-    "reranker.options": "{ threads = 2 }",
-    "llm.options": '{ base_url = "http://localhost:11434/v1" }',
-    "memory.embedding.dimensions": "384",
-    "proxy.upstream": '"http://localhost:11434/v1"',
-    "tools.modules": '["my_company.tools"]',
-    "tools.weather.base-url": '"https://wttr.in"',
-    "memory.embedding.model": '"bge-small-en-v1.5-q"',
-    "memory.knowledge.chunk-size": "512",
-    "memory.knowledge.overlap": "50",
-    "memory.window.url": '"redis://localhost:6379/0"',
-    "memory.window.options": "{ timeout_s = 0.5, staging_ttl_hours = 48 }",
-    "memory.storage.type": '"postgresql"',
-    "memory.storage.url": '"postgresql://localhost:5432/mnemic"',
-}
 
 
 def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tuple[str, object]]:
@@ -392,38 +364,18 @@ def _config(values: Mapping[str, Value]) -> Config:
         options.setdefault("dims", dims)
     if prefix is not None:
         options["query_prefix"] = prefix
+    given: dict[str, Any] = {}
+    for key in KEYS:
+        if key.field:
+            given[key.field] = dict(of(key.path) or {}) if key.reader is table else of(key.path)
     return Config(
-        store=of("store"),
-        user=of("user"),
+        **given,
         embedder=embedder,
         embedder_options=options,
-        embedder_dims=dims,
         embedder_writings=_writings(of("embedder.writings")),
-        embedder_previous=of("embedder.previous"),
-        embedder_previous_options=dict(cast("Mapping[str, object]", of("embedder.previous-options") or {})),
-        reranker=of("reranker.name"),
-        reranker_options=dict(cast("Mapping[str, object]", of("reranker.options") or {})),
-        llm=of("llm.name"),
-        traces=cast("str", of("observability.traces")),
-        llm_options=dict(cast("Mapping[str, object]", of("llm.options") or {})),
         tool_modules=_listed(of("tools.modules")),
-        weather_url=of("tools.weather.base-url"),
         index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
-        index=of(INDEX),
-        qdrant_url=of(f"{QDRANT}url"),
-        qdrant_collection=of(f"{QDRANT}collection"),
-        qdrant_api_key=of(f"{QDRANT}api-key"),
-        qdrant_options=dict(cast("Mapping[str, object]", of(f"{QDRANT}options") or {})),
-        lock_wait_s=of("memory.storage.lock-wait-s"),
-        window=of(WINDOW),
-        window_url=of(WINDOW_URL),
-        window_options=dict(cast("Mapping[str, object]", of(WINDOW_OPTIONS) or {})),
-        detector=of("secrets.detector"),
-        processes=of("server.processes"),
         settings=replace(_settings(values), secrets_passing=frozenset(_listed(of(SECRETS_PASSING)))),
-        injects_context=of(CONTEXT_FROM_MEMORY),
-        backup_keyring=of(KEYRING),
-        backup_master_key=of("backup.master-key"),
         backend=_backend(values),
     )
 
@@ -477,7 +429,7 @@ def _settings(values: Mapping[str, Value]) -> Settings:
             groups[place][name] = value if key.unit == 1 else value * key.unit
     days = cast("Mapping[str, float]", values[HALF_LIVES].value)
     life["half_lives"] = {Kind(kind): number for kind, number in days.items()}
-    limits = {level: cast("int", values[f"{LEVEL_LIMIT}{level.value}"].value) for level in LEVELS}
+    limits = {level: cast("int", values[f"{LEVEL_LIMIT}{level.value}"].value) for level in Level}
     return Settings(
         level_limits=limits,
         life=LifeSettings(**life),

@@ -198,9 +198,6 @@ class Config:
 Reader = Callable[[object], object]
 """Gives the value as the engine takes it; raises ValueError, saying what would be acceptable."""
 
-STORAGE_TYPES = ("sqlite", "postgresql", "memory")
-WINDOW_BACKENDS = ("store", "redis")
-INDEX_BACKENDS = ("local", "qdrant")
 HALF_LIVES_BY_KIND = {kind.value: days for kind, days in Settings().life.half_lives.items()}
 """The days that count where a table names no other."""
 
@@ -250,25 +247,15 @@ def any_names(value: object) -> str:
     return "" if value in ("", []) else names(value)
 
 
-def whole(value: object) -> int:
-    """A whole number from 0."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError("a whole number from 0")
-    return value
+def _make_whole(least: int, most: int | None = None) -> Reader:
+    """Reads a whole number from `least`, to `most` where that is said."""
 
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= (most or value):
+            raise ValueError(f"a whole number from {least}" + ("" if most is None else f" to {most}"))
+        return value
 
-def counting(value: object) -> int:
-    """A whole number from 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError("a whole number from 1")
-    return value
-
-
-def few(value: object) -> int:
-    """A whole number from 0 to 4."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 4:  # noqa: PLR2004 -- said above
-        raise ValueError("a whole number from 0 to 4")
-    return value
+    return read
 
 
 def positive(value: object) -> float:
@@ -337,30 +324,39 @@ def days_by_kind(value: object) -> Mapping[str, float]:
     return {**HALF_LIVES_BY_KIND, **days}
 
 
-def quarantine(value: object) -> Quarantine:
-    """One of the values of `Quarantine`."""
-    try:
-        return Quarantine(text(value))
-    except ValueError as error:
-        raise ValueError(f"one of {', '.join(Quarantine)}") from error
+def _make_choice(*choices: str) -> Reader:
+    """Reads one of the choices."""
+
+    def read(value: object) -> str:
+        found = next((each for each in choices if each == value), None)
+        if found is None:
+            raise ValueError(f"one of {', '.join(choices)}")
+        return found
+
+    return read
 
 
-def window_backend(value: object) -> str:
-    """One of `WINDOW_BACKENDS`."""
-    if value not in WINDOW_BACKENDS:
-        raise ValueError(f"one of {', '.join(WINDOW_BACKENDS)}")
-    return str(value)
-
-
-def index_backend(value: object) -> str:
-    """One of `INDEX_BACKENDS`."""
-    if value not in INDEX_BACKENDS:
-        raise ValueError(f"one of {', '.join(INDEX_BACKENDS)}")
-    return str(value)
-
-
-def storage_type(value: object) -> str:
-    """One of `STORAGE_TYPES`."""
-    if value not in STORAGE_TYPES:
-        raise ValueError(f"one of {', '.join(STORAGE_TYPES)}")
-    return str(value)
+READERS: Mapping[str, Reader] = {
+    "text": text,
+    "one_id": one_id,
+    "traces": traces,
+    "free_text": free_text,
+    "names": names,
+    "any_names": any_names,
+    "whole": _make_whole(0),
+    "counting": _make_whole(1),
+    "few": _make_whole(0, 4),
+    "positive": positive,
+    "fraction": fraction,
+    "number": number,
+    "switch": switch,
+    "table": table,
+    "cron_line": cron_line,
+    "time_zone": time_zone,
+    "days_by_kind": days_by_kind,
+    "quarantine": _make_choice(*Quarantine),
+    "window_backend": _make_choice("store", "redis"),
+    "index_backend": _make_choice("local", "qdrant"),
+    "storage_type": _make_choice("sqlite", "postgresql", "memory"),
+}
+"""By the names that keys.toml uses."""

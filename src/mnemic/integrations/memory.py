@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from mnemic.api import Mnemic
 from mnemic.errors import BackendError, ConfigError, InvalidInputError, MnemicError
@@ -120,15 +120,15 @@ class MemoryTools:
 
     def remember(self, text: str, kind: ToolKind = "fact") -> str:
         """Keep a text; what a model words is trusted as the assistant's."""
-        return _told(lambda: self._remember(text, kind))
+        return _answer_model(lambda: self._remember(text, kind))
 
     def recall(self, query: str, limit: int = 5) -> str:
         """What is remembered about a question, as a block of facts with their ids."""
-        return _told(lambda: self._recall(query, limit))
+        return _answer_model(lambda: self._recall(query, limit))
 
     def forget(self, id: str) -> str:
         """Delete a memory or message of the user, and say what it said."""
-        return _told(lambda: self._forget(id))
+        return _answer_model(lambda: self._forget(id))
 
     def _remember(self, text: str, kind: str) -> str:
         memory = self.mnemic.remember(self.scope, text, kind=kind, trust=Trust.ASSISTANT)
@@ -151,7 +151,32 @@ class MemoryTools:
         return facts_block([f"deleted: {item.text}"])
 
 
-def _told(verb: Callable[[], str]) -> str:
+def make_tool_functions(
+    bind: Callable[[Any], MemoryTools], context_type: object, *, may_forget: bool
+) -> list[Callable[..., Any]]:
+    """Asynchronous functions to remember, recall and, if that is allowed, forget, as frameworks make tools of them: the
+    first parameter is the context of a run, of which `bind` makes the tools.
+    """
+
+    async def remember(context: Any, text: str, kind: ToolKind = "fact") -> str:
+        return await asyncio.to_thread(bind(context).remember, text, kind)
+
+    async def recall(context: Any, query: str, limit: int = 5) -> str:
+        return await asyncio.to_thread(bind(context).recall, query, limit)
+
+    async def forget(context: Any, id: str) -> str:
+        return await asyncio.to_thread(bind(context).forget, id)
+
+    functions: dict[Callable[..., Any], str] = {remember: REMEMBER, recall: RECALL}
+    if may_forget:
+        functions[forget] = FORGET
+    for function, description in functions.items():
+        function.__doc__ = description
+        function.__annotations__["context"] = context_type
+    return list(functions)
+
+
+def _answer_model(verb: Callable[[], str]) -> str:
     try:
         return verb()
     except BackendError as error:

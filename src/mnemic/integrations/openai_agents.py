@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from mnemic.integrations.memory import FORGET, RECALL, REMEMBER, AnyMnemic, MemoryTools, ToolKind, explain_absence
+from mnemic.integrations.memory import AnyMnemic, MemoryTools, explain_absence, make_tool_functions
 from mnemic.integrations.transcript import Path, Said, Transcript
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Scope
@@ -84,22 +84,11 @@ def memory_tools(mnemic: AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool 
     `scope` is the developer's, or is made of the run's context for each call; no argument of the model changes it.
     """
 
-    def bound(context: RunContextWrapper[Any]) -> MemoryTools:
+    def bind(context: RunContextWrapper[Any]) -> MemoryTools:
         return MemoryTools(mnemic, scope if isinstance(scope, Scope) else scope(context))
 
-    async def remember(context: RunContextWrapper[Any], text: str, kind: ToolKind = "fact") -> str:
-        return await asyncio.to_thread(bound(context).remember, text, kind)
-
-    async def recall(context: RunContextWrapper[Any], query: str, limit: int = 5) -> str:
-        return await asyncio.to_thread(bound(context).recall, query, limit)
-
-    async def forget(context: RunContextWrapper[Any], id: str) -> str:
-        return await asyncio.to_thread(bound(context).forget, id)
-
-    told: list[tuple[Any, str]] = [(remember, REMEMBER), (recall, RECALL), (forget, FORGET)]
-    for function, description in told:
-        function.__doc__ = description
-    return [function_tool(function) for function, _ in told[: 3 if may_forget else 2]]
+    functions = make_tool_functions(bind, RunContextWrapper[Any], may_forget=may_forget)
+    return [function_tool(function) for function in functions]
 
 
 def _said(item: Mapping[str, Any]) -> Said:

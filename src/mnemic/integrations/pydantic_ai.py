@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,14 +9,11 @@ from typing import Any
 
 from mnemic.integrations.memory import (
     BUDGET_TOKENS,
-    FORGET,
-    RECALL,
-    REMEMBER,
     TIMEOUT_S,
     AnyMnemic,
     MemoryTools,
-    ToolKind,
     explain_absence,
+    make_tool_functions,
     recall_block,
     to_messages,
     try_in_time,
@@ -44,24 +40,10 @@ def memory_toolset(mnemic: AnyMnemic, scope: Scope | ScopeOf, *, may_forget: boo
     `scope` is the developer's, or is made of the run's context (its `deps`, say) for each call; no argument of the
     model changes it. A failing memory answers the model so, and the run goes on.
     """
-
-    def bound(ctx: RunContext[Any]) -> MemoryTools:
-        return MemoryTools(mnemic, _scope_of(scope, ctx))
-
-    async def remember(ctx: RunContext[Any], text: str, kind: ToolKind = "fact") -> str:
-        return await asyncio.to_thread(bound(ctx).remember, text, kind)
-
-    async def recall(ctx: RunContext[Any], query: str, limit: int = 5) -> str:
-        return await asyncio.to_thread(bound(ctx).recall, query, limit)
-
-    async def forget(ctx: RunContext[Any], id: str) -> str:
-        return await asyncio.to_thread(bound(ctx).forget, id)
-
-    told: list[tuple[Any, str]] = [(remember, REMEMBER), (recall, RECALL), (forget, FORGET)]
-    for function, description in told:
-        function.__doc__ = description
-    tools = [Tool(function, takes_ctx=True) for function, _ in told[: 3 if may_forget else 2]]
-    return FunctionToolset(tools, id="mnemic")
+    functions = make_tool_functions(
+        lambda ctx: MemoryTools(mnemic, _scope_of(scope, ctx)), RunContext[Any], may_forget=may_forget
+    )
+    return FunctionToolset([Tool(function, takes_ctx=True) for function in functions], id="mnemic")
 
 
 @dataclass

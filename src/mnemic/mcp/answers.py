@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import mcp_types as types
 
-from mnemic.errors import MnemicError
+from mnemic.errors import MnemicError, error_kind
 from mnemic.model.chat import ToolOutcome
 from mnemic.text.sanitise import sanitise
 from mnemic.wire import to_wire
@@ -38,7 +38,7 @@ def answered(outcome: ToolOutcome, noun: object) -> types.CallToolResult:
     """The answer of a call; `noun` is what the tool told beside its text, or the error, or None."""
     content = [types.TextContent(type="text", text=outcome.text)]
     if outcome.is_error:
-        kind = {KIND: error_kind(noun)} if isinstance(noun, MnemicError) else None
+        kind = {KIND: error_kind(type(noun))} if isinstance(noun, MnemicError) else None
         return types.CallToolResult(content=list(content), is_error=True, _meta=kind)
     return types.CallToolResult(content=list(content), structured_content=structured(noun))
 
@@ -60,8 +60,3 @@ def safe(value: Any) -> Any:
         told = cast("Mapping[str, Any]", value)
         return {sanitise(name): safe(each) for name, each in told.items() if name != REPEATED}
     return [safe(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
-
-
-def error_kind(error: MnemicError) -> str:
-    """The name of an error class on the wire: `NotFoundError` is "not_found"."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__.removesuffix("Error")).lower()

@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from typing import Any, cast
 
@@ -49,41 +50,31 @@ class Connection:
 
     def ask_wire(self, verb: str, scope: Scope | None, arguments: Mapping[str, Any]) -> Any:
         """The same, as the answer is on the wire."""
-        route = ROUTES[verb]
-        path, query, body = route.divided(arguments)
-        named = {**_named(scope), **parameters(query)}
-        response = self._send(route, path, named, json_of(body) if route.has_body else None)
+        request = self._build(verb, scope, arguments)
+        if request.method != "GET":
+            request.headers["Idempotency-Key"] = uuid.uuid4().hex
+        try:
+            response = self._send(request)
+        except httpx2.HTTPError as error:
+            raise transport_error(error, self.url) from error
+        raise_problem(response)
         return loads(response.text)
 
     def lines(self, verb: str, scope: Scope, arguments: Mapping[str, Any]) -> Generator[str]:
         """The lines of an answer that comes line by line; the first is asked for at once."""
-        route = ROUTES[verb]
-        path, query, body = route.divided(arguments)
-        named = {**_named(scope), **parameters(query)}
-        request = self._request(route, path, named, json_of(body) if route.has_body else None)
-        response = self._open(request)
+        response = self._open(self._build(verb, scope, arguments))
 
         def rest() -> Generator[str]:
-            try:
+            with self._reading(response):
                 yield from split(response.iter_bytes())
-            except httpx2.HTTPError as error:
-                raise transport_error(error, self.url) from error
-            finally:
-                response.close()
 
         return rest()
 
     def content(self, verb: str, arguments: Mapping[str, Any]) -> Generator[bytes]:
         """The bytes of an answer as they come; it is asked for when the first are wanted."""
-        route = ROUTES[verb]
-        path, query, _ = route.divided(arguments)
-        response = self._open(self._request(route, path, parameters(query), None))
-        try:
+        response = self._open(self._build(verb, None, arguments, {}))
+        with self._reading(response):
             yield from response.iter_bytes()
-        except httpx2.HTTPError as error:
-            raise transport_error(error, self.url) from error
-        finally:
-            response.close()
 
     def send_content(
         self,
@@ -96,44 +87,29 @@ class Connection:
         """Call a verb whose body is a file or a text: `content` holds arguments of the HTTP client. With `tell`, events
         are told as they come; the answer is the report on the wire.
         """
-        route = ROUTES[verb]
-        path, query, _ = route.divided(arguments)
-        named = {**_named(scope), **parameters(query)}
         accept = {"Accept": NDJSON if tell is not None else "application/json"}
-        headers = {**accept, **content.get("headers", {})}
-        rest = {name: value for name, value in content.items() if name != "headers"}
-        timeout = self._timeout(route)
-        request = self._client.build_request("POST", path, params=named, headers=headers, timeout=timeout, **rest)
-        response = self._open(request)
-        try:
+        content = {**content, "headers": {**accept, **content.get("headers", {})}}
+        response = self._open(self._build(verb, scope, arguments, content))
+        with self._reading(response):
             if tell is None:
                 return loads(response.read().decode())
             return _report(split(response.iter_bytes()), tell)
-        except httpx2.HTTPError as error:
-            raise transport_error(error, self.url) from error
-        finally:
-            response.close()
 
     def close(self) -> None:
         """Let go of the connections; closing twice is harmless."""
         self._client.close()
 
-    def _send(self, route: Verb, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Response:
-        request = self._request(route, path, query, body)
-        if route.method != "GET":
-            request.headers["Idempotency-Key"] = uuid.uuid4().hex
-        try:
-            response = self._sent(request)
-        except httpx2.HTTPError as error:
-            raise transport_error(error, self.url) from error
-        raise_problem(response)
-        return response
-
-    def _request(self, route: Verb, path: str, query: Mapping[str, Any], body: bytes | None) -> httpx2.Request:
-        headers = {} if body is None else {"Content-Type": "application/json"}
-        return self._client.build_request(
-            route.method, path, params=query, content=body, headers=headers, timeout=self._timeout(route)
-        )
+    def _build(
+        self, verb: str, scope: Scope | None, arguments: Mapping[str, Any], content: Mapping[str, Any] | None = None
+    ) -> httpx2.Request:
+        """The request of a verb; `content` is its body and headers where that is no JSON object."""
+        route = ROUTES[verb]
+        path, query, body = route.divided(arguments)
+        if content is None:
+            is_json = route.has_body
+            content = {"content": json_of(body), "headers": {"Content-Type": "application/json"}} if is_json else {}
+        named = {**_named(scope), **parameters(query)}
+        return self._client.build_request(route.method, path, params=named, timeout=self._timeout(route), **content)
 
     def _timeout(self, route: Verb) -> httpx2.Timeout:
         timeout = self._client.timeout
@@ -141,16 +117,16 @@ class Connection:
             timeout = httpx2.Timeout(**{**timeout.as_dict(), "read": max(timeout.read, LONG_TIMEOUT_S)})
         return timeout
 
-    def _sent(self, request: httpx2.Request) -> httpx2.Response:
+    def _send(self, request: httpx2.Request) -> httpx2.Response:
         """The answer; asked for once more when a connection that was kept open turns out to be closed. The key of the
         request lets the server do it once.
         """
         try:
             return self._client.send(request)
         except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
-            return self._asked_again(request)
+            return self._send_again(request)
 
-    def _asked_again(self, request: httpx2.Request) -> httpx2.Response:
+    def _send_again(self, request: httpx2.Request) -> httpx2.Response:
         """The answer of a request that the server may have got before. While it works on that, it is waited for as long
         as for any answer.
         """
@@ -171,6 +147,16 @@ class Connection:
             raise transport_error(error, self.url) from error
         raise_problem(response)
         return response
+
+    @contextmanager
+    def _reading(self, response: httpx2.Response) -> Generator[None]:
+        """Reads a body that was still unread, and closes it."""
+        try:
+            yield
+        except httpx2.HTTPError as error:
+            raise transport_error(error, self.url) from error
+        finally:
+            response.close()
 
 
 def split(pieces: Iterable[bytes]) -> Iterator[str]:

@@ -23,9 +23,10 @@ from mnemic.errors import (
     UnauthorisedError,
     UnavailableError,
     UnsupportedError,
+    error_kind,
 )
+from mnemic.wire import PROBLEM_PREFIX
 
-TYPE_PREFIX = "urn:mnemic:problem:"
 BY_STATUS: Mapping[int, type[MnemicError]] = {
     400: InvalidInputError,
     401: UnauthorisedError,
@@ -56,12 +57,12 @@ def raise_problem(response: httpx2.Response) -> None:
 
 def is_under_way(response: httpx2.Response) -> bool:
     """True when the server still works on the same request, which came before with the same key."""
-    return response.status_code == HTTPStatus.CONFLICT and f"{TYPE_PREFIX}under_way" in response.text
+    return response.status_code == HTTPStatus.CONFLICT and f"{PROBLEM_PREFIX}under_way" in response.text
 
 
 def problem_error(status: int, body: Mapping[str, Any], retry_after: str | None = None) -> MnemicError:
     """The exception of a problem; its class by the type where that is known, else by the status."""
-    kind = str(body.get("type", "")).removeprefix(TYPE_PREFIX)
+    kind = str(body.get("type", "")).removeprefix(PROBLEM_PREFIX)
     message = str(body.get("detail") or body.get("title") or f"the server answered {status}")
     if kind in NO_ROUTE:
         return UnsupportedError("the server does not know this verb; is it of an older version?", capability=kind)
@@ -80,13 +81,10 @@ def transport_error(error: httpx2.HTTPError, url: str) -> BackendError:
     return UnavailableError(f"{url} does not answer ({type(error).__name__}); is `mnemic serve` running there?")
 
 
-def _kind(error: type[MnemicError]) -> str:
-    name = error.__name__.removesuffix("Error")
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("_")
-
-
 KINDS: Mapping[str, type[MnemicError]] = {
-    _kind(found): found for found in vars(errors).values() if isinstance(found, type) and issubclass(found, MnemicError)
+    error_kind(found): found
+    for found in vars(errors).values()
+    if isinstance(found, type) and issubclass(found, MnemicError)
 }
 
 

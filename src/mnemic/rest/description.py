@@ -16,45 +16,14 @@ from fastapi.openapi.utils import get_openapi
 
 from mnemic.api.signatures import hints_of
 from mnemic.rest.events import NDJSON, SSE, ZIP
-from mnemic.web.problems import MEDIA_TYPE, TYPE_PREFIX
+from mnemic.rest.requests import TEXTS
+from mnemic.web.problems import MEDIA_TYPE
 from mnemic.wire.events import PROGRESS
 from mnemic.wire.schema import Schemas
 
 PLACE = "#/components/schemas/"
 LINES = {"export": (NDJSON,), "chat_stream": (NDJSON, SSE)}
 FILES = {"backup": ZIP}
-PROBLEMS: Mapping[int, str] = {
-    400: "The request cannot be read.",
-    401: "A key is needed, or this one is not accepted.",
-    403: "The key does not allow this.",
-    404: "There is no such thing in this scope.",
-    409: "It exists already, was changed meanwhile, or came with this Idempotency-Key and cannot be answered again.",
-    413: "The request is too large.",
-    422: "An argument is not acceptable; nothing was stored.",
-    429: "Too many requests of this key.",
-    501: "The server's set-up cannot do this.",
-    503: "The server is busy, or a part of it failed.",
-}
-PROBLEM = {
-    "type": "object",
-    "description": "What went wrong, as RFC 9457 has it.",
-    "properties": {
-        "type": {"type": "string", "examples": [f"{TYPE_PREFIX}not_found"]},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "hint": {"type": "string"},
-        "errors": {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "string"}}},
-    },
-    "required": ["type", "title", "status", "detail", "hint"],
-}
-KEYS = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "a key of `mnemic keys create`"},
-    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
-}
-EXAMPLES: Mapping[str, Mapping[str, str]] = {"capture": {"user": "I moved to Lisbon", "assistant": "How is it there?"}}
-"""Bodies of operations that need none of their fields, but one of several."""
-
 MAX_DEPTH = 3
 """Of objects inside an example. The schemas of reports refer to themselves, so there must be an end."""
 
@@ -77,12 +46,12 @@ def describe(app: FastAPI) -> dict[str, Any]:
             operation["responses"] = _responses(operation, schemas)
     components = told.setdefault("components", {})
     own = {name: schema for name, schema in components.get("schemas", {}).items() if "ValidationError" not in name}
-    components["schemas"] = {**own, **schemas.named, "Problem": PROBLEM}
+    components["schemas"] = {**own, **schemas.named, "Problem": TEXTS["problem"]}
     for methods in told["paths"].values():
         for operation in methods.values():
             _add_example(operation, components["schemas"])
-    components["securitySchemes"] = KEYS
-    told["security"] = [{}, *({name: []} for name in KEYS)]
+    components["securitySchemes"] = TEXTS["keys"]
+    told["security"] = [{}, *({name: []} for name in TEXTS["keys"])]
     return told
 
 
@@ -97,7 +66,7 @@ def _responses(operation: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
     if verb in PROGRESS:
         content[NDJSON] = {"schema": {"type": "string"}}
     problem = {MEDIA_TYPE: {"schema": {"$ref": f"{PLACE}Problem"}}}
-    about = {str(code): {"description": words, "content": problem} for code, words in PROBLEMS.items()}
+    about = {code: {"description": words, "content": problem} for code, words in TEXTS["problems"].items()}
     return {status: {"description": operation.get("summary", ""), "content": content}, **about}
 
 
@@ -105,7 +74,7 @@ def _add_example(operation: dict[str, Any], named: Mapping[str, Any]) -> None:
     """Give a JSON body an example that the operation accepts, for whoever tries it on the page."""
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body is not None:
-        body["example"] = EXAMPLES.get(operation["operationId"]) or _example(body["schema"], named, 0)
+        body["example"] = TEXTS["bodies"].get(operation["operationId"]) or _example(body["schema"], named, 0)
 
 
 def _example(schema: Mapping[str, Any], named: Mapping[str, Any], depth: int) -> Any:

@@ -14,7 +14,8 @@ from starlette.responses import StreamingResponse
 from mnemic.errors import MnemicError, places
 from mnemic.rest.answers import line
 from mnemic.web.limits import BUSY
-from mnemic.web.problems import TYPE_PREFIX, ProblemError, problem_of
+from mnemic.web.problems import ProblemError, problem_of
+from mnemic.wire import PROBLEM_PREFIX
 
 NDJSON = "application/x-ndjson"
 SSE = "text/event-stream"
@@ -65,5 +66,5 @@ def events(work: Callable[[Tell], object]) -> StreamingResponse:
 def failed(error: Exception) -> dict[str, object]:
     """The event of a failure after the status was sent."""
     problem = problem_of(error)
-    about = {"type": TYPE_PREFIX + problem.kind, "title": problem.title, "detail": problem.detail}
+    about = {"type": PROBLEM_PREFIX + problem.kind, "title": problem.title, "detail": problem.detail}
     return {"event": "failed", "problem": {**about, "status": problem.status, "hint": problem.hint}}

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import inspect
 import json
+import tomllib
 import types
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from enum import Enum
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from fastapi import Body as BodyField
-from fastapi import File, Path, Query, UploadFile
+from fastapi import File, Query, UploadFile
+from fastapi import Path as PathField
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -42,7 +45,6 @@ FRACTION: Mapping[str, Any] = {"ge": 0, "le": 1}
 COUNT: Mapping[str, Any] = {"ge": 0, "le": MOST}
 NAME: Mapping[str, Any] = {"min_length": 1, "max_length": MAX_NAME_CHARS}
 TOGETHER: Mapping[str, Any] = {"max_length": MOST_TOGETHER}
-QUESTION = "What should the editor look like?"
 
 BOUNDS: Mapping[str, Mapping[str, Any]] = {
     **dict.fromkeys(("confidence", "min_relevance", "min_similarity", "diversity"), FRACTION),
@@ -79,29 +81,13 @@ BOUNDS: Mapping[str, Mapping[str, Any]] = {
 in the query. An argument that is not named here has the bounds of its type.
 """
 
-EXAMPLES: Mapping[str, Any] = {
-    "text": "User prefers dark mode",
-    "query": QUESTION,
-    "question": "What is the notice period?",
-    "research.question": "What did each board meeting decide about the harbour?",
-    "message": "What did I plan for Lisbon?",
-    "metadata": {"project": "sails"},
-    "filter": {"categories": {"contains": "work"}},
-    "kinds": ["preference"],
-    "reason": "she said so",
-    "user": "I sail on Sundays",
-    "capture.assistant": "Noted.",
-    "facts": {"city": "Lisbon"},
-    "day": "2026-05-01",
-    "language": "en",
-    "keys.create.name": "laptop",
-    "tools.call.arguments": {"expression": "17 * 23"},
-}
+TEXTS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("description.toml").read_text(encoding="utf-8"))
+"""The texts of the description that no signature says."""
 
 IDS: Mapping[str, Any] = {
-    "": Path(min_length=1, max_length=255, examples=["019b0f6e-2b1c-7cc0-8c45-1d3f0a6f5b11"]),
-    "documents": Path(min_length=1, max_length=4096, description="its id, or its source, percent-encoded"),
-    "tools": Path(min_length=1, max_length=64, examples=["calculator"]),
+    "": PathField(min_length=1, max_length=255, examples=["019b0f6e-2b1c-7cc0-8c45-1d3f0a6f5b11"]),
+    "documents": PathField(min_length=1, max_length=4096, description="its id, or its source, percent-encoded"),
+    "tools": PathField(min_length=1, max_length=64, examples=["calculator"]),
 }
 """What stands in the path, by the part of Mnemic that the verb is of."""
 
@@ -235,7 +221,7 @@ def _make_field(verb: Verb, parameter: inspect.Parameter) -> tuple[Any, Any]:
     """The type of a field of a body, and its default and description."""
     name, default = parameter.name, parameter.default
     hint = hints_of(verb.name)[name]
-    example = _find_row(EXAMPLES, verb, name)
+    example = _find_row(TEXTS["examples"], verb, name)
     form = _find_row(FORMS, verb, name)
     kind: Any = form() if form else _form_of(hint, is_strict=True)
     bounds: Mapping[str, Any] = _find_row(BOUNDS, verb, name) or {}

@@ -30,7 +30,7 @@ from mnemic.rest.asking import Administers, Asked, Operates, Reads, Writes
 from mnemic.rest.assistant import handlers as assistant_handlers
 from mnemic.rest.events import NDJSON, ZIP, events, wants_events
 from mnemic.rest.lanes import Lanes
-from mnemic.rest.requests import parameters, readers
+from mnemic.rest.requests import TEXTS, parameters, readers
 from mnemic.verbs import PREFIX, ROUTES, Access, Verb
 from mnemic.wire.events import PROGRESS
 
@@ -43,20 +43,6 @@ ASKING: Mapping[Access, Any] = {
     Access.ADMIN: Administers,
     Access.OPERATOR: Operates,
 }
-NOTES: Mapping[str, str] = {
-    "capture": "The session of the answer names the conversation.",
-    "chat": "When the caller goes away the answer is made, and kept, all the same.",
-    "chat_stream": "One JSON object a line: `recalled` (what memory put in front of the model), `said` (a piece of "
-    "text), `called` (a tool), and last `replied` (the whole reply) or `failed`. With `Accept: text/event-stream` they "
-    "come as server-sent events. If the caller goes away the answer ends, and what was said until then is kept.",
-    "documents.text": "The answer is a JSON string.",
-    "profile.format": "The answer is a JSON string.",
-    "backup": "It is made before the answer begins, in the server's folder for temporary files.",
-    "erase": "The org's level needs the right admin.",
-    "health": "A dry run needs no more than the right to read.",
-    "work": "The server's own worker does it by itself.",
-}
-"""What a route does beyond its verb."""
 
 TOLD = "With `Accept: application/x-ndjson` progress is told line by line, and the report ends it."
 _PIECE = 1 << 18
@@ -77,7 +63,11 @@ def routes(mnemic: Mnemic, lanes: Lanes) -> APIRouter:
     for verb in sorted(ROUTES.values(), key=lambda each: each.tag):
         handler = by_hand.get(verb.name) or _make_handler(mnemic, verb)
         endpoint = _make_endpoint(verb, handler, _make_checks(mnemic, verb))
-        about = [documentation_of(verb.name)[0], NOTES.get(verb.name, ""), TOLD if verb.name in PROGRESS else ""]
+        about = [
+            documentation_of(verb.name)[0],
+            TEXTS["notes"].get(verb.name, ""),
+            TOLD if verb.name in PROGRESS else "",
+        ]
         is_path = verb.name.startswith("documents.")  # sources are paths
         router.add_api_route(
             verb.path.replace("{id}", "{id:path}") if is_path else verb.path,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,10 +24,11 @@ from mnemic.errors import (
     UnauthorisedError,
     UnavailableError,
     UnsupportedError,
+    error_kind,
 )
+from mnemic.wire import PROBLEM_PREFIX
 
 MEDIA_TYPE = "application/problem+json"
-TYPE_PREFIX = "urn:mnemic:problem:"
 RETRY_S = 1
 _NO_HEADERS: Mapping[str, str] = {}
 
@@ -101,7 +101,7 @@ def problem_of(error: BaseException) -> Problem:
     row = STATUSES[kind]
     return Problem(
         row.status,
-        kind_of(kind),
+        error_kind(kind),
         row.title,
         " ".join(str(error).split()) if row.is_told else "",
         row.hint,
@@ -114,15 +114,10 @@ def _http_problem(error: HTTPException) -> Problem:
     return Problem(error.status_code, kind, title, hint=hint, headers=error.headers or _NO_HEADERS)
 
 
-def kind_of(error: type[BaseException]) -> str:
-    """The name of an error class on the wire: `NotFoundError` is "not_found"."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__.removesuffix("Error")).lower()
-
-
 def problem_response(problem: Problem) -> Response:
     """The answer."""
     body: dict[str, object] = {
-        "type": TYPE_PREFIX + problem.kind,
+        "type": PROBLEM_PREFIX + problem.kind,
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,

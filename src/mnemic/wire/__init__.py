@@ -26,6 +26,9 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 SECRET = frozenset({"secret_hash"})
 """What no door tells: with the hash of a key its secret can be guessed at leisure."""
 
+PROBLEM_PREFIX = "urn:mnemic:problem:"
+"""What comes before the kind of an error in the `type` of a problem."""
+
 _OWNER_SEPARATOR = "\x1f"  # before it: the user of a session (mnemic.model.scope)
 
 
