@@ -61,9 +61,7 @@ class Ignored:
 
 
 def rules_above(folder: str) -> Ignored:
-    """The rules of the folders above, up to that of the repository; none outside of a repository, and none where they
-    leave out the folder itself: it was named.
-    """
+    """Ignore rules of the folders above, up to the repository's. None outside one, or if they exclude the folder."""
     above: list[str] = []
     place = folder
     while not _is_there(os.path.join(place, ".git")):

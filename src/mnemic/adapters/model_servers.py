@@ -82,9 +82,7 @@ class ModelServer:
         return f"the {self.title} server at {self.base_url}"
 
     def error(self, refusal: Refusal, model: str) -> BackendError | ConfigError:
-        """What a refusal means: `ConfigError` (key or model is wrong), `TooLongError`, `RateLimitedError`,
-        `UnavailableError` or `BadReplyError`.
-        """
+        """Map a refusal to `ConfigError`, `TooLongError`, `RateLimitedError`, `UnavailableError` or `BadReplyError`."""
         status, said = refusal.status, refusal.said
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             return ConfigError(f"{self.place} refused the key ({status}): set api_key in the {self.part}'s options")

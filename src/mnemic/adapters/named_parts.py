@@ -38,9 +38,7 @@ class NamedParts(Generic[Part]):
         self._kind, self._own, self._models = kind, own, models or {}
 
     def open(self, name: str, options: Options | None = None) -> Part:
-        """The part of a name. Raises `ConfigError` for a name or an option nobody knows, and when a package that
-        announces the name cannot be loaded.
-        """
+        """Open the part of a name. Raises `ConfigError` for unknown names and options, and for packages that fail."""
         technology, _, model = name.partition(":")
         if not model and technology in self._models:
             technology, model = self._models[technology], technology
@@ -64,9 +62,7 @@ class NamedParts(Generic[Part]):
     def made_on_server(
         self, name: str, build: Callable[..., Built], endpoint: type[Any], options: Mapping[str, Any]
     ) -> Built:
-        """The same for a part of a server: options that are fields of the dataclass `endpoint` make one, which `build`
-        takes by that word.
-        """
+        """Like `made`, for a server's part: options that are fields of `endpoint` are passed as one instance."""
         of_server = {field.name for field in fields(endpoint)}
         made = self.made(name, endpoint, {key: value for key, value in options.items() if key in of_server})
         rest = {key: value for key, value in options.items() if key not in of_server}

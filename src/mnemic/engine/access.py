@@ -331,9 +331,7 @@ class ClaimingStore:
         return self._store.read()
 
     def write(self) -> AbstractContextManager[UnitOfWork]:
-        """As of the store, and with the request that is worked on. Raises `ConflictError` where another process works
-        on the same.
-        """
+        """Write to the store together with the request. Raises `ConflictError` if another process runs it."""
         claim = current()
         return self._store.write() if claim is None else self._claimed(claim)
 

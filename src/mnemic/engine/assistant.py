@@ -175,9 +175,7 @@ def reply_tokens(model: Metered, settings: AssistantSettings) -> int:
 
 
 def room_for_memory(model: Metered, settings: AssistantSettings, texts: Iterator[str], toolbox: Toolbox) -> int:
-    """Tokens that memory may take beside some texts, the tools and the reply: half of what is left, since words of
-    memory are more than one token to most models.
-    """
+    """Tokens left for memory: half of the rest, since memory tends to need more tokens than estimated."""
     tools = sum(len(json.dumps(dict(spec.parameters))) + len(spec.description) for spec in toolbox.specs)
     taken = (sum(map(len, texts)) + tools) // CHARS_PER_TOKEN + reply_tokens(model, settings)
     return max((model.capabilities.context_tokens - taken) // 2, 0)

@@ -259,9 +259,7 @@ def copying(store: Store) -> CopyingStore:
 
 
 def _keyring(parts: Parts, order: Order) -> Keyring | None:
-    """That which a backup is sealed with, None for one in plain. Receipts alone hold no text, and are needed most where
-    the keyring is lost.
-    """
+    """The keyring for sealing, None for plain backups. Receipts hold no text, and outlive a lost keyring."""
     if order.contents is Contents.RECEIPTS:
         if order.is_sealed:
             raise InvalidInputError("receipts alone are not sealed: they hold no text")

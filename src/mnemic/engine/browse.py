@@ -24,9 +24,7 @@ MAX_PAGE = 1000
 
 
 def get(parts: Parts, scope: Scope, item_id: str) -> Item:
-    """The memory, message or passage of a document with this id. Raises `NotFoundError` when there is none in this
-    scope, or it has expired.
-    """
+    """Get a memory, message or passage by id. Raises `NotFoundError` if it is not in this scope or has expired."""
     found = rows_of(parts, scope.visibility, [item_id]).get(item_id)
     is_expired = isinstance(found, Memory) and found.expires_at is not None and found.expires_at <= parts.clock.now()
     if found is None or is_expired:
@@ -75,9 +73,7 @@ _CAUSES = (Action.QUARANTINED, Action.DISPUTED)
 
 
 def review(parts: Parts, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
-    """The visible memories that wait for a judgement, those with flags too, the newest first, from behind the id
-    `after`.
-    """
+    """The visible memories that need review, flagged ones included, newest first, after the id `after`."""
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
     query = MemoryQuery(now=parts.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)

@@ -365,9 +365,7 @@ class Remaking:
         return Hand(self.parts, work, self.actor, self.parts.clock.now())
 
     def _seen(self, work: UnitOfWork, *, is_locking: bool = False) -> Seen | None:
-        """The memory with what is left of its sources; None where nothing is to be done. `is_locking`: nobody else
-        writes in its partition until the end of the unit of work.
-        """
+        """The memory with its remaining sources, or None. `is_locking`: lock its partition for the unit of work."""
         if is_locking:
             work.dependants.of(self.partition, ())
         found = work.memories.get(Visibility((self.partition,), self.agent), [self.memory_id])

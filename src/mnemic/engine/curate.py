@@ -122,9 +122,7 @@ def ask_rules(turns: Sequence[ToldTurn]) -> Made:
 
 
 def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int) -> Made:
-    """What a model finds; where its reply is cut, in each half. Raises the errors of the model, and `BadReplyError` for
-    a reply that is no list of gems.
-    """
+    """Ask a model, in halves when its reply is cut. Raises its errors, and `BadReplyError` for a malformed list."""
     completion = llm.complete(curator_prompt(turns, llm.capabilities.context_tokens, tries))
     gems = read_gems(completion.text, turns)
     is_cut = gems.is_cut or completion.finish is Finish.LENGTH
@@ -200,9 +198,7 @@ class Day:
 
 
 class Backlog:
-    """The unread days of a partition, oldest first. It reads on from where it was told that something was read, whether
-    that is stored or not; `held` conversations are left alone.
-    """
+    """The unread days of a partition, oldest first, from the last reported one on. Skips `held` conversations."""
 
     def __init__(self, parts: Parts, partition: Partition, zone: tzinfo, held: Collection[str] = ()) -> None:
         self._parts, self._partition, self._zone = parts, partition, zone
@@ -349,9 +345,7 @@ class _Batch:
 
 
 class Curating:
-    """One run over one partition. `held`: conversations that wait for another run. `may_fall_back`: when the model
-    fails, the rules do its work.
-    """
+    """One run over a partition. `held`: conversations to skip. `may_fall_back`: to the rules when the model fails."""
 
     def __init__(
         self,

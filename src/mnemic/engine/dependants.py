@@ -46,9 +46,7 @@ class Hand:
     now: datetime
 
     def put(self, old: Memory, new: Memory, action: Action, reason: str) -> Memory:
-        """Store `new` in the place of `old`, and what changed in its history. Raises `ConflictError` when somebody
-        changed it meanwhile.
-        """
+        """Replace `old` by `new`, and record what changed. Raises `ConflictError` if it was changed meanwhile."""
         new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
         if not self.work.memories.replace(new, self.parts.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; try again")
@@ -123,9 +121,7 @@ def said_again(memory: Memory) -> tuple[Flag, ...]:
 
 
 def clear_below(hand: Hand, memory: Memory, flags: Collection[Flag]) -> None:
-    """After somebody has trusted `memory` in spite of `flags`: what was made of it, and of nothing else that these
-    flags speak of, loses them too, and so on.
-    """
+    """After someone trusted `memory` despite `flags`: clear them below it where no other source carries them."""
     entries = {flag.entry_id for flag in flags}
     seen = {(memory.partition, memory.id)}
     places: dict[Partition, list[str]] = {memory.partition: [memory.id]}

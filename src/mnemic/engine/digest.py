@@ -63,9 +63,7 @@ def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetim
 def add_derived(
     parts: Parts, work: UnitOfWork, memory: Memory, vectors: Sequence[ItemVectors] | None, *, actor: str, reason: str
 ) -> bool:
-    """Write a memory with its vectors and the first entry of its history; False, and nothing, when one that says the
-    same is there.
-    """
+    """Store a memory with its vectors and first history entry; False if one that says the same exists."""
     if not work.memories.add([(memory, parts.terms(indexed_text(memory)))])[0]:
         return False
     put_vectors(parts, work, [(memory.partition, memory.id)], vectors, memory.created_at)
@@ -89,9 +87,7 @@ RAW = "raw-1"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stretch of one item: its id, the stored text of it from the character `start` on, who said it, and whether that
-    was the user.
-    """
+    """A stretch of an item: its id, the text from the character `start` on, its author, and if that was the user."""
 
     item_id: str
     text: str
@@ -101,9 +97,7 @@ class Source:
 
 
 def by_model(parts: Parts, llm: Llm, extractor: str, text: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
-    """The provenance of what a model wrote: every source as a whole, with the share of the text's words that are in it
-    as its support.
-    """
+    """A model's provenance: each source as a whole, supported by the share of the text's words in it."""
     words = set(parts.analyser.query_terms(text))
     version = f"{llm.name} {PROMPT_VERSION}"
 

@@ -242,9 +242,7 @@ def _vectors(parts: Parts) -> list[Finding]:
 
 
 def _other_spaces(parts: Parts, others: Mapping[str, int]) -> list[Finding]:
-    """Vectors that no configured embedder makes: of the one before, which are searched while they are needed, and the
-    rest.
-    """
+    """Vectors that no configured embedder makes: of the retired one, still searched, and of the rest."""
     retired, findings, left = parts.retired, list[Finding](), sum(others.values())
     if retired is not None and (count := others.get(retired.embedder.space.id, 0)):
         left -= count

@@ -172,9 +172,7 @@ def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, a
 
 
 def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> Memory:
-    """The first (with `text`, when given) with what the others add to it; its bookkeeping names them, so that `undo`
-    finds them.
-    """
+    """The first memory (with `text`, if given) with what the others add; its bookkeeping lets `undo` find them."""
     memories = (first, *others)
     return replace(
         first,
@@ -308,9 +306,7 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
 
 
 def gives_way(work: UnitOfWork, editor: Editor, memory: Memory) -> bool:
-    """True when what is known in the same words as `memory` had ended before that was said; it is then superseded, and
-    its dedup key is free.
-    """
+    """True if a memory in the same words ended before this was said. It is superseded and frees its dedup key."""
     held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
     if held is None or held.valid_to is None or held.valid_to > memory.observed_at:
         return False

@@ -96,9 +96,7 @@ PLACES = 65_536
 
 
 class RetiredSpace:
-    """The embedder of before. Nothing fills its space; what is written meanwhile gets a vector in it too, when it is
-    local, so that going back to it costs nothing.
-    """
+    """The former embedder. New local items get its vector too, so that switching back costs nothing."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder

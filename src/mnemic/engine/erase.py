@@ -117,9 +117,7 @@ class Plan:
 
 
 def derived(work: UnitOfWork, org: str, plan: Plan) -> list[Place]:
-    """Memories elsewhere that come of what goes, and what comes of these, until there is no more. Never another user's:
-    what was exported and taken in for somebody else has the same ids.
-    """
+    """Memories that derive from what goes, transitively. Never another user's: imports keep the same ids."""
     known = {*plan.memories}
     found: list[Place] = []
     ids = [item_id for _, item_id in plan.items]

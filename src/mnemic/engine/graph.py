@@ -57,9 +57,7 @@ def nodes(
     limit: int = 50,
     after: str | None = None,
 ) -> NodePage:
-    """The nodes whose name holds `query`, by name. One that is another name of a node stands with that alone, unless
-    it was asked for.
-    """
+    """Nodes whose name contains `query`, by name. Aliases are listed only when asked for."""
     if query.strip() and not name_key(query):
         return NodePage(())
     asked = EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)
@@ -250,9 +248,7 @@ def cited(
     edges: Sequence[Edge],
     relations: Mapping[tuple[str, str, str], Sequence[str]],
 ) -> list[Edge]:
-    """Edges with the words that say so, the last ones first. `relations`: those that each amounts to, by its ends and
-    type.
-    """
+    """Edges with their evidence, newest first. `relations`: the relation of each by its ends and type."""
     ids = {each for edge in edges for each in relations[edge.source_id, edge.target_id, edge.type]}
     links = work.graph.supports(visible, ids, CITATIONS) if ids else []
     texts = texts_of(work, visible, [*dict.fromkeys(link.item_id for link in links)])

@@ -172,9 +172,7 @@ def fill_entities(parts: Parts, partition: Partition, limit: int | None = None) 
 
 
 def try_to_fill(parts: Parts, partition: Partition, limit: int | None = None) -> None:
-    """As `fill_entities`; where an embedder fails, the vectors follow in the next run, and names are found all the
-    same.
-    """
+    """Like `fill_entities`. If an embedder fails, the next run adds the vectors."""
     try:
         fill_entities(parts, partition, limit)
     except (BackendError, ConfigError) as error:

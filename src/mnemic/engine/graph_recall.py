@@ -77,9 +77,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """What is asked: a text, its vectors in the known spaces, when relations must hold, how far to go, and of how many
-    items.
-    """
+    """A question's text and vectors, the time its relations must hold, and the limits of hops and items."""
 
     text: str
     vectors: ItemVectors
@@ -226,9 +224,7 @@ def _values(
     said: Mapping[str, Edge],
     common: float,
 ) -> dict[str, float]:
-    """How firmly each item was reached: what says a relation as its farther end, what merely names a thing that a
-    relation led to less, the less the more items name it.
-    """
+    """How firmly each item was reached. Naming a thing counts less, the more items name it."""
     values: dict[str, float] = {}
     for item_id, edge in said.items():
         values[item_id] = min(min(firmness[edge.source_id], firmness[edge.target_id]) / FADING, 1.0)
@@ -250,9 +246,7 @@ def _steps(
 
 
 def paths_of(parts: Parts, visible: Visibility, reached: Reach, shown: Collection[str]) -> tuple[GraphPath, ...]:
-    """The ways to tell beside these hits, with the words that say each step: those between what the question is about,
-    or else those to the hits that were reached.
-    """
+    """Paths to show with these hits, with evidence: between the question's things, or else to reached hits."""
     ways = reached.ways or tuple(dict.fromkeys(reached.steps[i] for i in shown if i in reached.steps))[:MOST_PATHS]
     if not ways:
         return ()

@@ -50,9 +50,7 @@ HELD = "held"
 
 
 def _embed(parts: Parts, job: Job) -> FollowUp:
-    """Fill the vectors of the job's partition. An item written while this ran found the job still running and left none
-    of its own; it is seen when the job is finished.
-    """
+    """Fill the vectors of the job's partition. Items written meanwhile are found when the job finishes."""
     report = fill_vectors(parts, job.partition)
     if report.refused and report.is_complete:
         raise BadReplyError(f"the embedder refuses {len(report.refused)} texts, the first of item {report.refused[0]}")
@@ -89,9 +87,7 @@ def _nothing(_: UnitOfWork) -> Sequence[Job]:
 
 
 def _summarise(parts: Parts, asked: SummarisationRequest, job: Job) -> FollowUp:
-    """Some summaries of what was asked for and what else is pending. What is left then, or came while this ran and
-    found the request still there, is asked for again.
-    """
+    """Make some of the summaries asked for or pending. Ask again for those left, or requested meanwhile."""
     life = parts.settings.life
     if not life.summarises:
         return _nothing
@@ -139,9 +135,7 @@ def _extract(parts: Parts, job: Job) -> FollowUp:
 
 
 def _curate(parts: Parts, job: Job) -> FollowUp:
-    """Some parts of the days that were not read yet; the rest is the work of a next job, which leaves alone what this
-    one left for the next night.
-    """
+    """Curate some unread days. The rest goes to a next job, which skips what is left for the next night."""
     if not parts.settings.life.curates:
         return _nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
@@ -179,9 +173,7 @@ def _remake(parts: Parts, job: Job) -> FollowUp:
 
 
 def _remade(parts: Parts, job: Job, *, may_fall_back: bool) -> FollowUp:
-    """One memory. Where its sources come first, the last of their jobs leaves one for it, or, where that found this one
-    still running, this one does.
-    """
+    """Make one memory again. If its sources come first, the last of their jobs asks for it."""
     agent, memory_id = job.payload.get("agent"), str(job.payload["memory"])
     agent = None if agent is None else str(agent)
     work = Remaking(parts, job.partition, memory_id, agent, REMAKE, may_fall_back=may_fall_back)

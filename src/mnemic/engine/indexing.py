@@ -79,9 +79,7 @@ def sides(partitions: Collection[Partition]) -> list[Partition]:
 
 
 def reached(parts: Parts, partitions: Collection[Partition]) -> tuple[str, ...]:
-    """Told after the commit that something was deleted in these partitions: a service that holds the index lets go of
-    it at once, not with the next search. What it may still hold, in words.
-    """
+    """Forget deleted items of these partitions in external indexes now. Returns what may remain, in words."""
     served = parts.served_index
     if served is None:
         return ()
@@ -130,9 +128,7 @@ def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int
 
 
 def _is_behind(work: UnitOfWork, partition: Partition, version: int, *held: int) -> bool:
-    """True when changes do not tell of all that is gone since what is held: a backup was restored meanwhile, tombstones
-    were removed, or the partition was erased and began anew.
-    """
+    """True when changes cannot list all removals: after a restore, an erasure, or removal of tombstones."""
     oldest = min((each for each in held if 0 < each < version), default=version)
     if oldest == version:
         return False
@@ -181,9 +177,7 @@ def _fresh(parts: Parts, change: Change | StaleTerms) -> Change:
 
 
 def indexed_text(item: Item) -> str:
-    """The text that is analysed and embedded of an item; spans of hits still count in its stored text. Of a memory it
-    is its text, why it matters, and the words it came from.
-    """
+    """An item's text to analyse and embed; of a memory with why it matters and its source words."""
     if isinstance(item, Message):
         return message_text(item.name, item.text)
     if isinstance(item, Chunk):
@@ -219,9 +213,7 @@ _questions = logging.getLogger("mnemic.recall")
 
 
 def document_vectors(parts: Parts, texts: Sequence[str]) -> list[ItemVectors] | None:
-    """Vectors of texts about to be written, or None when all must follow by a job: no embedder is local, or they failed
-    (logged as an error and counted). Without an embedder there are none to follow, and the answer is empty.
-    """
+    """Vectors of new texts; None when a job must make them. Without an embedder the list is empty."""
     if not parts.embedders:
         return []
     columns = [_column(parts, embedder, texts) for embedder in parts.embedders]
@@ -429,9 +421,7 @@ def missing_texts(
     count: int,
     passed_over: Collection[str] = frozenset(),
 ) -> dict[str, str]:
-    """At most `count` items that should have a vector of this embedder and have none, by id, with the text as it is
-    indexed; those of `passed_over` are left out.
-    """
+    """At most `count` items without this embedder's vector, by id, with the indexed text; none of `passed_over`."""
     wanted = count + len(passed_over)
     while True:
         missing = work.vectors.missing(partition, embedder.space.id, wanted)
@@ -444,9 +434,7 @@ def missing_texts(
 
 
 def adopt_spaces(parts: Parts) -> int:
-    """Leave a job for every partition that lacks vectors and has none, as all do after an embedder was added or
-    changed; returns how many. One whose job gave up is left alone until that is retried.
-    """
+    """Leave a job for each partition that lacks vectors and has none; return how many. Failed jobs stay failed."""
     now, lacking = parts.clock.now(), list[Partition]()
     with parts.store.read() as work:
         for partition in work.partitions.all():

@@ -58,9 +58,7 @@ class Result:
 
 
 class Storing:
-    """One ingest as far as it writes. `chunks` and `characters` count what was stored; `needs_vectors` is True when
-    some must follow.
-    """
+    """The writing part of one ingest. `chunks` and `characters` count what was stored."""
 
     def __init__(self, parts: Parts, shelf: Shelf, actor: str) -> None:
         self.chunks = self.characters = 0

@@ -142,9 +142,7 @@ class Prepared:
 
 
 def prepare(parts: Parts, request: IngestRequest, document: Document, read: ReadDocument, at: datetime) -> Prepared:
-    """The document with all it gets from what was read. Raises `InvalidInputError` when it holds a secret and secrets
-    are refused.
-    """
+    """The document with the reader's results. Raises `InvalidInputError` for a secret, if those are refused."""
     clean = redact(parts, read.text)
     title, about = redact(parts, read.title), _about(parts, read.metadata)
     if clean.findings and request.secrets is Secrets.REFUSE:
@@ -172,9 +170,7 @@ def prepare(parts: Parts, request: IngestRequest, document: Document, read: Read
 
 
 def _drafts(request: IngestRequest, document: Document, text: str) -> list[ChunkDraft]:
-    """The passages; those of nothing but running heads and feet are left out, and none ends in them. A text that would
-    give no passage is one.
-    """
+    """The passages, without running heads and feet. A text that gives no passage is one itself."""
     drafts = draft_chunks(
         text,
         request.config,
@@ -297,9 +293,7 @@ class Task:
 
 @dataclass(slots=True)
 class Plan:
-    """`tasks` are to be done; `reports` tell of the files with which nothing is done; `gone` are the documents of files
-    that are no more.
-    """
+    """`tasks` are to do; `reports` tell of skipped files; `gone` are documents whose files are gone."""
 
     tasks: list[Task] = field(default_factory=list[Task])
     reports: list[FileReport] = field(default_factory=list[FileReport])

@@ -490,17 +490,13 @@ class Worker:
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
 
     def start(self, *, until_idle: bool = False) -> None:
-        """Begin; with `until_idle` it ends when nothing is due. Raises `ConfigError` when a schedule cannot be. Once
-        it has ended, a worker cannot begin again.
-        """
+        """Start; `until_idle` ends when no job is due. Raises `ConfigError` for a bad schedule. Runs only once."""
         timetables(self._parts, self._handlers)
         self._is_lasting = not until_idle
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask it to end after the job that it does now; returns at once, also inside a signal handler of another
-        thread than its own.
-        """
+        """Ask it to end after its current job. Returns at once, also inside a signal handler."""
         self._stop.set()
 
     def join(self, timeout_s: float | None = None) -> bool:

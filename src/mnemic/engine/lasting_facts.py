@@ -118,9 +118,7 @@ def put_derived(parts: Parts, work: UnitOfWork, partition: Partition, facts: Fac
 
 
 def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
-    """What the change of a memory means for its user's profile: an entry that nobody set by hand goes when the memory
-    that says the same is believed no more, and is looked for again when it is.
-    """
+    """Follow a memory's change in its user's profile. Entries set by hand stay."""
     filled, was, is_ = filled_of(new), is_believed(old, hand.now), is_believed(new, hand.now)
     if filled is None or filled.slot not in STABLE_KEYS or was == is_ or new.level not in (Level.USER, Level.SESSION):
         return
@@ -133,9 +131,7 @@ def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
 
 
 def take_back(hand: Hand, messages: Sequence[Message]) -> int:
-    """Remove the profile entries that these messages of one partition, which are being erased, say; a job for each key
-    looks whether the user said so elsewhere. How many there were.
-    """
+    """Remove profile entries that these messages gave, and look for other sources. Returns how many."""
     partition, keys = messages[0].partition, told_in(hand.work, messages)
     hand.work.jobs.add([profile_job(hand.now, partition, key) for key in keys])
     return hand.work.profiles.remove(partition, keys) if keys else 0

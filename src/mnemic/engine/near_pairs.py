@@ -332,9 +332,7 @@ class Pairs:
         return is_like and in_order and may_be_same(one.text, other.text) and not _differ_in_names(one.text, other.text)
 
     def _told(self, best: Memory, same: Sequence[Memory]) -> Iterator[HealthFinding]:
-        """The others of one place that merging loses nothing of; those that somebody should look at; those of other
-        places, which cannot be merged.
-        """
+        """Others of one place that merge without loss, those to review, and those elsewhere, which cannot merge."""
         here = [
             other for other in same if (other.partition, other.private_agent) == (best.partition, best.private_agent)
         ]

@@ -99,9 +99,7 @@ class Passage:
 
 
 def passages_of(hits: Sequence[Hit]) -> list[Passage]:
-    """The chunks among the hits as passages, in the order of the best chunk of each: chunks of one page (or of a
-    document without pages) that overlap or follow each other are one passage.
-    """
+    """Group chunk hits into passages, best first. Chunks of a page that overlap or follow each other are joined."""
     found: list[Passage] = []
     for hit in hits:
         if isinstance(hit.item, Chunk):
@@ -110,9 +108,7 @@ def passages_of(hits: Sequence[Hit]) -> list[Passage]:
 
 
 def widened(parts: Parts, visible: Visibility, passage: Passage, others: Sequence[Passage]) -> Passage:
-    """The passage with the chunks just before and after its best one, as far as they stand in the same section, on the
-    same page, and in no other passage.
-    """
+    """Extend a passage by the chunks around its best one, within the section and page, without overlap."""
     chunk = passage.chunk
     taken = {i for other in others for i in other.ids}
     with parts.store.read() as work:

@@ -137,9 +137,7 @@ class Settler:
         return self._dispute(memory, known)
 
     def _is_later(self, memory: Memory, known: Memory) -> bool:
-        """True when the order is clear: an hour lies between, or both were said, one after the other, in one
-        conversation.
-        """
+        """True when the order is clear: an hour apart, or both in order in one conversation."""
         between = memory.observed_at - known.observed_at
         if between >= TOGETHER:
             return True
@@ -211,9 +209,7 @@ def _says_the_same(known: Memory, memory: Memory, judgement: Judgement | None) -
 
 
 def _is_mergeable(known: Memory, memory: Memory) -> bool:
-    """True when merging loses nothing: the same place and kind, no other dates, the same day for an event, and the
-    known one had not ended when the new one was said.
-    """
+    """True when merging loses nothing: same place, kind and dates, and the known one was still valid."""
     times = [(m.valid_from, m.valid_to, m.expires_at, m.is_pinned) for m in (known, memory)]
     is_event = Kind.EVENT in (known.kind, memory.kind)
     return (
@@ -318,9 +314,7 @@ def _remembered(
 
 
 def _add(parts: Parts, work: UnitOfWork, memories: Sequence[Memory], editor: Editor, actor: str) -> list[bool]:
-    """True where a memory is new. One that has expired or ended must not keep its like from being remembered: it is
-    archived, or superseded.
-    """
+    """True where a memory is new. Expired or ended ones do not block it: they are archived or superseded."""
     rows = [(memory, parts.terms(indexed_text(memory))) for memory in memories]
     is_new = work.memories.add(rows)
     taken = [place for place, new in enumerate(is_new) if not new]
@@ -340,9 +334,7 @@ def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, editor: Editor, ac
 
 
 def _keep_small(parts: Parts, work: UnitOfWork, session: Visibility, actor: str, now: datetime) -> None:
-    """Archive what a session holds beyond its most: the least important, then the oldest; never what is pinned, and no
-    reflection.
-    """
+    """Archive a session's surplus: the least important, then the oldest; never pinned ones or reflections."""
     most = parts.settings.max_session_memories
     if len(work.memories.ids(session, MemoryQuery(now=now))) <= most:
         return

@@ -280,9 +280,7 @@ class _Research:
 
 
 def _place(scope: Scope) -> Partition:
-    """Whose the replies are: the user's who asks, else the agent's, else the session's; the org's where nobody is
-    named.
-    """
+    """Who owns the replies: the scope's user, else its agent, else its session, else the org."""
     is_named = scope.user is not None or scope.agent is not None or scope.session is not None
     return scope.partition(scope.default_level if is_named else Level.ORG)
 

@@ -101,9 +101,7 @@ def without_secrets(parts: Parts, noun: Noun) -> tuple[Noun, Kinds]:
 
 
 def clean_reason(parts: Parts, reason: str) -> str:
-    """Why something was done, as it may stand in the history. Raises `InvalidInputError` for one that is too long, or
-    no valid Unicode.
-    """
+    """Check a reason for the history. Raises `InvalidInputError` if it is too long or invalid Unicode."""
     return redact(parts, check_line(reason, "reason", limit=MAX_REASON_CHARS)).text
 
 

@@ -75,9 +75,7 @@ def pending(work: UnitOfWork, life: LifeSettings, partition: Partition, session:
 
 
 def ask_if_pending(parts: Parts, work: UnitOfWork, partition: Partition, session: str, said: int) -> None:
-    """Ask for a summary when a batch is pending in a conversation of `said` messages. The first messages of a
-    conversation cost no look.
-    """
+    """Ask for a summary if a batch of the `said` messages is pending. A new conversation costs no look."""
     life = parts.settings.life
     if life.summarises and said >= life.window_messages + life.summary_batch:
         ask_for_summary(parts, work, partition, session)
@@ -86,9 +84,7 @@ def ask_if_pending(parts: Parts, work: UnitOfWork, partition: Partition, session
 def ask_for_summary(
     parts: Parts, work: UnitOfWork, partition: Partition, session: str, *, wanted: int = 0
 ) -> tuple[int, bool]:
-    """Publish that what is pending waits for a summary, unless nothing is, or summaries are switched off. Returns how
-    many messages are pending, and whether the request is new.
-    """
+    """Publish that a summary is due. Returns how many messages are pending, and whether the request is new."""
     waiting = pending(work, parts.settings.life, partition, session, wanted=wanted)
     if not waiting.count or not parts.settings.life.summarises:
         return waiting.count, False
@@ -163,9 +159,7 @@ class _Batch:
 
 
 class Summarising:
-    """One run over one conversation. `may_fall_back`: when the model fails, the raw text becomes the summary, and the
-    run ends there.
-    """
+    """One run over a conversation. `may_fall_back`: if the model fails, the raw text becomes the summary."""
 
     def __init__(
         self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
@@ -204,9 +198,7 @@ class Summarising:
         return done
 
     def _next(self, due: Pending) -> _Batch:
-        """What goes into the next summary: equal shares of what is due, less where messages are long. Positions of
-        erased messages go with those before them.
-        """
+        """Select the next summary's messages, in equal shares. Positions of erased messages are included."""
         most = max(SUMMARY_MESSAGES, self._parts.settings.life.summary_batch)
         share = -(-due.count // -(-due.count // most))
         with self._parts.store.read() as work:
@@ -273,9 +265,7 @@ class Summarising:
         )
 
     def _commit(self, batch: _Batch, made: Derived | None) -> Summarised | None:
-        """Write the summary and move the cursor; None when somebody else moved it, or erased one of the messages
-        meanwhile.
-        """
+        """Write the summary and move the cursor; None if the cursor moved or a message was erased meanwhile."""
         now = self._parts.clock.now()
         memory = None if made is None else derived_memory(made, batch.messages, now)
         vectors = None if memory is None else document_vectors(self._parts, [indexed_text(memory)])

@@ -111,9 +111,7 @@ def decay(parts: Parts, scope: Scope, levels: Sequence[Level], *, is_dry_run: bo
 
 
 def decay_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
-    """The work of one job: `PAGES_A_JOB` pages of a partition behind the id `after`. Returns the id to go on behind,
-    None at the end.
-    """
+    """Decay `PAGES_A_JOB` pages of a partition after the id `after`. Returns the next id, None at the end."""
     parts.accesses.flush(parts.store)
     plan = partial(_plan, parts.settings.life, parts.clock.now())
     for number, page in enumerate(sweep(parts, Reach(partition, None, after), plan, _fade), start=1):
@@ -124,9 +122,7 @@ def decay_partition(parts: Parts, partition: Partition, after: str = "") -> str 
 
 
 def present_importance(memories: Sequence[Memory], now: datetime, life: LifeSettings) -> list[float]:
-    """What the importance of each has faded to at `now`, whether it was noted or not; pinned memories and reflections
-    keep theirs.
-    """
+    """Each item's decayed importance at `now`; pinned memories and reflections keep theirs."""
     if not memories:
         return []
     faded = decayed(
@@ -189,9 +185,7 @@ class EvictReport:
 
 
 def evict(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, is_dry_run: bool = False) -> EvictReport:
-    """Evict from the visible memories of some levels (none: of all). `undo` brings back what was archived; what was
-    deleted is gone as by `delete`.
-    """
+    """Evict from the visible memories of some levels (none: of all). `undo` restores archived ones only."""
     parts.accesses.flush(parts.store)
     evicting, examined, found = _Evicting(parts, actor), 0, list[Eviction]()
     visible = scope.visibility.at(*levels)
@@ -206,9 +200,7 @@ def evict(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, is
 
 
 def evict_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
-    """The work of one job: `PAGES_A_JOB` pages of a partition behind the id `after`. Returns the id to go on behind,
-    None at the end.
-    """
+    """Evict from `PAGES_A_JOB` pages of a partition after the id `after`. Returns the next id, None at the end."""
     parts.accesses.flush(parts.store)
     evicting, count = _Evicting(parts, UPKEEP), 0
     for number, page in enumerate(sweep(parts, Reach(partition, None, after), evicting.plan, evicting.deed), start=1):

@@ -184,9 +184,7 @@ class FileKeyring:
         self._clear()
 
     def _keep_old(self, old: Path, stack: ExitStack) -> IO[bytes] | None:
-        """Keep the old file under a name, so that whoever comes next can overwrite it; only open, where a file system
-        has no links.
-        """
+        """Rename the old file so that the next process can overwrite it. Without hard links, only open it."""
         try:
             os.link(self._path, old)
         except OSError:

@@ -33,9 +33,7 @@ class KnownModel:
 
 
 def known_model(name: str) -> KnownModel:
-    """What is known of a model, whoever serves it: `BAAI/bge-small-en-v1.5`, `bge-small-en-v1.5-q` and
-    `bge-small-en-v1.5:latest` are one. For an unknown one: no prefixes, dims 0, 512 tokens.
-    """
+    """Look up a model under any of its names. An unknown one gets no prefixes, dims 0 and 512 tokens."""
     return replace(_KNOWN.get(plain_name(name), KnownModel(name)), name=name)
 
 

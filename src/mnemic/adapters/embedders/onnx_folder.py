@@ -72,9 +72,7 @@ _OFFSET_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """`pooling` "": nothing says. `further`: what stands behind the pooling, which a graph of token vectors lacks.
-    `width`: of a vector, 0 when nothing says.
-    """
+    """`pooling` "": unspecified. `further`: steps after pooling. `width`: of a vector, 0 when unspecified."""
 
     pooling: str
     query_prefix: str

@@ -22,9 +22,7 @@ _MOST_OVERFETCH = 8  # rows asked of a graph for one that is wanted; beyond that
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """The `limit` rows, of the first `rows` slots, that are nearest to `vector` among the visible ones, or among those
-    of `narrowed (rows,)` when given.
-    """
+    """The `limit` rows nearest to `vector` among the visible ones, or among those of `narrowed (rows,)` if given."""
 
     vector: Floats
     limit: int

@@ -53,9 +53,7 @@ _UNREADABLE = (zipfile.BadZipFile, OSError, ValueError, KeyError, EOFError, Runt
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of a table at one moment: of its first `rows` slots `live` are those of live rows with a vector. Entries
-    of `ids (≥ rows,)` and `vectors (≥ rows, dims)` at these never change.
-    """
+    """The rows of a table at one moment. Entries at its first `rows` slots never change."""
 
     rows: int
     live: Slots

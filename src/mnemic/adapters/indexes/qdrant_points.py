@@ -125,9 +125,7 @@ def state_of(payload: dict[str, Any]) -> State:
 
 
 def row_point(key: str, epoch: str, change: Change, version: int, now_s: int) -> models.PointStruct:
-    """A change as a point. What is gone leaves one that holds no vector and nothing of the item, so that an older form
-    which another process still holds cannot come back; such points are removed after a while.
-    """
+    """A change as a point. A removed row leaves an empty tombstone, so that no stale process restores it."""
     point_id = row_id(key, epoch, change.item_id)
     payload: dict[str, Any] = {"partition": key, "epoch": epoch, "version": version}
     if change.is_gone:
@@ -193,9 +191,7 @@ def named(ids: Sequence[str]) -> models.HasIdCondition:
 
 
 def visible(key: str, epoch: str, query: IndexQuery) -> list[models.Condition]:
-    """What a row must be for the query to see it. The first condition is its partition; no question is asked without
-    one.
-    """
+    """Conditions that a row must meet for the query to see it. The first is its partition."""
     return [
         is_("partition", key),
         is_("epoch", epoch),
@@ -206,9 +202,7 @@ def visible(key: str, epoch: str, query: IndexQuery) -> list[models.Condition]:
 
 
 def narrowings(key: str, epoch: str, query: IndexQuery, most_named: int) -> list[list[models.Condition]]:
-    """What a visible row must be besides for the query to admit it: one of these lists. At most `most_named` ids stand
-    in one; none: nothing is admitted.
-    """
+    """Lists of conditions, of which a row must meet one. Each names at most `most_named` ids; none admits nothing."""
     kinds: list[models.Condition] = [among("kind", query.kinds)] if query.kinds else []
     if query.allowed is None:
         return [kinds]

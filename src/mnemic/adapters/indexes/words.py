@@ -44,9 +44,7 @@ _BM25 = Bm25()
 
 @dataclass(frozen=True, slots=True)
 class Champions:
-    """Of the first `length` rows of a posting those that its term weighs most in, and the sum of all their weights and
-    of the squares.
-    """
+    """The rows of a posting that its term weighs most in, and the sums of all weights and of their squares."""
 
     length: int
     slots: Slots
@@ -56,9 +54,7 @@ class Champions:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The query's terms in one table, each as its slots and how often each of these holds it, and the statistics of the
-    visible rows.
-    """
+    """The query's terms, each with its slots and their counts, and the statistics of the visible rows."""
 
     terms: Sequence[str]
     slots: Sequence[NDArray[np.int32]]
@@ -183,9 +179,7 @@ class Words:
         return Counted(terms, [slots for slots, _ in found], [counts for _, counts in found], statistics)
 
     def best(self, counted: Counted, columns: Columns, view: View, best: BestByKeyword) -> tuple[Slots, _Sums]:
-        """About the best visible rows by BM25, and over all that share a term about the sum of the scores and of their
-        squares. Both are exact where the query has no common term.
-        """
+        """The best visible rows by BM25 and score sums, both exact unless the query has a common term."""
         whole, idf = best.statistics, _BM25.idf(best.statistics)
         is_common = [len(slots) > self._common_rows for slots in counted.slots]
         rare = [place for place, common in enumerate(is_common) if not common]
@@ -223,9 +217,7 @@ class Words:
         terms: Sequence[int],
         limit: int,
     ) -> tuple[Slots, Floats, _Sums]:
-        """The best wanted rows that hold one of some terms of the query, their scores by these, and the sums over all
-        such rows.
-        """
+        """The best wanted rows that hold one of some terms, their scores, and the sums over all such rows."""
         if self._scores.shape[0] != columns.capacity:
             self._scores = np.zeros(columns.capacity, dtype=np.float32)
         idf, sums = _BM25.idf(whole), self._scores
@@ -247,9 +239,7 @@ class Words:
         return *_largest(places, found, limit), total
 
     def _chosen(self, counted: Counted, columns: Columns, whole: CollectionStatistics, place: int) -> Champions:
-        """The champions of a common term, chosen anew when too many rows were written since; those are looked at too,
-        so that what was just written comes in.
-        """
+        """A common term's champions, chosen again when many rows were written since; those rows are included."""
         term, slots, counts = counted.terms[place], counted.slots[place], counted.counts[place]
         known = self._champions.get(term)
         if known is None or len(slots) - known.length > _FRESH_ROWS + _FRESH_SHARE * known.length:

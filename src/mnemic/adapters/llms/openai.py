@@ -468,9 +468,7 @@ Answer = TypeVar("Answer")
 
 
 class OpenAILlm:
-    """Asks a server. What it refuses to take (a JSON schema, a limit under its older name, a temperature) is left out
-    at the next try, and not asked for again.
-    """
+    """Asks a server. Parameters that the server refuses are left out of the retry and all later calls."""
 
     def __init__(
         self,

@@ -70,9 +70,7 @@ class SandboxReader:
             return self._read(data, name, limits)
 
     def close(self) -> None:
-        """End the process, also while another thread reads with it, whose file then fails; closing twice is harmless,
-        and another `read` starts a new one.
-        """
+        """End the process, even while another thread reads. Idempotent; the next `read` starts a new process."""
         self._is_closing = True
         process = self._process
         if process is not None:

@@ -97,9 +97,7 @@ def _known(declared: str | None) -> str | None:
 
 
 def _western(data: bytes) -> str | None:
-    """Windows-1252, where the bytes read so make a text in a language of Western Europe. A guess by statistics takes a
-    sentence in French or Spanish for Czech, and a short one for anything.
-    """
+    """Windows-1252, if that gives a text in a Western language. Statistics mistake French or Spanish for Czech."""
     text = data[:SAMPLE_BYTES].decode("cp1252", "replace")
     others = [character for character in text if not character.isascii()]
     if not _WESTERN.issuperset(others) or _FOREIGN.search(text):

@@ -360,9 +360,7 @@ class RedisWindow:
         return self._call(place, "fill_window", *told, *map(encoded, [*pending, *window]))
 
     def _staging_fill(self, work: UnitOfWork, place: Place, look: _Look) -> Callable[[], list[Any]] | None:
-        """The call that puts in place what of the partition waits for the curator, the newest of it; None when that is
-        in too many sessions.
-        """
+        """The call that copies the partition's newest staged messages; None when they are in too many sessions."""
         talks = work.upkeep.idle(CURATED, _EVER, MOST_ELSEWHERE + 1, place.partition)
         if len(talks) > MOST_ELSEWHERE:
             return None

@@ -64,9 +64,7 @@ class RedisLink(Generic[_Missed]):
         repair: Callable[[_Missed], object],
         everything: _Missed,
     ) -> None:
-        """Opens no connection yet. Raises `ConfigError` for a URL that cannot be one. `everything` stands for all that
-        can be missed, where it has become too much to note.
-        """
+        """Opens no connection yet. Raises `ConfigError` for a bad URL. `everything` stands for too much to note."""
         self.client: Any = _client(url, options)  # its methods are typed in part only
         self.address = _address(url)
         self._observer, self._repair, self._probe_s = observer, repair, options.probe_s

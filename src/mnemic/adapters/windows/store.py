@@ -65,9 +65,7 @@ _Place = TypeVar("_Place")
 
 
 class LastResort(Generic[_Place]):
-    """A list for each of the sessions used last, the oldest message removed when there are more than `most`. Any
-    thread may call.
-    """
+    """A list per recently used session; the oldest messages go beyond `most`. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -115,9 +115,7 @@ def lock_all(connection: Connection[Row]) -> None:
 
 
 def replace_rows(connection: Connection[Row], path: Path, kept: Collection[str], told: Told) -> None:
-    """Put the rows of a copy in the place of all, but for tables to keep, within the open transaction, which must see
-    every org.
-    """
+    """Replace all rows by those of a copy, except tables to keep. The open transaction must see every org."""
     with closing(CopyFile(path)) as copy:
         _Taking(connection, copy, _schema(connection)).run(kept, told)
 

@@ -108,9 +108,7 @@ class Session(SqlSession):
         self._is_told = True  # the server knows of all of `_orgs`
 
     def see(self, *orgs: str) -> None:
-        """Rows of these orgs too are shown and taken by row security from the next statement on, until the end of this
-        transaction; rows of others do not exist for it, whatever a statement says.
-        """
+        """Show rows of these orgs too to row security, from the next statement until this transaction ends."""
         if not self._orgs.issuperset(orgs):
             self._orgs.update(orgs)
             self._is_told = False

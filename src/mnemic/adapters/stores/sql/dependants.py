@@ -89,9 +89,7 @@ class SqlDependants:
 
 
 def link_sources(session: SqlSession, rows: Sequence[tuple[int, Memory]], *, is_relinked: bool = False) -> None:
-    """Write down what memories, in the partitions of these numbers, were made of; `is_relinked` where they take the
-    place of older forms of them.
-    """
+    """Store the sources of memories in the partitions of these numbers; `is_relinked` replaces older ones."""
     sql = session.statements("dependants")
     for pid, memory in rows if is_relinked else ():
         session.write(sql["unlink"], {"pid": pid, "ids": session.list_values([memory.id])})

@@ -22,9 +22,7 @@ Mappings = tuple[Mapping[str, object], Mapping[str, object]]
 
 
 def part_bookkeeping(run: Run, sql: Mapping[str, str], filterable: Callable[[Mappings], Mapping[str, object]]) -> None:
-    """Part all rows of a store. `sql`: its statements of `former.sql`; `filterable`: the columns that follow from
-    metadata and bookkeeping, where the store has such.
-    """
+    """Split the bookkeeping of all rows. `filterable`: columns derived from metadata, if the store has any."""
     for row in _pages(run, sql["memories"]):
         pid, memory_id, provenance, metadata = row[7:]
         before: dict[str, object] = loads(metadata)

@@ -227,9 +227,7 @@ class SqlMemories(SqlPort, topic="memories"):
         return {**MEMORY.row(memory), **self._session.own_columns(memory), **_terms_columns(terms, place)}
 
     def _check_ids(self, refused: Sequence[Memory]) -> None:
-        """Each was refused for its dedup key or its id; the first is an answer, the second an error. SQLite has told
-        them apart.
-        """
+        """Each was refused for its dedup key, which is an answer, or its id, an error. SQLite has told them apart."""
         if not refused or "taken_ids" not in self._sql:
             return
         pids = self._session.pids([memory.partition for memory in refused])

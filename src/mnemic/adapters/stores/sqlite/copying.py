@@ -18,9 +18,7 @@ _LONGEST_LEAP = 1000  # ages; a file of an index that outlived its store is so h
 
 
 def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
-    """Copy the pages of a store to a new file, as they are when this begins: `connection` is in a transaction that
-    reads, so that what others write meanwhile is neither seen nor waited for.
-    """
+    """Copy a store's pages to a new file. `connection` reads in a transaction, so it sees one moment."""
     connection.execute(statements("copying")["snapshot"])
     with closing(sqlite3.connect(path)) as copy:
 
