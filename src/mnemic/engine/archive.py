@@ -66,11 +66,5 @@ def erase_memories(
 def deletion(partition: Partition, item_id: str, actor: str, reason: str, now: datetime) -> HistoryEntry:
     """The entry that says that an item was deleted."""
     return HistoryEntry(
-        id=new_id(now),
-        partition=partition,
-        item_id=item_id,
-        action=Action.DELETED,
-        actor=actor,
-        at=now,
-        reason=reason,
+        id=new_id(now), partition=partition, item_id=item_id, action=Action.DELETED, actor=actor, at=now, reason=reason
     )

@@ -30,14 +30,7 @@ from mnemic.model.item import TRUST_ORDER, UNREFLECTED, Kind, Memory, State
 from mnemic.model.records import Action, ConsolidationRequest, ReflectionRequest
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.choices import (
-    GENERAL_VERSION,
-    Choice,
-    choice_of,
-    general_preference,
-    general_prompt,
-    read_general,
-)
+from mnemic.text.choices import GENERAL_VERSION, Choice, choice_of, general_preference, general_prompt, read_general
 from mnemic.text.prompts import language_of
 
 LEAST_CHOICES = 3

@@ -46,14 +46,7 @@ from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import curator
-from mnemic.text.curator import (
-    CURATOR_VERSION,
-    RULES_VERSION,
-    curator_prompt,
-    gem_records,
-    message_chars,
-    room_of,
-)
+from mnemic.text.curator import CURATOR_VERSION, RULES_VERSION, curator_prompt, gem_records, message_chars, room_of
 from mnemic.text.gems import Found, Gems, Rejected, checked_gems, read_gems
 from mnemic.text.narrative import ToldTurn, divided, numbered
 from mnemic.text.prompts import counted

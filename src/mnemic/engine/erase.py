@@ -216,10 +216,7 @@ def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False)
             return Receipt(now, counts, org=scope.org, is_plan=True)
     # The keys go last before the commit, and nobody is given new ones until after it: whoever seals rows of before with
     # a new key finds the receipt when he looks again.
-    with (
-        nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy,
-        parts.store.write() as work,
-    ):
+    with nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy, parts.store.write() as work:
         plan = _planned(work, scope, level)
         key = work.erasure.key()
         counts = carried_out(work, plan, now)

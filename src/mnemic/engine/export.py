@@ -34,28 +34,12 @@ from mnemic.engine.inputs import (
     check_text,
 )
 from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
-from mnemic.engine.secrets import (
-    fact_without_secrets,
-    fields_without_secrets,
-    redact,
-    tell_redacted,
-    without_secrets,
-)
+from mnemic.engine.secrets import fact_without_secrets, fields_without_secrets, redact, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.bookkeeping import check_bookkeeping
 from mnemic.model.columns import field_types
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading, ReadDocument, ReadLimits
-from mnemic.model.item import (
-    CURSORS,
-    Chunk,
-    Flag,
-    Memory,
-    Message,
-    ProfileEntry,
-    Provenance,
-    State,
-    Trust,
-)
+from mnemic.model.item import CURSORS, Chunk, Flag, Memory, Message, ProfileEntry, Provenance, State, Trust
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Level, Partition, Scope, Visibility

@@ -14,17 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from mnemic.engine.engine import Parts
-from mnemic.engine.export import (
-    FORMAT,
-    VERSION,
-    Cursors,
-    Record,
-    RecordReader,
-    WholeDocument,
-)
-from mnemic.engine.export import (
-    FORMAT as EXPORT_FORMAT,
-)
+from mnemic.engine.export import FORMAT, VERSION, Cursors, Record, RecordReader, WholeDocument
+from mnemic.engine.export import FORMAT as EXPORT_FORMAT
 from mnemic.engine.import_files import ImportReport, Progress, import_logs, import_memories
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.inputs import check_line

@@ -167,10 +167,7 @@ def find_again(parts: Parts, partition: Partition, key: str) -> None:
 def _is_refuted(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> bool:
     """True when memories say what an entry says, and none of them is believed."""
     query = MemoryQuery(
-        now=now,
-        states=(State.ACTIVE, State.SUPERSEDED),
-        filter=fills_slot(entry.key),
-        limit=MAX_RIVALS,
+        now=now, states=(State.ACTIVE, State.SUPERSEDED), filter=fills_slot(entry.key), limit=MAX_RIVALS
     )
     known = work.memories.list(Visibility((entry.partition,), None), query)
     same = [memory for memory in known if _is_same(entry, filled_of(memory))]

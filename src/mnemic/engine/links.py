@@ -134,11 +134,7 @@ class _Beside:
 
 
 def with_links(
-    parts: Parts,
-    visible: Visibility,
-    query: IndexQuery,
-    scored: Scored,
-    score: Callable[[Candidates], Scored],
+    parts: Parts, visible: Visibility, query: IndexQuery, scored: Scored, score: Callable[[Candidates], Scored]
 ) -> Scored:
     """The passages with the feature `linked`: 1 for the best passage of each document whose title stands in one of the
     first hits, less where 1 would lift it above the hit that names it, 0 for all others. Passages that did not come in

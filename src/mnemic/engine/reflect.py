@@ -17,13 +17,7 @@ from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import REFLECT
 from mnemic.engine.lasting_facts import Facts, lasting_facts, put_derived
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.bookkeeping import (
-    fallback_in,
-    is_made_up_to,
-    is_of_session,
-    note_fallback,
-    note_reflection,
-)
+from mnemic.model.bookkeeping import fallback_in, is_made_up_to, is_of_session, note_fallback, note_reflection
 from mnemic.model.filter import Filter
 from mnemic.model.item import Kind, Memory, Message, Provenance, Role
 from mnemic.model.recall import MemoryQuery

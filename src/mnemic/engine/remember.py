@@ -106,11 +106,7 @@ class Settler:
         if filled is None or not is_single(filled.slot) or not _is_about_one_user(memory):
             return []
         query = MemoryQuery(
-            now=self._editor.now,
-            states=_LIVE,
-            filter=fills_slot(filled.slot),
-            order=Order.NEWEST,
-            limit=MAX_RIVALS,
+            now=self._editor.now, states=_LIVE, filter=fills_slot(filled.slot), order=Order.NEWEST, limit=MAX_RIVALS
         )
         known = self._work.memories.list(Visibility((memory.partition,), memory.private_agent), query)
         others = [m for m in known if m.id != memory.id and m.private_agent == memory.private_agent]

@@ -53,10 +53,7 @@ PASSAGES = 8
 """So many passages are shown where no model answers."""
 
 _GOLDEN = 0.6180339887498949
-_NOTHING: dict[Language, str] = {
-    "en": "Nothing that was read bears on the question.",
-    "zh": "已读的内容与问题无关。",
-}
+_NOTHING: dict[Language, str] = {"en": "Nothing that was read bears on the question.", "zh": "已读的内容与问题无关。"}
 _UNANSWERED: dict[Language, str] = {
     "en": "The notes were not made into an answer ({}). This was noted:",
     "zh": "未能根据笔记写出答案（{}）。笔记如下：",

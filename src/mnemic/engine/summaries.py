@@ -16,16 +16,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mnemic.engine.digest import (
-    Derived,
-    Source,
-    add_derived,
-    by_model,
-    by_rules,
-    covered,
-    derived_memory,
-    raw,
-)
+from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory, raw
 from mnemic.engine.engine import Parts
 from mnemic.engine.events import publish
 from mnemic.engine.indexing import document_vectors, indexed_text
@@ -337,10 +328,7 @@ class SummarisingAgain:
 
     def _is_there(self, unit: UnitOfWork) -> bool:
         query = MemoryQuery(
-            now=self.parts.clock.now(),
-            states=(),
-            kinds=(Kind.SUMMARY,),
-            filter=is_of_session(self.session),
+            now=self.parts.clock.now(), states=(), kinds=(Kind.SUMMARY,), filter=is_of_session(self.session)
         )
         known = unit.memories.list(Visibility((self.partition,), None), query)
         return any(covered(each) == (self.first, self.last) for each in known)

@@ -35,15 +35,7 @@ ROWS, MANIFEST = "rows.db", "manifest.json"
 _MANIFEST_BYTES = 50_000_000
 _PIECE = 1 << 20
 _QUICK = 1  # deflate's quickest level: vectors hardly shrink at any, and texts do at each
-_UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-)
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
 class ZipArchive:

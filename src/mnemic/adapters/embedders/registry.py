@@ -12,11 +12,7 @@ from mnemic.adapters.named_parts import NamedParts, Options, with_model
 from mnemic.errors import ConfigError
 from mnemic.ports.models import Embedder
 
-MODELS = {
-    "bge-small-en-v1.5-q": "fastembed",
-    "mxbai-embed-large": "ollama",
-    "nomic-embed-text": "ollama",
-}
+MODELS = {"bge-small-en-v1.5-q": "fastembed", "mxbai-embed-large": "ollama", "nomic-embed-text": "ollama"}
 """Models that can be asked for without saying by what they run."""
 
 

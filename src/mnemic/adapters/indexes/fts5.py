@@ -411,11 +411,7 @@ def _version(connection: sqlite3.Connection, partition: Partition) -> int:
 
 
 def _apply(
-    connection: sqlite3.Connection,
-    partition: Partition,
-    changes: dict[str, Change],
-    *,
-    is_complete: bool,
+    connection: sqlite3.Connection, partition: Partition, changes: dict[str, Change], *, is_complete: bool
 ) -> None:
     pid = _pid(connection, partition)
     if pid is None:

@@ -264,11 +264,7 @@ class GraphKeeper:
         self._guard = threading.Condition()
 
     def ask(
-        self,
-        partition: Partition,
-        source: Callable[[], Source],
-        held: Graph | None,
-        done: Callable[[Graph], None],
+        self, partition: Partition, source: Callable[[], Source], held: Graph | None, done: Callable[[Graph], None]
     ) -> None:
         """Have a graph made of `source`, or grown from the one `held`, and given to `done` by the thread; without the
         package nothing happens. A partition that was asked for and is not done yet is not asked for twice.

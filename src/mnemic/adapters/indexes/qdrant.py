@@ -19,14 +19,7 @@ import numpy as np
 from qdrant_client import QdrantClient
 
 from mnemic.adapters.indexes.fts5 import Fts5Index
-from mnemic.adapters.indexes.qdrant_points import (
-    DEFAULT_COLLECTION,
-    QdrantLink,
-    QdrantOptions,
-    State,
-    Wanted,
-    prepare,
-)
+from mnemic.adapters.indexes.qdrant_points import DEFAULT_COLLECTION, QdrantLink, QdrantOptions, State, Wanted, prepare
 from mnemic.adapters.indexes.qdrant_search import Looked, QdrantSearch, QdrantVectors, Sought, surroundings
 from mnemic.adapters.indexes.views import Evidence, joined
 from mnemic.errors import BackendError, ConfigError, InvalidInputError

@@ -492,11 +492,7 @@ class OpenAILlm:
     def capabilities(self) -> LlmCapabilities:
         """Declared: which schemas and tools a model takes is known only when it is asked."""
         return LlmCapabilities(
-            is_local=False,
-            is_blocking=True,
-            context_tokens=self._context_tokens,
-            has_schema=True,
-            has_tools=True,
+            is_local=False, is_blocking=True, context_tokens=self._context_tokens, has_schema=True, has_tools=True
         )
 
     def complete(self, prompt: Prompt) -> Completion:

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mnemic_minilm
-from mnemic.adapters.embedders.minilm import (
-    MAX_TOKENS,
-    Session,
-    open_session,
-    padded,
-    runtime_errors,
-    token_batches,
-)
+from mnemic.adapters.embedders.minilm import MAX_TOKENS, Session, open_session, padded, runtime_errors, token_batches
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BackendError
 from mnemic.ports.models import Reranker, RerankerCapabilities, Scores, Vectors

@@ -76,12 +76,7 @@ class RedisLink(Generic[_Missed]):
         self._prober: threading.Thread | None = None
 
     def ask(
-        self,
-        operation: str,
-        call: Callable[[], _Answer],
-        missed: _Missed | None = None,
-        *,
-        is_urgent: bool = False,
+        self, operation: str, call: Callable[[], _Answer], missed: _Missed | None = None, *, is_urgent: bool = False
     ) -> _Answer | None:
         """What `call` answers, None when Redis is away; then `missed` is repaired later. An urgent call is tried even
         when Redis was away a moment ago.
