@@ -1,12 +1,5 @@
-"""What `.gitignore` files say, at every depth, as git reads them; the innermost that says anything decides.
-
-Paths as texts that can be stored, and how files are opened here.
-
-Which files and folders hold nothing to read, or nothing that may be read, by their names.
-
-Files of this machine: walks folders without following what leads out of them, and reads whole files.
-
-One walk through a folder, which imports what it takes to know what can be read.
+"""Walks folders and reads files: follows no link out of a folder, obeys `.gitignore` files as git does, and skips names
+of files that hold nothing to read, or nothing that may be read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Parts by name, `technology` or `technology:model`: Mnemic's own, and those that installed packages announce.
-
-Answers for finding, listing and constructing them, and for the errors on the way. Which parts there are, and how each
-is built, is said by the registry of each kind (`embedders.registry`, `llms.registry`, `rerankers.registry`).
+"""Parts by name, `technology` or `technology:model`: Mnemic's own, and those that installed packages announce. The
+registry of each kind (such as `embedders.registry`) says which there are.
 """
 
 from __future__ import annotations
@@ -19,10 +17,8 @@ Built = TypeVar("Built")
 
 
 class NamedParts(Generic[Part]):
-    """Everything of one kind that can be asked for by name.
-
-    A package announces a part by an entry point of the group: a callable `(model, options)`, model None when the name
-    says none, that returns the part. It is loaded when its name is asked for; a name of Mnemic's own stays Mnemic's.
+    """All parts of a kind by name. A package announces one by an entry point of the group: a callable `(model,
+    options)` that returns the part, loaded on demand; model None when the name has none. Mnemic's own names win.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
-"""The keyring as a file: JSON that only its owner may read, replaced as a whole under a lock.
-
-With a master key everything secret in it is encrypted under that, so that the file alone opens nothing. Names of orgs
-are keyed hashes. A key that was destroyed leaves its id and two moments, so that a restore can tell what happened.
+"""The keyring as a JSON file that only its owner may read, replaced as a whole under a lock. A master key encrypts
+every secret in it. Names of orgs are keyed hashes. A destroyed key leaves its id and two moments, so that a restore can
+explain it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""The manifest of a backup as JSON, and back; what comes from a file is believed of nothing.
-
-What can be told of the parts of a sealed backup without any key.
-
-Private folders for work that is done in files, which are gone with it, and with the next one if the process died.
+"""The manifest of a backup as JSON and back, and private folders for work in files. Nothing read from a file is
+trusted.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Bytes to ciphertext and back, in chunks: what is cut off, moved, or comes from elsewhere does not open.
+"""Encrypts backups in chunks with AES-256-GCM (NIST SP 800-38D) as a STREAM (Hoang, Reyhanitabar, Rogaway and Vizár
+2015): the nonce counts the chunks and marks the last, so that cut, moved or foreign chunks fail. Every part has its own
+key (HKDF, RFC 5869), so that no nonce repeats under one key.
 
-AES-256-GCM (NIST SP 800-38D) over deflated bytes, as a STREAM (Hoang, Reyhanitabar, Rogaway and Vizár 2015): the nonce
-counts the chunks and marks the last one. Every part of every backup has a key of its own (HKDF, RFC 5869), so that no
-nonce ever comes twice under one.
-
-The parts of a sealed backup: the rows of each org under a key of its own, and what belongs to none.
-
-A part is rows as lines of JSON: `{"table": …, "columns": […]}`, then one list for each row. The part of what belongs to
-no org begins with the manifest, so that a part that is left out, or another one, or a changed manifest, is seen.
+A part holds the rows of one org as JSON lines: `{"table": …, "columns": […]}`, then a list per row. The part without an
+org begins with the manifest, so that missing, foreign or changed parts are noticed.
 """
 
 from __future__ import annotations

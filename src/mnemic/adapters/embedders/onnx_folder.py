@@ -1,13 +1,6 @@
-"""What the files beside a model say of it: pooling, prefixes, and how much of a text it reads.
-
-The files are those of sentence-transformers: `modules.json`, `1_Pooling/config.json`, `sentence_bert_config.json`,
-`config_sentence_transformers.json`, and the `config.json` and `tokenizer_config.json` of transformers. None of them has
-to be there. A text prefix that no file says is known from the folder's name, for published models.
-
-Embeds with an ONNX model in a folder of this machine, as sentence-transformers and its exporters write it.
-
-Answers for running it as its authors meant it: tokens, prefixes, pooling and length are read from the files beside the
-graph. Nothing is ever fetched. What this cannot do is refused when the memory is opened, not at the first text.
+"""Embeds with an ONNX model in a local folder, as sentence-transformers and its exporters write it. Pooling, prefixes
+and length come from the optional files beside the graph, else, for published models, from the folder's name. Fetches
+nothing. What it cannot do is refused when the memory is opened, not at the first text.
 """
 
 from __future__ import annotations
@@ -196,11 +189,9 @@ class OnnxFolderEmbedder:
         max_tokens: int | None = None,
         threads: int = THREADS,
     ) -> None:
-        """`model`: a folder, or one of several ONNX files in it. `pooling`: one of `POOLINGS`. For all options None is
-        what the files say. `threads`: runs of the model at a time.
-
-        Loads no model, but reads the small files. Raises `ConfigError` when a file is missing, damaged or asks for
-        something that cannot be done here.
+        """`model`: a folder, or one of its ONNX files. `pooling`: one of `POOLINGS`. None defaults to the files'
+        settings. `threads`: parallel runs. Reads the small files only. Raises `ConfigError` when one is missing,
+        damaged or unsupported.
         """
         if pooling is not None and pooling not in POOLINGS:
             raise ConfigError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
@@ -336,9 +327,8 @@ class OnnxFolderEmbedder:
 
 
 def pooled(vectors: Vectors, mask: NDArray[np.bool_], way: str) -> Vectors:
-    """One row for each text: `vectors` `(n, tokens, dims)` of its tokens, of which those count where `mask` is true.
-
-    The rows are not normalised; "mean" is the sum, which points the same way.
+    """One row per text from the `vectors` `(n, tokens, dims)` of its tokens where `mask` is true. Not normalised:
+    "mean" is the sum, which points the same way.
     """
     if way == "cls":
         return vectors[:, 0]

@@ -1,12 +1,4 @@
-"""The wire to an OpenAI-compatible embeddings endpoint: one POST, bounded tries.
-
-Answers for HTTP alone; what the vectors must look like is checked by `openai`, and what a refusal means is in
-`model_servers`.
-
-Embeds by any OpenAI-compatible `/v1/embeddings` endpoint: Ollama, vLLM, llama.cpp, TEI, or a hosted service.
-
-Answers for prefixes, batches, cutting and the shape of what comes back; `endpoint` is the wire.
-"""
+"""Embeds by any OpenAI-compatible `/v1/embeddings` endpoint: Ollama, vLLM, llama.cpp, TEI, or a hosted service."""
 
 from __future__ import annotations
 
@@ -151,10 +143,8 @@ PROBE = "dims"
 
 
 class OpenAIEmbedder:
-    """Embeds by a server. Dims and prefixes of well-known models are known; for others declare them, or one short call
-    asks the server for its dims when the space is wanted first.
-
-    Ollama's `nomic-embed-text`, for example: 768 dims, "search_query: " and "search_document: ", no key.
+    """Embeds by a server. Dims and prefixes of well-known models are known; declare them for others, or one short call
+    asks the server. Ollama's `nomic-embed-text`: 768 dims, "search_query: " and "search_document: ", no key.
     """
 
     def __init__(
@@ -176,10 +166,7 @@ class OpenAIEmbedder:
 
     @property
     def space(self) -> Space:
-        """The space of the model.
-
-        Raises `BackendError` or `ConfigError` when its dims are not known and the server does not tell.
-        """
+        """The space of the model. Raises `BackendError` or `ConfigError` when its dims cannot be found."""
         known = self._known
         return Space(
             model=known.name,

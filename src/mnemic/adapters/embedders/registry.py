@@ -1,6 +1,5 @@
-"""Embedders by name: `minilm`, `fastembed:bge-base-en-v1.5`, `onnx:FOLDER`, or one that a package brings.
-
-A package makes its embedder known by an entry point of the group `mnemic.embedders` (see `adapters.named_parts`).
+"""Embedders by name: `minilm`, `fastembed:bge-base-en-v1.5`, `onnx:FOLDER`, or one from a package's entry point of the
+group `mnemic.embedders` (see `adapters.named_parts`).
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ MODELS = {"bge-small-en-v1.5-q": "fastembed", "mxbai-embed-large": "ollama", "no
 
 
 def open_embedder(name: str, options: Options | None = None) -> Embedder:
-    """The embedder of a name: `technology`, `technology:model`, or a model of `MODELS`. `options` are the keyword
-    arguments of its class (for servers, of `Endpoint` too).
-
-    Raises `ConfigError` for a name or an option nobody knows, and when the package of an extra is missing.
+    """Open an embedder: `technology`, `technology:model`, or a model of `MODELS`. `options`: arguments of its class
+    (for servers, of `Endpoint` too). Raises `ConfigError` for an unknown name or option, or a missing extra.
     """
     return _EMBEDDERS.open(name, options)
 

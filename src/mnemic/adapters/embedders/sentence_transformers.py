@@ -1,6 +1,5 @@
-"""Embeds with the package sentence-transformers in this process: any of its models, by name or from a local folder.
-
-Heavy (it brings torch), and it fetches a model from a hub at first use unless a folder is named.
+"""Embeds with the package sentence-transformers: any model, by name or from a local folder. Brings torch, and fetches a
+model at first use unless a folder is named.
 """
 
 from __future__ import annotations
@@ -33,9 +32,8 @@ class SentenceTransformersEmbedder:
         query_prefix: str | None = None,
         document_prefix: str | None = None,
     ) -> None:
-        """`model`: a name or a folder. `device`: "cpu", "cuda", …; by default the package chooses.
-
-        Loads no model. Raises `ConfigError` when the extra `sentence-transformers` is not installed.
+        """`model`: a name or a folder. `device`: "cpu", "cuda", …. Loads no model. Raises `ConfigError` when the extra
+        `sentence-transformers` is not installed.
         """
         self._package: Any = import_extra("sentence_transformers", "sentence-transformers")
         self._known = known_model(model).with_prefixes(query_prefix, document_prefix)

@@ -1,14 +1,9 @@
-"""A graph of near neighbours (HNSW) over the vectors of one table, by the package `usearch`; also as bytes on disk.
+"""Graphs of near neighbours (HNSW) over the vectors of large tables, by the package `usearch`, made in a thread of
+their own and kept in files.
 
-It only names slots that are likely near: whoever asks computes their cosines from the table's own vectors. So a graph
-that knows less than the table, or knows of rows that are gone, costs recall or time, and is never a wrong answer.
-
-The right to write a derived file: held by one process at a time, and given up when that process ends or dies.
-
-Makes the graphs of large tables, in a thread of its own and never while somebody waits, and keeps them in files.
-
-A file is written by the holder of its lease, to another name first, and so is always a whole one; other processes read
-it instead of making their own. It may be deleted at any time. `usearch` and `faiss` are never loaded in one process.
+A graph only names slots that are likely near; the caller computes cosines from the table. So a stale graph costs recall
+or time, and never gives a wrong answer. The holder of a file's lease writes it, under another name first; other
+processes read it. It may be deleted. `usearch` and `faiss` are never loaded in one process.
 """
 
 from __future__ import annotations
@@ -62,10 +57,9 @@ class Source:
 
 
 class Graph:
-    """Which slots are likely near a vector; made once and not changed, searched by one thread at a time.
-
-    It answers for the first `rows` slots of its table, except for `rest`, which it lacks. `size` counts its vectors,
-    `gone` those among them whose rows were gone when it was made; `is_new`: it was not grown from another.
+    """Slots that are likely near a vector; immutable, searched by one thread at a time. Covers its table's first `rows`
+    slots except `rest`. `size` counts its vectors, `gone` those already removed when it was made; `is_new`: not grown
+    from another.
     """
 
     def __init__(self, index: Any, slots: Slots, source: Source, *, is_new: bool = False) -> None:
@@ -135,9 +129,8 @@ def made(source: Source, stop: threading.Event) -> Graph | None:
 
 
 def read(path: Path, source: Source) -> Graph | None:
-    """The graph in a file, for the rows it shares with the table; None when it is missing, damaged or of other dims.
-
-    Raises `ConfigError` when `faiss` is loaded in this process.
+    """Load a graph for the rows it shares with the table; None when missing, damaged or of other dims. Raises
+    `ConfigError` when `faiss` is loaded in this process.
     """
     usearch = _usearch()
     try:

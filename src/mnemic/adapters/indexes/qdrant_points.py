@@ -1,12 +1,6 @@
-"""What lies in a collection of Qdrant: how rows, deletions and partitions are written as points, and asked for.
-
-Points hold what a filter or a neighbour needs and never the text of anything; whose a row is stands in it as a hash.
-
-The line to Qdrant: one collection, checked before its first use, and a breaker that opens with the first failure.
-
-While it is open no call waits for Qdrant: a thread of its own asks every `probe_s` seconds whether it is back.
-
-The collection of an index in Qdrant: made when it is missing, and refused when it is of something else.
+"""A collection of Qdrant: its points, its checks, and the connection with its breaker, which opens at the first
+failure. While it is open no call waits: a thread asks every `probe_s` seconds whether Qdrant is back. Points never hold
+text; owners are hashes.
 """
 
 from __future__ import annotations
@@ -260,10 +254,9 @@ class QdrantOptions:
 
 
 class QdrantLink:
-    """One Qdrant: a server at `http(s)://…`, a folder of this machine that one process uses, or `:memory:`.
-
-    `prepare` is called with a client before anything else is, once and after every outage, and raises `ConfigError`
-    where what it finds cannot be used. `catch_up` is called when Qdrant is back, before other calls go there again.
+    """One Qdrant: a server at `http(s)://…`, a folder that one process uses, or `:memory:`. `prepare` is called before
+    first use and after every outage, and raises `ConfigError` for an unusable collection. `catch_up` runs when Qdrant
+    is back, before other calls.
     """
 
     def __init__(

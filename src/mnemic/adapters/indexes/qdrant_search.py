@@ -1,10 +1,8 @@
-"""The rows of partitions in Qdrant and how far each is: written by several processes at once, without a lock.
+"""The rows of partitions in Qdrant, written by several processes without a lock, and searches over them.
 
-Every row carries the version it was written at and is never overwritten by an older one; what is gone is a point too,
-for a while. How far a partition is stands in a point of its own, which only ever goes forward. A partition that is
-forgotten and comes back begins another epoch, and who still writes to the one before finds out and removes it again.
-
-Asks a collection of Qdrant: what is near a vector, how near given rows are, and where they stand in their talk.
+A row carries the version it was written at and never gives way to an older one; removed rows stay as points for a
+while. A point of its own holds a partition's version, which only grows. A forgotten partition begins another epoch; a
+writer to the former one finds out and removes its rows.
 """
 
 from __future__ import annotations

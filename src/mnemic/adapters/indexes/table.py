@@ -34,10 +34,8 @@ _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 
 
 class Table:
-    """One partition: postings, columns and vectors by slot. Not safe for threads; its index holds the lock.
-
-    A changed item gets a new slot and its old one dies; `is_sparse` says when it is time to start afresh. A table that
-    does not hold terms finds by vector alone and counts no words: another index does that for it.
+    """One partition: postings, columns and vectors by slot. Not thread-safe; its index holds the lock. A changed item
+    gets a new slot; `is_sparse` tells when to rebuild. A table without terms finds by vector alone.
     """
 
     def __init__(self, *, holds_terms: bool = True, common_rows: int = COMMON_ROWS) -> None:

@@ -1,9 +1,5 @@
-"""Small partitions wholly in memory; of large ones the vectors in memory and the words on disk.
-
-Several embedding spaces side by side: one index for words and the first space, one scan for each further space.
-
-Answers for keeping them in step and for making one answer of theirs. Vectors of two spaces never meet: each is compared
-in its own index, and its cosines stay apart in the answer.
+"""Small partitions wholly in memory; of large ones the vectors in memory and the words on disk. Further embedding
+spaces have an index each, kept in step, and vectors of two spaces are never compared.
 """
 
 from __future__ import annotations
@@ -32,12 +28,9 @@ _log = logging.getLogger("mnemic.index")
 
 
 class TieredIndex:
-    """The `Index` port: a partition of more than `threshold_rows` items finds words by `keyword`, vectors by `scan`.
-
-    A partition that grows beyond the threshold is forgotten once and comes back divided between the two. What
-    `keyword` kept from an earlier process is compared with the store's rows when the partition is first asked for.
-    Where the file of `keyword` fails (the disk is full, or another process keeps it locked), the partition comes back
-    wholly in memory and stays so: answers are the same, and the cost is memory.
+    """The `Index` port: beyond `threshold_rows` items `keyword` finds words and `scan` vectors. A growing partition is
+    forgotten once and reloaded into both. What `keyword` kept is compared with the store first. If its file fails, the
+    partition is loaded wholly into memory: same answers, more memory.
     """
 
     def __init__(self, scan: ScanIndex, keyword: Fts5Index, threshold_rows: int) -> None:
@@ -165,11 +158,9 @@ _: type[Index] = TieredIndex
 
 
 class SpacesIndex:
-    """The `Index` port over `main` and one scan per entry of `IndexQuery.further` and `Change.further`.
-
-    The scans hold every row without its words, so that what is found by a further vector alone is known with its
-    length, its time and its neighbours. A partition is as far as the part that is furthest behind; what the others have
-    already is taken in by them once more, which is harmless.
+    """The `Index` port over `main` and a scan per further space. Scans hold rows without words, so that a hit by a
+    further vector has its length, time and neighbours. The furthest part behind sets a partition's version; repeated
+    changes are harmless.
     """
 
     def __init__(self, main: Index, further: Sequence[ScanIndex]) -> None:

@@ -1,9 +1,4 @@
-"""The growing arrays of a table: one entry per slot, and one list of slots per term.
-
-What an index found in one partition, and how the evidence of several becomes one answer.
-
-Which rows of a table a reader sees, and how many: kept from one search to the next, and brought along by writes.
-"""
+"""The growing arrays of a table, the views of its visible rows, and merging the evidence of several partitions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The words of a table: which of its rows hold a term and how often, and of a large table the best rows by BM25.
+"""The words of a table, and of a large one the best rows by BM25.
 
-A term that many rows hold says little, and scoring all of them would be most of the time of a search. So in a large
-table only the rows of its rarer terms are all scored; of a common one its champions come in, the rows where it weighs
-most, which depends on the row alone and is kept from one search to the next, and where few rows hold a rarer term also
-the rows that hold two of the common ones.
+Scoring all rows of a common term would take most of a search. So a large table scores all rows of rarer terms only.
+Common ones add their champions, the rows where they weigh most, kept between searches, and, if rarer terms match few
+rows, the rows with two common terms.
 """
 
 from __future__ import annotations
@@ -124,10 +123,8 @@ class Words:
         self._scores: Floats = np.zeros(0, dtype=np.float32)  # all 0 between two uses
 
     def post(self, texts: Sequence[str], first: int) -> NDArray[np.intp]:
-        """Add the terms of one row or more, from slot `first` on, to the postings; how many each row has, `(rows,)`.
-
-        Of many rows at once, and as one run over all terms: most of a partition that loads is never asked for, and a
-        list for each of its terms would be most of the time that loading takes.
+        """Add the terms of rows, from slot `first` on; returns how many each has, `(rows,)`. Many rows are one run over
+        all terms, because a list per term would take most of the loading time.
         """
         rows = len(texts)
         parts = [self._coded(texts[start : start + _SPLIT_ROWS]) for start in range(0, rows, _SPLIT_ROWS)]

@@ -1,7 +1,5 @@
-"""Answers with llama.cpp in this process: a GGUF file, no server to run, no network.
-
-Answers for the model's file, its turn and its time. One prompt is worked on at a time; others wait, within their own
-deadline. Needs the extra `llama-cpp`, which also brings a small model.
+"""Answers with llama.cpp in this process from a GGUF file, one prompt at a time; others wait within their deadline.
+Needs the extra `llama-cpp`, which also brings a small model.
 """
 
 from __future__ import annotations
@@ -210,9 +208,8 @@ class _Run:
 
 
 def packaged_model(folder: Path | None = None) -> Path:
-    """The packaged model as one file in `folder` (None: the user's cache), written there the first time.
-
-    Raises `ConfigError` when the extra is not installed or the file cannot be written.
+    """Write the packaged model to `folder` (None: the user's cache) once. Raises `ConfigError` on a missing extra or a
+    failed write.
     """
     package: Any = import_extra(PACKAGED, "llama-cpp")
     folder = folder or _cache_folder()

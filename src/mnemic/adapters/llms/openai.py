@@ -1,19 +1,7 @@
-"""The shapes of the chat protocol that OpenAI-compatible servers and llama.cpp speak: requests out, replies in.
+"""Answers by any OpenAI-compatible `/v1/chat/completions`: Ollama, vLLM, llama.cpp, or a hosted service.
 
-Answers for data alone, and is pure. Replies are read leniently where their meaning is plain, since every server writes
-them a little differently; what is no reply at all is `BadReplyError`.
-
-When a whole reply must be there.
-
-The wire to an OpenAI-compatible chat endpoint: one POST within one deadline, whole or as a stream of events.
-
-Answers for connections, tries, time and the framing of streams; `chat` knows the shapes, `model_servers` what a
-refusal means. The deadline holds for the whole reply: a watchdog cuts the connection of a server that keeps sending
-past it.
-
-Answers by any OpenAI-compatible `/v1/chat/completions`: Ollama, vLLM, llama.cpp, or a hosted service.
-
-Answers for what a server takes and for the whole reply; `chat_client` is the wire, `chat` the shapes.
+Replies are read leniently where their meaning is plain, since servers differ; the rest is `BadReplyError`. One deadline
+holds for a whole reply: a watchdog cuts servers that keep sending past it.
 """
 
 from __future__ import annotations
@@ -326,9 +314,8 @@ class ChatClient:
             return self._parsed(b"".join(self._chunks(response, deadline)))
 
     def events(self, body: Mapping[str, object], deadline: Deadline) -> Generator[object]:
-        """The parsed data of each event, until the server says that it is done or ends the stream; errors as `whole`.
-
-        A server that does not stream answers one event. Closing the generator ends the request.
+        """Parsed data of each event until the stream ends; errors as `whole`. A server that does not stream answers one
+        event. Closing the generator ends the request.
         """
         with self._answer(body, deadline) as response, closing(self._chunks(response, deadline)) as chunks:
             if "json" in response.headers.get("Content-Type", ""):

@@ -1,7 +1,5 @@
-"""Traces of OpenTelemetry: what a recall, a context, a capture, an ingest or a call of a model did, and for how long.
-
-Spans hold names, sizes, counts and types of errors, never texts, paths or ids. They go to the one address that is
-configured, and nowhere else; who traces their own program with OpenTelemetry finds them inside of their own spans.
+"""OpenTelemetry traces of recalls, contexts, captures, ingests and model calls. Spans hold names, sizes, counts and
+error types, never texts, paths or ids, and go to the configured address only. They nest in the caller's own spans.
 """
 
 from __future__ import annotations

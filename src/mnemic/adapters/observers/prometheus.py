@@ -17,9 +17,8 @@ _BROKEN = re.compile(r"[^a-zA-Z0-9_]")
 
 
 class PrometheusObserver(Observer):
-    """The `Observer` port over a registry. `mnemic.recall` becomes `mnemic_recall`, a counter with `_total` behind it,
-    a duration with `_seconds`. A name keeps the tags it first came with: tags it lacks later are empty, others are left
-    out.
+    """The `Observer` port over a registry. `mnemic.recall` becomes `mnemic_recall`, with `_total` for counters and
+    `_seconds` for durations. A name keeps its first tags: missing ones are empty, others dropped.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:

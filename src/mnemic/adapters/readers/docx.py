@@ -1,7 +1,5 @@
-"""Reads Word documents (DOCX): paragraphs, headings, lists, tables, text boxes, foot and end notes.
-
-Left out: deleted passages of tracked changes, comments, headers and footers. Word lays pages out when it shows a
-document, so the file knows none.
+"""Reads Word documents (DOCX) without deleted tracked changes, comments, headers and footers. Has no pages, because
+Word lays them out only when it shows a document.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""From bytes to characters: a byte order mark, UTF-8, UTF-16, Western European, then a guess.
-
-Reads plain text and source code: as it stands, in whichever encoding.
-"""
+"""Reads plain text and source code: byte order mark, UTF-8, UTF-16, Western European, then a guess."""
 
 from __future__ import annotations
 
@@ -44,9 +41,8 @@ the middle of a word, as where é is a byte of DOS.
 
 
 def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
-    """The text and the name of its encoding. `declared`: what the file says it is in, tried after the sure signs.
-
-    Never fails: bytes that fit nothing are read as Windows-1252, those it lacks as the replacement character.
+    """The text and its encoding's name. `declared`: the file's own claim, tried after the sure signs. Never fails: the
+    last resort is Windows-1252 with replacement characters.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):

@@ -1,6 +1,5 @@
-"""Reads workbooks (XLSX, XLS, XLSB, ODS) with python-calamine (extra `documents`): a page per sheet, a line per row.
-
-Answers for values as they were last computed; formulas, comments and hidden sheets are left out.
+"""Reads workbooks (XLSX, XLS, XLSB, ODS) with python-calamine (extra `documents`): a page per sheet, a line per row of
+computed values. Skips formulas, comments and hidden sheets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Reranks with a cross-encoder in ONNX form, in this process: it reads query and text together.
-
-Answers for the model's files, pairs of tokens and scores. The files are a local folder, or fetched once from a hub by
-the name of their repository. A folder with the tokens of an uncased BERT needs nothing that does not come with Mnemic;
-other tokens, and fetching, need the extra `cross-encoder`.
+"""Reranks with an ONNX cross-encoder in this process, from a local folder or fetched once from a hub. A folder with
+uncased BERT tokens needs no package; other tokens, and fetching, need the extra `cross-encoder`.
 """
 
 from __future__ import annotations
@@ -56,10 +53,9 @@ class CrossEncoderReranker:
         max_tokens: int = MAX_TOKENS,
         weight: float = WEIGHT,
     ) -> None:
-        """`model`: the folder of `tokenizer.json` (or `vocab.txt`) and `model.onnx`, one of several ONNX files in it,
-        or the name of a repository that is fetched once. `weight`: as in `RerankerCapabilities`.
-
-        Loads and fetches nothing. Raises `ConfigError` for too few tokens.
+        """`model`: the folder of `tokenizer.json` (or `vocab.txt`) and `model.onnx`, an ONNX file in it, or a
+        repository to fetch once. `weight`: as in `RerankerCapabilities`. Loads nothing. Raises `ConfigError` for too
+        few tokens.
         """
         if max_tokens < LEAST_TOKENS:
             raise ConfigError(f"a cross-encoder needs at least {LEAST_TOKENS} tokens, not {max_tokens}")

@@ -1,7 +1,5 @@
-"""Reranks by late interaction over the token vectors of the offline model: MaxSim (Khattab and Zaharia 2020).
-
-Answers for token vectors and their sum. The model was trained for one vector per text, so this is weaker than a ColBERT
-checkpoint; it needs nothing that is not there. English.
+"""Reranks by late interaction over the offline model's token vectors: MaxSim (Khattab and Zaharia 2020). English.
+Weaker than a ColBERT checkpoint, because the model was trained for one vector per text, but needs no download.
 """
 
 from __future__ import annotations

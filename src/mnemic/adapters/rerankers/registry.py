@@ -1,11 +1,6 @@
-"""Rerankers by name: `maxsim`, `cross-encoder`, `cross-encoder:FOLDER`, or one that a package brings.
-
-A package makes its reranker known by an entry point of the group `mnemic.rerankers` (see `adapters.named_parts`).
-
-Judges by the configured language model: how well does a text answer the query, from 0 to 10?
-
-One call per text, so that no text's score depends on its neighbours; slow, and for few texts. A text is data: it is
-put between marks that it cannot close, and whatever it says, only a number is read from the reply.
+"""Rerankers by name: `maxsim`, `cross-encoder`, `cross-encoder:FOLDER`, one from a package's entry point of the group
+`mnemic.rerankers`, or the configured language model. It rates one text per call, so that no score depends on
+neighbours. Texts stand between marks that they cannot close, and only a number is read from the reply.
 """
 
 from __future__ import annotations
@@ -23,9 +18,8 @@ from mnemic.ports.models import Llm, Reranker, RerankerCapabilities, Scores
 
 
 def open_reranker(name: str, options: Options | None = None) -> Reranker:
-    """The reranker of a name, `technology` or `technology:model`; `options` are the keyword arguments of its class.
-
-    Raises `ConfigError` for a name or an option nobody knows, and when the package of an extra is missing.
+    """Open a reranker: `technology` or `technology:model`; `options`: arguments of its class. Raises `ConfigError` for
+    an unknown name or option, or a missing extra.
     """
     return _RERANKERS.open(name, options)
 
