@@ -1,13 +1,6 @@
-"""Finds the memories that may say the same as a fact, by words and by vector, and asks a model about the open ones.
-
-Everything here takes time and holds no lock; what is found is looked at again in the transaction that writes.
-
-How much of a fact its sources carry: the share of its words and numbers that stand in the spans it names.
-
-Answers for the number alone; what follows from it is decided by whoever writes the fact.
-
-Writes facts, whoever found them: each is compared with what is known in its place, and then added, merged, or set
-against what it contradicts. Every decision is in the history, with its reason.
+"""Writes facts: each is compared with its place, and added, merged, or set against what it contradicts, with the reason
+in the history. Words, vectors and a model find similar memories without holding a lock; the writing transaction looks
+again. A fact's support is the share of its words and numbers in the spans it names.
 """
 
 from __future__ import annotations
@@ -145,11 +138,9 @@ def sources_of(work: UnitOfWork, visible: Visibility, facts: Iterable[Fact]) -> 
 
 
 def supported(parts: Parts, fact: Fact, sources: Mapping[str, str]) -> tuple[tuple[Provenance, ...], float]:
-    """The provenance of a fact with the support of each span, and that of all together, both 0..1.
-
-    Words are compared by their stems, "two" is "2", and dates that the fact itself names are not asked for. Where a
-    span is in another writing than the fact, words cannot be compared and the extractor's own number is kept.
-    A source that is gone supports nothing. A fact that names no source has nothing to prove: 1.
+    """The provenance of a fact with the support of each span, and overall, both 0..1. Words are compared by stem, "two"
+    is "2", and dates in the fact itself are not needed. Across writings the extractor's own number counts. A missing
+    source supports nothing; a fact without sources has 1.
     """
     if not fact.provenance:
         return (), 1.0
@@ -265,9 +256,8 @@ def prepare(parts: Parts, place: Place, facts: Sequence[Fact]) -> list[Prepared]
 def assimilate(
     parts: Parts, work: UnitOfWork, place: Place, facts: Sequence[Prepared], *, actor: str
 ) -> list[Decision]:
-    """Write facts within the caller's unit of work; one decision for each, in order. A fact whose sources do not carry
-    it is quarantined; one that all sources of which were erased meanwhile is dropped. Raises `ConflictError` when
-    somebody changes a compared memory at the same time; the whole unit of work is then to be done again.
+    """Write facts within the caller's unit of work; one decision each, in order. An unsupported fact is quarantined,
+    one without remaining sources dropped. Raises `ConflictError` on a concurrent change; redo the whole unit then.
     """
     writer = _Writer(parts, work, place, Editor(parts, work, place.visibility, actor))
     sources = sources_of(work, place.sources, [each.fact for each in facts])

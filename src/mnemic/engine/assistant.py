@@ -1,12 +1,8 @@
-"""The rounds of a turn: the model is asked, calls tools, is told what came of it, and is asked again until it answers.
+"""One turn of a chat with memory: context, model, tools, answer, capture; and questions.
 
-Answers for the limit of calls, for models that take no tools, and for prompts that turn out longer than the model's
-context, which are asked again with less of memory.
-
-One turn of a chat with memory: context, model, tools, answer, and the capture of both sides; and questions.
-
-The user's side is captured before the model is asked, the assistant's when it has ended or broken off, so that nothing
-said is lost. Memory never fails a chat: what is missing of it is told in `degraded`, and the model answers anyway.
+The user's side is captured before the model is asked, the assistant's when it ends or breaks off, so that nothing is
+lost. Memory never fails a chat: `degraded` lists what is missing. A prompt beyond the model's context is retried with
+less memory.
 """
 
 from __future__ import annotations
@@ -191,12 +187,9 @@ _log = logging.getLogger("mnemic.assistant")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """What the user says, and how the turn is to go.
-
-    `context` holds the system prompt, budget and caps. `plan` and `rules` are shown after the profile. `toolbox` holds
-    the tools that may be called, at most `max_tool_calls` times in all. `actor` is written into the history of what
-    tools change. `is_streaming` False: each reply of the model comes as one piece. `captures` False keeps nothing.
-    `injects` False: the model is shown the session, and nothing that is remembered.
+    """One turn's message and settings. `context`: system prompt, budget and caps. `plan` and `rules` follow the
+    profile. `toolbox`: tools for at most `max_tool_calls` calls. `actor` is recorded for tools' changes. `is_streaming`
+    False: replies come whole. `captures` False keeps nothing. `injects` False: no memories.
     """
 
     message: str
@@ -219,10 +212,8 @@ def model_of(parts: Parts) -> Llm:
 
 
 def chat(parts: Parts, scope: Scope, request: ChatRequest) -> Generator[ChatEvent]:
-    """What happens in one turn, as it happens. A scope without a session begins a conversation: `Reply.session`.
-
-    Raises the errors of the model, with the user's side captured by then, and what was written of the answer marked by
-    `is_partial` in its bookkeeping; the same is kept when the generator is closed early.
+    """The events of one turn. A scope without a session begins one: `Reply.session`. Raises the model's errors; the
+    user's side is kept, and the partial answer is marked `is_partial`, also when the generator closes early.
     """
     model = Metered(model_of(parts))
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))

@@ -1,16 +1,10 @@
-"""What an erasure does to the keys of sealed backups, and what is done where it was made without the keyring.
+"""Backups of the whole store while it is used, or of its receipts; checks, restores and copies.
 
-Erases again what receipts say was erased, in rows that were put back from a backup made before.
+A receipt names nothing: its key makes the same hashes of what exists. It covers what existed when it was made; an
+owner's later data stays.
 
-A receipt names nothing: with the key it was made with, the same hashes are made of what there is, and compared. It
-speaks of what was there when it was made: what came later, of an owner who came back, stays.
-
-Writes a backup of the whole store while it is used, or of its receipts alone, and checks one.
-
-Puts a backup in the place of what a store holds, or a store's rows into another store.
-
-All is prepared in a copy beside the store: brought up to date, and erased again what was erased since the backup was
-made. Then it is put in place in one transaction, so that a process that dies leaves the old rows or the new ones.
+A restore is prepared in a copy: updated, with erasures since the backup repeated. One transaction then puts it in
+place, so that a dying process leaves the old rows or the new ones.
 """
 
 from __future__ import annotations
@@ -105,10 +99,8 @@ def owed_by(work: UnitOfWork) -> Owed:
 
 
 def replay(store: Store, owed: Owed, now: datetime, *, made_at: datetime) -> Replay:
-    """Erase what these receipts tell of, in one transaction, and keep them. None of them may be the store's already.
-
-    Receipts from `made_at` on, when the rows were put aside, speak of all rows, whatever the clock said when those were
-    written.
+    """Follow these receipts in one transaction, and keep them. None may be the store's already. Receipts from `made_at`
+    on cover all rows, whatever the clock said.
     """
     erased: dict[str, int] = {}
     if not owed.receipts:
@@ -363,11 +355,10 @@ class _MoreWasErasedError(Exception):
 
 
 def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: Told) -> RestoreReport:
-    """Put the backup at `path` in the place of all rows of the store; keys and the audit log stay where there are any.
-
-    Erasures that the store knows of, or the backup of `wish.receipts`, and the backup does not, are made again. Raises
-    `ConflictError` when the store holds something that is not to be replaced, `InvalidInputError` and `ConfigError` for
-    a backup, or a keyring, that cannot be used, `BackendError` when the store or the disk fails; then all is as it was.
+    """Replace all rows by the backup at `path`; existing keys and audit log stay. Later erasures, known to the store or
+    to `wish.receipts`, are repeated. Raises `ConflictError` for content not to be replaced, `InvalidInputError` and
+    `ConfigError` for an unusable backup or keyring, `BackendError` when the store or disk fails; nothing has changed
+    then.
     """
     start = time.perf_counter()
     store = copying(parts.store)

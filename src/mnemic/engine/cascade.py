@@ -1,17 +1,8 @@
-"""What becomes of memories when something they were made of is erased.
+"""What becomes of memories when a source is erased.
 
-Made of that alone, they are erased with it, and what was made of them alone in turn. Made of other things too, they are
-flagged, lose the reference, and leave a job that makes them anew of the rest (`erasure.remake`). All of it is in the
-transaction of the erasure.
-
-What a memory says without what it lost: digests are made again of what is left, facts are held against it.
-
-Nothing is written here; a language model may be asked.
-
-Makes memories anew that lost something they were made of: the work of a job that was left with the erasure.
-
-What is written replaces the text and empties the history of it, since both may tell of what was erased. What was made
-of the memory in turn is made anew next, each when all its sources are. What nothing can be made of stays flagged for a
+Those made of it alone are erased too, in turn. Others lose the reference, are flagged, and a job makes them again from
+the rest, all in the erasure's transaction. The new text empties the history, since both may tell of what was erased.
+What was made of the memory is made again once all its sources are. Where nothing remains, it stays flagged for a
 person.
 """
 

@@ -1,13 +1,8 @@
-"""Makes one general preference of single choices that were made again and again over a long time.
+"""Makes a general preference of choices repeated over a long time, and files new summaries among a session's episodes.
 
-The singles are superseded by it: out of recall, but kept, listed and named by it, and its context still tells them, so
-that nothing of them is lost to a question. `undo` of the preference brings them back, and they are not taken again. A
-model only words the sentence; which memories belong together is decided here, by the thing that they say was chosen.
-
-Takes a new summary up among the episodes of its session, and asks for a reflection when there are enough.
-
-The count since the last reflection goes up once for each summary, however often the request is handled: it is moved in
-the transaction that ends the request.
+The preference supersedes the single choices, names them, and its context tells them, so that no question loses them.
+`undo` restores them for good. A model only words the sentence. Each summary counts once towards a reflection: the count
+moves in the transaction that ends the request.
 """
 
 from __future__ import annotations
@@ -53,9 +48,8 @@ _log = logging.getLogger("mnemic.consolidate")
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """One general preference: its words, the memories that became part of it, and, once it is written, its id.
-
-    `is_new`: it was made now, not only enlarged. `fallback` names the failure for which the words are not the model's.
+    """A general preference: its words, its memories, and its id once written. `is_new`: not only enlarged. `fallback`:
+    the failure for which rules chose the words.
     """
 
     text: str

@@ -1,12 +1,8 @@
-"""What the curator made of a part of a day, by a model or by rules, and how a gem becomes a fact.
+"""The curator: reads a whole day's messages as one story, in the schedules' time zone, and keeps what will be worth
+knowing in six months.
 
-What of a partition's conversations the curator has not read yet, day by day in the time zone of the schedules.
-
-The curator: reads what was said, a whole day as one story, and keeps what will be worth knowing in six months.
-
-What it keeps, and how far each conversation was read, is one transaction for each part of a day: a turn is released
-only when its gems are committed, and a run that is repeated finds nothing left. The model is asked outside any
-transaction.
+Gems and the reading position are one transaction per part of a day: turns are released when their gems are committed,
+and a repeated run finds nothing. The model is asked outside any transaction.
 """
 
 from __future__ import annotations
@@ -211,10 +207,8 @@ class Backlog:
         self._places.clear()
 
     def next_day(self, last: date) -> Day | None:
-        """The oldest day with unread turns, none later than `last`; None when there is none.
-
-        A turn belongs to the day on which it began, and within a conversation no day goes back: what was said at
-        positions behind is read later, whatever its time.
+        """The oldest day with unread turns up to `last`, or None. A turn belongs to the day it began; days never go
+        back within a conversation, whatever the time of later positions.
         """
         with self._parts.store.read() as work:
             found = work.upkeep.idle(CURATED, _EVER, MOST_CONVERSATIONS, self._partition)
@@ -283,9 +277,8 @@ _log = logging.getLogger("mnemic.curate")
 
 @dataclass(frozen=True, slots=True)
 class CuratedDay:
-    """What became of one day: how many turns were read, the gems with what was done with each, and what was refused.
-
-    `model` is the name of the language model, "rules" without one; `fallback` the failure for which the rules did it.
+    """One day's result: how many turns were read, the gems with their decisions, and refusals. `model`: "rules" without
+    one; `fallback`: the failure for which rules stood in.
     """
 
     day: str
@@ -309,11 +302,9 @@ class CurateReport:
 def curate(
     parts: Parts, scope: Scope, *, actor: str, day: date | None = None, is_dry_run: bool = False
 ) -> CurateReport:
-    """Curate all conversations of the scope's user (without one: of its session) up to and with a day, by default
-    yesterday in the time zone of the schedules.
-
-    Raises the errors of the language model; what was committed before one stays. A dry run asks the model too, and says
-    what would be done with its gems beside what is stored now.
+    """Curate the conversations of the scope's user (without one: its session) up to a day, default yesterday in the
+    schedules' time zone. Raises the model's errors; commits stay. A dry run asks the model too, and compares with what
+    is stored.
     """
     run = Curating(parts, scope.message_partition, actor, last=day)
     days = run.plan() if is_dry_run else run.run(None)
@@ -519,9 +510,8 @@ class _Move:
 
 
 def _move(session: str, span: tuple[int, int], tries: int, made: Made) -> _Move:
-    """A conversation is read to the first turn of a refused gem; after three such runs at one place, to its end.
-
-    A refused gem that names no turn may come from any.
+    """Read a conversation up to its first refused gem; after three such runs at one place, to its end. A refused gem
+    without a turn may come from any.
     """
     was, until = span
     stay = [

@@ -1,7 +1,5 @@
-"""What becomes of memories when something they were made of is corrected, or is no longer believed.
-
-Each gets a flag that names the cause, and so does all that was made of it in turn, in the transaction of the cause.
-Flags go again when the cause is taken back. What is erased is in `engine.erasure.cascade`, judging in `engine.review`.
+"""Flags memories whose sources were corrected or are no longer believed, and what was made of them in turn, in the
+cause's transaction. Flags go when the cause is undone. For erasure see `engine.erasure.cascade`.
 """
 
 from __future__ import annotations

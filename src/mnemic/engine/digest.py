@@ -1,9 +1,5 @@
-"""Memories made from other items: what they inherit from their sources, and how one is written down.
-
-Where a digest came from: the provenance of what a model wrote, what rules chose, and what was left raw.
-
-Answers for summaries and reflections alike, so that neither needs the other. Nothing is stored here, and no model is
-asked.
+"""Memories made from other items, such as summaries and reflections: what they inherit, and the provenance of what
+models, rules and raw text give. Stores nothing, asks no model.
 """
 
 from __future__ import annotations
@@ -36,9 +32,8 @@ class Derived:
 
 
 def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetime) -> Memory:
-    """The memory: in the partition of its sources (at least one), with the lowest trust among them, the agent that all
-    of them share, and the time of the latest; private where a source is. It does not expire. Only one of its own kind
-    can say the same: a reflection in the words of a summary is still a reflection.
+    """A memory in its sources' partition, with their lowest trust, common agent and latest time; private if one is.
+    Never expires. Only its own kind can duplicate it: a reflection in a summary's words stays a reflection.
     """
     agents = {source.agent for source in sources}
     private = next((source.private_agent for source in sources if source.private_agent is not None), None)

@@ -1,9 +1,4 @@
-"""What the doctor says of what stands around the rows: the clock, the memory for indexes, and what guards the texts.
-
-What the doctor says of jobs and schedules: what waits, what failed and why, what ran when and runs next.
-
-Looks after a whole memory: what works, what lags behind, what failed, and what to do.
-"""
+"""The doctor: what works, what lags, what failed, and what to do, in the store, jobs, schedules, clock and indexes."""
 
 from __future__ import annotations
 
@@ -159,10 +154,7 @@ _LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens
 
 
 def glance(parts: Parts) -> Diagnosis:
-    """The quick look: does the store answer, is there room, may it be written? For probes that ask every few seconds.
-
-    Of what is well it says only that the store answers.
-    """
+    """A quick check for frequent probes: does the store answer, is there room, is it writable?"""
     try:
         with parts.store.read() as work:
             work.partitions.all()

@@ -1,8 +1,4 @@
-"""Changes memories: correct, pin, merge, judge, and take back. Every change is in the history, with before and
-after.
-
-What happens to a known memory when the same is said again in the same words: it takes it in, or gives way.
-"""
+"""Changes memories: correct, pin, merge, judge, and undo; every change is in the history, before and after."""
 
 from __future__ import annotations
 
@@ -54,11 +50,8 @@ class Editor:
         return found[0]
 
     def put(self, old: Memory, new: Memory, action: Action, reason: str, **notes: object) -> Memory:
-        """Store `new` in the place of `old` and write down what changed, and `notes`; nothing is done when nothing did.
-
-        All that was made of it is flagged, or its flags go, where the change means that (see `memories.dependants`).
-
-        Raises `ConflictError` when another memory already says the same, or somebody changed this one meanwhile.
+        """Store `new` in the place of `old` with a history entry and `notes`, if anything changed. Updates flags below
+        (see `memories.dependants`). Raises `ConflictError` on a duplicate or a concurrent change.
         """
         before, after = differences(old, new)
         if not after and not notes:
@@ -145,9 +138,8 @@ def update(
 
 
 def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, actor: str, reason: str = "") -> Memory:
-    """Make one of several memories of the same place: the first stays (with `text`, when given), the strongest
-    importance, all categories and sources of support; the others become superseded by it. `undo` of the first takes it
-    all back. Secrets are redacted, and what the first says now passes the gate as that of any write.
+    """Merge memories of one place: the first stays (with `text`, if given), with the top importance, all categories and
+    sources; it supersedes the others. `undo` reverts it. Secrets are redacted, and the text passes the gate again.
     """
     wanted, visible = list(dict.fromkeys(ids)), scope.visibility
     clean, redacted = fields_without_secrets(parts, {} if text is None else {"text": text})
@@ -189,9 +181,8 @@ def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> 
 
 
 def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
-    """Take back the last change of a memory; called again, the one before. Raises `ConflictError` when none is left.
-
-    Undoing a merge brings the merged memories back as they were.
+    """Undo a memory's last change; called again, the one before. Raises `ConflictError` when none is left. Undoing a
+    merge restores all.
     """
 
     def restored(work: UnitOfWork, memory: Memory) -> Memory:
@@ -276,12 +267,9 @@ UNSUPPORTED = "its sources do not carry it"
 
 
 def restate(editor: Editor, held: Memory, memory: Memory) -> str:
-    """Let a known memory take in one in the same words, which is not kept; the answer says what happened.
-
-    It keeps its text, gains provenance, context and categories, and the higher importance and confidence. One that was
-    quarantined because its sources did not carry it becomes active when the new one is carried, and one that gives
-    orders to the model when the user says it. What is said again does not hang on what flagged it. `undo` takes that
-    back.
+    """Let a memory take in one in the same words, and say what happened. It keeps its text and gains provenance,
+    context, categories, and the higher importance and confidence. A quarantined one becomes active when now supported,
+    or when the user says its orders. Flags go. `undo` reverts it.
     """
     gained = replace(
         held,

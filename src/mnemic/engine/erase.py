@@ -1,13 +1,8 @@
-"""Removes one memory or message, leaving a tombstone without text.
+"""Erases an item to a tombstone, or a session, user, agent or org for good: rows, vectors, indexes and derivatives.
 
-What is to go for good, and its going: shared by `erase`, which plans it, and `replay`, which finds it again.
-
-Erases a session, a user, an agent or an org for good: rows, vectors, indexes and what was derived, with a receipt.
-
-What belongs to the owner alone is removed without a trace, tombstones too. What lies elsewhere, such as an agent's
-memory that was learnt from a user's words, is erased to a tombstone without text, with everything derived from it in
-turn. The receipt holds counts and keyed hashes, no names: `replay` finds the same again in a backup. With an org goes
-the key of its part of sealed backups.
+The owner's own data goes without a trace. Derivatives elsewhere, such as an agent's memory learnt from a user, become
+tombstones without text. The receipt holds counts and keyed hashes, no names: `replay` finds the same in a backup. With
+an org goes its key of sealed backups.
 """
 
 from __future__ import annotations
@@ -197,13 +192,10 @@ _PAGE = 500
 
 
 def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False) -> Receipt:
-    """Erase all that belongs to the owner of `level` in the scope, and what was derived from it, in one transaction.
-
-    A session: its messages, its session-level memories and what was made of them. A user: everything of theirs, in all
-    sessions. An agent: its level, and what is private to it. An org: everything but its keys and its audit log, which
-    hold no text, and the data keys of its sealed backups; where the keyring fails, nothing is erased. Raises
-    `InvalidInputError` when the scope lacks that part. Of a dry run the receipt is the plan: what the same call would
-    remove now.
+    """Erase all of the owner of `level`, and derivatives, in one transaction; a dry run returns the plan. Session: its
+    messages, memories, and what was made of them. User: all sessions. Agent: its level and private items. Org: all but
+    its keys, audit log and the data keys of sealed backups; nothing if the keyring fails. Raises `InvalidInputError`
+    without that part of the scope.
     """
     owner = scope.partition(level)
     now = parts.clock.now()

@@ -1,15 +1,9 @@
-"""Documents in an export: one record each, with its text and the spans of its passages; and the way back.
+"""Writes all that a scope owns as JSON lines, without loss; `import_` reads it back, and refuses what Mnemic would not
+have written.
 
-A passage is written as its span: its text is the document's, and both come back as they were.
-
-Writes everything a scope owns as JSON lines, without loss; `import_` reads it back.
-
-The first line is a header. Then, one record a line: the profile, messages in order of their ids, how far each of their
-conversations was worked on (so that no summary is made twice), memories oldest first, and documents by source, with
-text and passages; each memory and document is followed by its history.
-Vectors are not written: they are made again from the text. Erased rows are not written.
-
-Turns the records of an export back into nouns, and refuses what Mnemic itself would never have written.
+After the header: the profile, messages by id, how far conversations were worked on (so that no summary is made twice),
+memories oldest first, and documents by source with text and passages as spans; memories and documents with their
+history. Vectors and erased rows are left out.
 """
 
 from __future__ import annotations
@@ -120,9 +114,8 @@ class DocumentReader:
         self._parts, self._scope = parts, scope
 
     def read(self, record: Mapping[str, Any], partition: Partition) -> WholeDocument:
-        """The document of a record, in this partition, without the secrets that whoever wrote it may have kept.
-
-        Raises `InvalidInputError`, `KeyError`, `TypeError` or `ValueError` for what is not usable.
+        """The document of a record, without secrets. Raises `InvalidInputError`, `KeyError`, `TypeError` or
+        `ValueError` if unusable.
         """
         document, text = self._document(record, partition), _text(record["text"], "text")
         if len(text) > ReadLimits().max_characters:

@@ -1,8 +1,5 @@
-"""Finds facts in what users say, and writes them down.
-
-A model is asked about each message, or the rules of `text/facts` read it; the facts and the move of the cursor
-`extracted` are one transaction, by compare and set, so that a run that is repeated writes nothing twice. Nothing here
-is in the way of a chat.
+"""Finds facts in users' messages by a model, or the rules of `text/facts`. Facts and the cursor `extracted` move in one
+transaction, by compare and set, so that repeated runs write nothing twice. Never delays a chat.
 """
 
 from __future__ import annotations
@@ -43,10 +40,8 @@ _log = logging.getLogger("mnemic.extract")
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """One fact: the message it was found in, its words and kind, and what became of it.
-
-    `verdict` None: nothing yet, in a dry run. `memory_id`: the memory that says it now; `other_id`: one that it was
-    merged with or set against. `fallback` names the class of the failure for which the rules read the message.
+    """A fact: its message, words, kind and result. `verdict` None: a dry run. `memory_id`: the memory that holds it;
+    `other_id`: the one merged or in conflict. `fallback`: the failure for which rules read the message.
     """
 
     message_id: str
@@ -71,10 +66,8 @@ class ExtractReport:
 
 
 def extract(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ExtractReport:
-    """Find the facts in what the user said in the scope's session since the last time.
-
-    Raises `InvalidInputError` for a scope without a user or a session, and the errors of the language model; what was
-    found before one stays.
+    """Find new facts in the user's messages of the session. Raises `InvalidInputError` without a user or session, and
+    the model's errors; earlier finds stay.
     """
     if scope.user is None or scope.session is None:
         raise InvalidInputError("facts are found in what a user says in a session; say which, as user=… and session=…")

@@ -1,6 +1,5 @@
-"""Walks the graph: what there is, what stands around a thing, and how two things are related.
-
-Work is bounded: of a node with very many relations the heaviest are followed, and an answer says where it was cut.
+"""Walks the graph: things, their neighbours and paths. Of crowded nodes only the heaviest relations are followed;
+answers tell where.
 """
 
 from __future__ import annotations

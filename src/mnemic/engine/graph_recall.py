@@ -1,7 +1,5 @@
-"""What the graph adds to the answer of a question: items that are a few relations away from what it is about.
-
-A walk begins at the things that the question names, at those whose name and description are near to it by vector, and
-at those that the first hits name. It says which items it reached, how firmly, and by which way.
+"""Adds items a few relations away from a question to its answer. A walk starts at things that the question names,
+similar ones by vector, and those of the first hits; it tells which items it reached, how firmly, and how.
 """
 
 from __future__ import annotations
@@ -61,9 +59,8 @@ _BELOW = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """`values`: how firmly each item was reached, from 0 to 1. `ways` between two things that the question is about,
-    the shortest first; `on_ways`: the items that say their steps. `steps`: of the other items that say a relation, the
-    way by which they were reached. No way has citations yet; `relations`: those that its edges amount to.
+    """`values`: how firmly items were reached, 0..1. `ways` between the question's things, shortest first, without
+    citations; `on_ways`: items that state their steps. `steps`: the ways to others. `relations`: those of the edges.
     """
 
     values: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -126,10 +123,9 @@ def reach(
 
 
 def with_reached(scored: Scored, reached: Reach, weight: float) -> Scored:
-    """The candidates with the feature `related`: how firmly the graph reached each, above an average row. It evens out
-    what put a row below that, since what a relation leads to need not be like the question, and what put it back for
-    being among documents or not (`elsewhere`). Less where it would be lifted above the first hit; what says a step of a
-    way between two things that the question is about comes right behind that.
+    """Candidates with the feature `related`: how firmly the graph reached each, above an average row. It offsets weak
+    likeness and `elsewhere`, never lifts above the first hit, and puts items on ways between the question's things
+    right behind that.
     """
     if weight <= 0 or not reached.values or not scored.order.shape[0]:
         return scored

@@ -1,7 +1,4 @@
-"""Who does which kind of job, and who handles which event: the one table that joins the job loop with the use cases.
-
-The parts of a memory's life do not know of each other; here they meet (`tests/architecture/test_capabilities.py`).
-"""
+"""The table of job and event handlers, the only place where parts meet (`tests/architecture/test_capabilities.py`)."""
 
 from __future__ import annotations
 

@@ -1,15 +1,8 @@
-"""Takes in conversations of other programs: idempotent, resumable, with progress, and as a dry run.
+"""Imports conversations and memories of other programs: idempotent, resumable, with progress and dry runs.
 
-What becomes of imported memories whose place says something else now: a line of a file, or a memory of mem0.
-
-The new text supersedes the one before, which `undo` brings back; a line that was taken out of its file is told and
-stays. What somebody changed here is never superseded by a file: it is told.
-
-Takes in memories of other programs: idempotent, resumable, with progress, and as a dry run.
-
-What is imported has an id that is made of what it says, so that it is known again when it is read again: after an edit,
-after it was superseded, and after it was deleted, which is for good. What follows a line that was edited in its file is
-in `revised_lines`.
+An import's id derives from its words, so that it is recognised after an edit, a supersession, or a deletion, which is
+final. An edited line supersedes its former text, for `undo`; a removed line is reported and stays. Imports never
+supersede edits made here.
 """
 
 from __future__ import annotations
@@ -46,12 +39,8 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(slots=True)
 class ImportReport:
-    """What came in (`added`), what was there already (`known`) and what was left out on purpose (`skipped`), by kind;
-    what could not be read (`problems`), by line or place; and in how many exchanges of a log secrets of a kind were
-    redacted (`redacted`).
-
-    Of memories too: `quarantined`, how many of those that were added wait for a review, and `changed`, what another
-    text stands in the place of now, or what is no longer in the file, by place.
+    """What was `added`, `known` or `skipped`, by kind; `problems` by line; `redacted` exchanges by kind of secret. Of
+    memories too: `quarantined` for review, and `changed`: replaced or removed in the file, by place.
     """
 
     format: str
@@ -68,10 +57,8 @@ class ImportReport:
 def import_logs(
     parts: Parts, scope: Scope, reading: LogReading, *, is_dry_run: bool = False, progress: Progress | None = None
 ) -> ImportReport:
-    """Capture every conversation into a session of its own name, in batches of one transaction each.
-
-    A batch that was committed stays when the call is interrupted; called again, it goes on where it stopped, because a
-    message that is known (by its external id) is not stored again. Times are those of the log; trust is "imported".
+    """Capture conversations into sessions of their own names, a transaction per batch. Interrupted imports resume,
+    because known messages (by external id) are skipped. Times are the log's; trust is "imported".
     """
     report = ImportReport(reading.format, skipped=reading.skipped, problems=reading.problems, is_dry_run=is_dry_run)
     total = sum(len(conversation.messages) for conversation in reading.conversations)
@@ -324,11 +311,9 @@ def import_memories(
     is_dry_run: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Remember every entry, in batches of one transaction each, and capture the messages that came with them.
-
-    Trust is "imported", times are those of the entries; secrets are redacted, and what gives orders to the model waits
-    for a review. A batch that was committed stays when the call is interrupted; called again, it goes on from there.
-    What an entry says that is known in its place, or was deleted there, is not added again.
+    """Remember entries with their messages, a transaction per batch. Trust is "imported", times are the entries';
+    secrets are redacted, orders to the model wait for review. Interrupted imports resume. Known or deleted texts are
+    not added.
     """
     logged = LogReading(reading.format, reading.conversations)
     total = len(reading.entries) + sum(len(each.messages) for each in reading.conversations)

@@ -1,14 +1,8 @@
-"""Brings the index up to date with the store before a search.
+"""Brings the index up to date before a search, and embeds texts and missing vectors without a failing model ever
+stopping a write or question.
 
-The passages of documents are kept apart: to the index they are a partition beside that of the messages and memories,
-with statistics, and where it is large a graph, of its own. So a shelf of manuals changes nothing about what is found of
-a conversation, or how quickly.
-
-What is searched of an item: its text, and what says whose it is or where it stands.
-
-Turns texts into vectors, in every space, without ever letting a failing model stop a write or a question.
-
-Gives items the vectors they lack in a space: after an outage, a slow embedder, or a new model.
+Passages of documents are a partition of their own to the index, with statistics and a graph, so that a shelf of manuals
+does not change what is found of conversations, or how quickly.
 """
 
 from __future__ import annotations
@@ -41,10 +35,8 @@ _SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
 
 
 def search(parts: Parts, query: IndexQuery, *, passages: bool = False) -> Candidates:
-    """Candidates that know everything committed before the call: messages and memories, or the passages of documents.
-
-    The index may forget a partition between the catching up and the search (its memory is bounded); then both are
-    repeated. Raises `UnavailableError` when that does not end, which only a budget far too small can cause.
+    """Candidates as of the call: messages and memories, or passages. Repeats when the bounded index forgets a partition
+    in between; raises `UnavailableError` if that does not end, which only a far too small budget can cause.
     """
     for _ in range(_ATTEMPTS):
         wanted = catch_up(parts, query.partitions)
@@ -97,9 +89,8 @@ def _forget(parts: Parts, partition: Partition) -> None:
 
 
 def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int) -> None:
-    """Bring both sides of a partition to `version`. The rows are read once, unless one side alone was forgotten.
-
-    The side of the passages is begun with the first passage, so that who has no documents pays nothing for them.
+    """Bring a partition's sides to `version`, reading rows once unless one side was forgotten. Passages begin with the
+    first one, so that they cost nothing without documents.
     """
     index, side, holds = parts.index, _side(partition), parts.passage_places.holds(partition)
     since = index.version(partition)
@@ -243,10 +234,8 @@ def _column(parts: Parts, embedder: Embedder, texts: Sequence[str]) -> Vectors |
 def question_vectors(
     parts: Parts, partitions: Sequence[Partition], text: str, watch: Watch
 ) -> tuple[ItemVectors, tuple[str, ...]]:
-    """The vectors of a question to these partitions, one per embedder, None where there is none to be had, and what
-    failed or was late. One of the retired space is behind them where a partition still needs it.
-
-    A blank question costs no model call. With a deadline all embedders are asked at once.
+    """A question's vectors, one per embedder or None, and what failed or was late; the retired space's last, where
+    needed. Blank questions cost no call. With a deadline all embedders run at once.
     """
     asking = [_Asking(parts, embedder, text, watch) for embedder in _asked(parts, partitions)]
     vectors = tuple(each.answer() for each in asking)
@@ -358,9 +347,8 @@ _JOBS_LOOKED_AT = 1000
 
 @dataclass(frozen=True, slots=True)
 class FillReport:
-    """`filled`: vectors stored. `refused`: ids of items whose text an embedder cannot answer. `empty`: ids of items
-    that say nothing to one (the zero vector), which need none. `passed_over`: (space, id) of both, which would have no
-    vector after another try at once. `is_complete`: nothing else was missing when it ended.
+    """`filled`: stored vectors. `refused`: ids that an embedder cannot answer. `empty`: ids with a zero vector, which
+    need none. `passed_over`: (space, id) of both. `is_complete`: nothing else is missing.
     """
 
     filled: int
@@ -373,13 +361,10 @@ class FillReport:
 def fill_vectors(
     parts: Parts, partition: Partition | None, *, limit: int = FILL_LIMIT, told: Told = lambda _: None
 ) -> FillReport:
-    """Embed at most `limit` texts that have no vector in a space, of one partition, or of all when None (for
-    maintenance only).
-
-    A text that is changed while it is embedded gets no vector of what it was. Embedding happens outside the writing
-    transaction; each batch is one durable commit, so that an interrupted run loses at most one batch of work, and
-    running it again repeats nothing else. Raises `BackendError` or `ConfigError`
-    when an embedder or the store fails, after the other embedders had their turn; what was filled until then stays.
+    """Embed up to `limit` texts without a vector in a space, of a partition or all (None, for maintenance). A text
+    changed meanwhile gets none. Batches are embedded outside transactions and committed one by one, so that an
+    interruption loses one. Raises `BackendError` or `ConfigError` after the other embedders' turn; earlier batches
+    stay.
     """
     runs: list[_Run] = []
     failures: list[MnemicError] = []
@@ -539,9 +524,8 @@ class _Run:
 
 
 def _indexed(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
-    """What is embedded of these items beside their bare text: who said it, why it matters, where it stands.
-
-    Items that are private to an agent are looked for on behalf of each agent that has some: no scope sees them all.
+    """Texts to embed with context: author, reason, place. Agents' private items are read for each such agent, since no
+    scope sees them all.
     """
     found: dict[str, str] = {}
     for agent in (None, *work.upkeep.private_agents(partition)):

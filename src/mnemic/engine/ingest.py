@@ -1,7 +1,5 @@
-"""Stores what was read of files, a group at a time: every document whole, in one transaction with its vectors.
-
-Takes in files: plans, reads, cuts and stores them, so that what is interrupted at any point is finished by asking
-again. The data flow is that of docs/decisions/0015-documents.md.
+"""Ingests files: plans, reads, cuts and stores them (docs/decisions/0015-documents.md). A document is one transaction
+with its vectors, and repeating an interrupted ingest completes it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,5 @@
-"""How an ingest is asked for, and the sums of what it tells.
-
-From a document that was read to what is stored of it: its text without secrets, and its passages.
-
-What an ingest would do: which files there are, which of them are known and unchanged, and which are gone.
-
-Reads files on a few threads, so far ahead of who stores them as their bytes fit; results come in their order.
+"""Plans an ingest, reads files on threads ahead of storing as their bytes fit, and cuts texts without secrets into
+passages.
 """
 
 from __future__ import annotations
@@ -56,9 +51,8 @@ MAX_SOURCE_CHARS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestRequest:
-    """How to ingest. `source`: what the path is called in the store, None for its absolute path; `name` of bytes, whose
-    ending tells their type. `is_again`: read what is unchanged too. `is_pruning`: remove the documents of files that
-    are gone from the folder.
+    """`source`: the path's name in the store, default absolute; `name` of bytes, for the type. `is_again`: read
+    unchanged files too. `is_pruning`: remove documents of vanished files.
     """
 
     level: Level | None = None

@@ -1,16 +1,8 @@
-"""When a cron line is due in a time zone; pure, and refused with words when the line or the zone cannot be.
+"""Schedules, jobs and the worker that runs them.
 
-What is due by the clock: looks at schedules and at conversations that went quiet, and adds their jobs.
-
-Several workers may look at once: a run is noted by compare and set in the transaction that adds its jobs, and a job
-whose like is waiting is not added again.
-
-Does the work that was written down in the transaction of its cause: claims jobs, runs them, tries again, gives up.
-
-A job is done at least once and never by two workers at a time: its lease is taken in one transaction, and what came of
-it is written in another, which only the holder of the lease can end. Handlers repeat without harm.
-
-A worker: runs jobs for as long as it is wanted, in a thread of its own, and sleeps while there is nothing to do.
+Several workers may look at once: a run is noted by compare and set in the transaction that adds its jobs, and waiting
+jobs are not added again. A job is written in its cause's transaction, and done at least once, never by two workers:
+only the holder of its lease can end it. Handlers are idempotent.
 """
 
 from __future__ import annotations
@@ -51,12 +43,11 @@ _FROM = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class Cron:
-    """A cron line of five fields, or six with seconds first, in the time zone `zone`.
+    """A cron line of five fields, or six with seconds first, in the time zone `zone`. As in Debian's cron, 0 and 7 are
+    Sunday, and day and weekday are alternatives unless one begins with `*`; as in Quartz, `?` means `*`.
 
-    As in Debian's cron, 0 and 7 are Sunday, and day and weekday are alternatives when neither begins with `*`; as in
-    Quartz, either may be `?`, which means `*`. A line that names its hours is due by the clock on the wall: a time that
-    the clock skips in spring is due as soon as it has jumped, and an hour that it repeats in autumn counts once. A line
-    for every hour (`*`) follows elapsed time, with the repeated hour twice. Raises `ConfigError` for anything else.
+    A line with hours follows the wall clock: a skipped time is due after the jump, a repeated hour counts once. Hourly
+    lines (`*`) follow elapsed time. Raises `ConfigError` for anything else.
     """
 
     def __init__(self, line: str, zone: str) -> None:
@@ -174,19 +165,16 @@ def timetables(parts: Parts, kinds: Collection[str]) -> list[Timetable]:
 
 
 def add_due(parts: Parts, kinds: Collection[str]) -> int:
-    """Add the jobs of all that is due, of `kinds` only; returns how many are new.
-
-    A schedule that nobody ever looked at begins to count now, and several missed runs are one. Raises `ConfigError` for
-    a line or a zone that cannot be.
+    """Add jobs that are due, of `kinds` only; returns how many are new. A new schedule begins to count now, and missed
+    runs are one. Raises `ConfigError` for a bad line or zone.
     """
     added = sum(_run(parts, each) for each in timetables(parts, kinds))
     return added + (_flush_idle(parts) if SUMMARISE in kinds and parts.settings.life.summarises else 0)
 
 
 def following(job: Job, more: Sequence[Job], now: datetime) -> list[Job]:
-    """What is added when a scheduled job is done: what it left over itself, `more`, and then the next kind of its run.
-
-    While a job of its own kind is among what it left over, the next kind waits for that one.
+    """Jobs to add after a scheduled one: what it left, `more`, and the next kind of its run, which waits for any of its
+    own kind.
     """
     then = cast("Sequence[str]", job.payload.get(THEN) or ())
     if not then:
@@ -236,10 +224,7 @@ def _before(now: datetime, days: float) -> datetime:
 
 
 def _flush_idle(parts: Parts) -> int:
-    """Ask for a summary of the rest of each conversation in which nothing was said for long.
-
-    One whose job waits, or gave up, is left alone, and does not stand in the way of those behind it.
-    """
+    """Ask for a summary of the rest of quiet conversations, skipping those whose job waits or gave up."""
     now = parts.clock.now()
     since = now - timedelta(seconds=parts.settings.life.idle_flush_s)
     with parts.store.read() as unit:
@@ -321,12 +306,10 @@ def work(parts: Parts, handlers: Mapping[str, Handler], *, worker: str, until_id
 
 
 def run_jobs(parts: Parts, handlers: Mapping[str, Handler], *, worker: str) -> Iterator[JobRun]:
-    """Add the jobs of schedules that are due, then run one job after the other, oldest first, each when asked for.
-
-    `handlers` do them by kind; jobs of other kinds are left alone. `worker` names the holder of the leases and differs
-    between workers. A job that fails with an error of Mnemic waits for its next try, from 5 s, twice as long each time,
-    at most an hour, or as long as the server asked for; after 8 tries it is dead, with the reason. Any other exception
-    counts as a failure of the job too, and is raised. Raises `ConfigError` for a schedule that cannot be.
+    """Add due jobs of schedules, then run jobs one by one, oldest first. `handlers`: by kind; others are left.
+    `worker`: the unique holder of leases. After an error of Mnemic a job retries from 5 s, doubling to an hour, or as
+    long as the server asks; after 8 tries it is dead. Other exceptions count too, and are raised. Raises `ConfigError`
+    for a bad schedule.
     """
     add_due(parts, handlers)
     while job := _claim(parts, handlers, worker):
@@ -464,12 +447,9 @@ Told = Callable[[JobRun], object]
 
 
 class Worker:
-    """Runs the jobs of a whole store until it is stopped. Several may run beside each other, in one process or many.
-
-    `name` holds its leases and differs between workers. It looks for work at least every `poll_s` seconds, and earlier
-    when a schedule or another try is due. `on_run` is told of every try of a job, on the thread of the worker. A
-    failure of the store or of a handler is logged, and the worker goes on after `poll_s`. `failure` is that of the last
-    time it looked, None when all went well.
+    """Runs a store's jobs until stopped. Several may run, in one process or many; `name` is unique. It looks every
+    `poll_s`, or earlier when a job is due. `on_run` hears every try, on the worker's thread. Failures are logged, and
+    the next look follows after `poll_s`; `failure`: the last look's, or None.
     """
 
     def __init__(
@@ -512,9 +492,8 @@ class Worker:
             self._stop.wait(pause_s)
 
     def _round(self) -> float:
-        """Do what is due; returns how many seconds to sleep.
-
-        Whatever a handler raised is noted at its job already; a worker that died of it would leave all other jobs.
+        """Do what is due; returns seconds to sleep. A handler's error is noted at its job; a worker that died of it
+        would leave the rest.
         """
         self.failure = None
         try:

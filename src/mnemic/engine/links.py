@@ -1,11 +1,6 @@
-"""One side of an answer, messages and memories or the passages of documents: what was found of it, and its scores.
-
-A side can take in rows that did not come in by themselves; they are scored as if they had.
-
-A second hop from the first passages found: a document whose title one of them names is nearer to the answer.
-
-Where a question describes one thing and asks about another ("Who directed the film with …?"), what it asks about shares
-hardly a word with it, but the passage about the first thing names the second.
+"""One side of an answer, messages and memories or passages, with scores; and a second hop over titles: a document whose
+title a first hit names. "Who directed the film with …?" shares no word with the director's document, but the film's
+passage names it.
 """
 
 from __future__ import annotations
@@ -136,9 +131,8 @@ class _Beside:
 def with_links(
     parts: Parts, visible: Visibility, query: IndexQuery, scored: Scored, score: Callable[[Candidates], Scored]
 ) -> Scored:
-    """The passages with the feature `linked`: 1 for the best passage of each document whose title stands in one of the
-    first hits, less where 1 would lift it above the hit that names it, 0 for all others. Passages that did not come in
-    by themselves do now. `score` scores candidates as `scored` was; without such a title nothing is changed.
+    """Passages with the feature `linked`: 1 for the best passage of each document whose title a first hit names, less
+    if lifted above that hit. New passages come in. `score` scores candidates as `scored` was.
     """
     weight = parts.settings.weights.of(FEATURE)
     links = _links(parts, visible, scored) if weight > 0 and scored.order.shape[0] else []

@@ -14,10 +14,8 @@ from mnemic.ports.observer import Attribute, Observer, Span
 
 
 class Metered:
-    """The `Llm` port around another one; `usage` is the sum of all calls until now.
-
-    Every call counts, also one that fails or whose stream is left early: with its seconds, and with the tokens that the
-    server told, which it does at the end of a reply. Closing is the owner's affair.
+    """The `Llm` port around another; `usage` sums all calls, failed or abandoned ones included, with seconds and the
+    server's token counts, which come last. Does not close it.
     """
 
     def __init__(self, llm: Llm) -> None:

@@ -1,9 +1,5 @@
-"""What a person can do about a finding: the verb, and the same as a command with the options of the scope.
-
-Judges single memories and jobs: junk, stale, unsupported, orphaned, disputed. One page of memories at a time.
-
-Finds memories that say the same, or that cannot both hold: by words, slots and vectors, without comparing all with
-all.
+"""Finds problems of memories and jobs, with remedies as verbs and commands: junk, stale, unsupported, orphaned,
+disputed, duplicate or contradictory. Pairs are found by words, slots and vectors, without comparing all with all.
 """
 
 from __future__ import annotations

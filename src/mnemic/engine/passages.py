@@ -1,7 +1,4 @@
-"""What is asked of the passages of documents, and how found passages become excerpts.
-
-Answers for which documents a question admits, and for putting together passages that lie side by side.
-"""
+"""Which passages of documents a question admits, and how neighbouring passages become excerpts."""
 
 from __future__ import annotations
 
@@ -42,10 +39,8 @@ def admits(parts: Parts, visible: Visibility, filter_: Filter, chunk: Chunk) -> 
 
 
 def _admitted(parts: Parts, visible: Visibility, filter_: Filter) -> frozenset[str] | None:
-    """The passages of the documents that meet a filter, None for all there are.
-
-    A document has these fields: kind ("document"), level, source, agent (whose it is alone), trust, state, created_at,
-    updated_at, observed_at (when it was last read) and metadata; it lacks the others.
+    """The passages of documents that meet a filter, None for all. Fields: kind ("document"), level, source, agent
+    (owner), trust, state, created_at, updated_at, observed_at (last read) and metadata.
     """
     admitted: list[Document] = []
     known = 0
@@ -82,10 +77,8 @@ def _field(document: Document, path: Sequence[str]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of a document, characters `start` until before `end`, as found (`hit` is the best of its chunks).
-
-    `text` is the text of that stretch; nothing of it stands in it twice, however much its chunks overlap. White space
-    between two chunks is blank lines or a blank. It begins on the page of its chunk and ends on `last_page`.
+    """Characters `start` until before `end` of a document; `hit` is the best chunk. `text` repeats nothing, however
+    chunks overlap; white space between chunks is blank lines or a blank. Runs from its chunk's page to `last_page`.
     """
 
     hit: Hit

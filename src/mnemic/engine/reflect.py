@@ -1,7 +1,5 @@
-"""Makes one reflection of a session's newest summaries, and carries what lasts into the user's profile.
-
-The reflection, its history, and the profile are one transaction; a second run over the same summaries finds the
-reflection and changes nothing. A model is asked only when enough summaries are there.
+"""Makes one reflection of a session's newest summaries, and updates the user's profile, in one transaction; repeated
+runs change nothing. The model is asked only when there are enough summaries.
 """
 
 from __future__ import annotations

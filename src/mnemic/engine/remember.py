@@ -1,10 +1,5 @@
-"""Settles a memory that was just written with what is known in its place: what it repeats takes it in, and what it
-contradicts ends, or both are disputed. Unrelated memories never touch each other.
-
-Answers for the decision and its history. Whether a memory may be written at all is decided before.
-
-Keeps a memory, once: what is already known in the same place is given back instead of stored again, and what it
-plainly contradicts ends with it.
+"""Stores a memory once, and settles it with what is known in its place: repetitions merge, contradictions end or both
+are disputed. Unrelated memories never touch. Whether it may be written is decided before.
 """
 
 from __future__ import annotations
@@ -256,15 +251,11 @@ def remember(
     ids: Sequence[str] = (),
     notes: Sequence[Mapping[str, object]] = (),
 ) -> list[Memory]:
-    """Store each draft in one durable transaction; the answer holds, in order, the new memory or the one that already
-    says the same in the same place, which then notes that it was said again. A plain sentence about the user that
-    contradicts a known one supersedes it. `actor` is written into the history. Each is created a microsecond after the
-    one before, so that their order stays known. A session that then has more live memories than it may keep archives
-    the least important of them, the new ones included. Secrets are redacted; the history names their kinds. What gives
-    orders to the model, and the user did not say, is quarantined and contradicts nothing.
-
-    `ids`: those of the new memories where they are not to be chance; raises `ConflictError` where one is taken.
-    `notes`: what Mnemic itself has to note on each, where there is anything.
+    """Store drafts in one durable transaction; returns, in order, the new memory or the known one in the same words,
+    which notes the repetition. Plain sentences about the user supersede contradicted ones. `actor` goes into the
+    history. Each is created a microsecond after the last, to keep order. Full sessions archive the least important.
+    Secrets are redacted; orders to the model that the user did not say are quarantined. `ids`: fixed ids,
+    `ConflictError` if taken. `notes`: per draft.
     """
     with parts.observer.span("mnemic.remember", memories=len(drafts)):
         return _remembered(parts, scope, drafts, actor, ids, notes)

@@ -1,7 +1,5 @@
-"""Answers a question about one huge document: cut into pieces, each read by the model for what bears on the question,
-the notes combined, the answer cited. See docs/decisions/0022-research.md.
-
-Answers for the whole of it: what is read within the limits and in which order, and for saying what was not.
+"""Answers a question about a huge document: the model reads piece by piece, notes are combined, the answer cites
+(docs/decisions/0022-research.md). Says what was not read within the limits.
 """
 
 from __future__ import annotations
@@ -88,11 +86,9 @@ class ResearchRequest:
 
 
 def research(parts: Parts, scope: Scope, reference: str, request: ResearchRequest) -> ResearchReport:
-    """The answer to a question about the document with this id or source, or, of a dry run, what it would take.
-
-    Raises as `get_document`; `InvalidInputError` for a document without text and for a model whose context holds no
-    piece beside the question; `ConflictError` when the document changes meanwhile; `BackendError` when the model fails
-    for good. What was read until then is kept, and asking the same again goes on from there.
+    """Answer a question about the document with this id or source; a dry run tells the cost. Raises as `get_document`;
+    `InvalidInputError` for no text or too small a model; `ConflictError` on a change meanwhile; `BackendError` when the
+    model fails for good. Asking again resumes.
     """
     begin = time.perf_counter()
     with parts.observer.span("mnemic.research", is_dry_run=request.is_dry_run) as span:

@@ -1,8 +1,5 @@
-"""What of a document was read and what was not, as numbers, as places, and in words.
-
-The notes of a research: read from pieces, made fewer in a tree until they fit into one prompt, and answered from.
-
-Answers for the order of calls and for what is left of the limits at each; the words are in `text.research`.
+"""A research's notes: read from pieces, reduced in a tree to one prompt, and answered from, within limits; and what was
+read and not. The words are in `text.research`.
 """
 
 from __future__ import annotations
@@ -117,9 +114,8 @@ _MAX_QUOTES = 12
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """One document, one question: what is known of it so far. `room`: tokens of notes that one prompt takes.
-
-    `quotes` are numbered from 0 in the order they were found; notes name them so.
+    """One question to one document. `room`: tokens of notes in a prompt. `quotes` are numbered from 0 in order; notes
+    cite the numbers.
     """
 
     asking: Asking

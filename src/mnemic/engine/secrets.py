@@ -1,9 +1,5 @@
-"""Takes secrets out of a text before it is stored, and says what was taken out without saying what it was.
-
-The gate before memories: what gives orders to the model, and was not said by the user, is kept but not recalled.
-
-Only what counts alone stops a memory (findings of high severity); what was measured: docs/decisions/0017-write-gate.md.
-Messages and passages of documents pass: they are what was said and written, and recall takes the orders out of them.
+"""Redacts secrets before storage, and gates memories: orders to the model that the user did not say are kept but not
+recalled (docs/decisions/0017-write-gate.md). Messages and passages pass; recall removes orders from them.
 """
 
 from __future__ import annotations
@@ -46,9 +42,8 @@ class SecretFinding:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without its secrets, and what they were, in their order. Without findings the text is the one given.
-
-    `rounds`: what was replaced, in positions of the text as it was before that round.
+    """A text without secrets, and what they were, in order; unchanged without findings. `rounds`: replacements, by
+    positions before each round.
     """
 
     text: str
@@ -74,9 +69,8 @@ class Redacted:
 
 
 def redact(parts: Parts, text: str) -> Redacted:
-    """The text with each secret replaced by `[REDACTED: <kind>]`, all else verbatim; secrets that overlap become one.
-
-    Without a detector, or for kinds that the settings let pass, the text stays. Redacting twice changes nothing more.
+    """Replace each secret by `[REDACTED: <kind>]`, overlapping ones as one. Unchanged without a detector, or for
+    allowed kinds. Idempotent.
     """
     found: list[SecretFinding] = []
     rounds: list[tuple[SecretSpan, ...]] = []
@@ -91,10 +85,7 @@ def redact(parts: Parts, text: str) -> Redacted:
 
 
 def without_secrets(parts: Parts, noun: Noun) -> tuple[Noun, Kinds]:
-    """A draft or an item whose texts and metadata hold no secret, and the kinds of those it held.
-
-    One that holds none is given back as it is.
-    """
+    """A draft or item without secrets in texts and metadata, and the kinds found. Without any it is returned as is."""
     fields = {name: getattr(noun, name) for name in (*TEXTS, *MAPPINGS) if hasattr(noun, name)}
     clean, kinds = fields_without_secrets(parts, fields)
     return (replace(noun, **clean), kinds) if kinds else (noun, ())

@@ -1,12 +1,7 @@
-"""What of a conversation waits for a summary, and the request to make it. Positions of rows, never a second list.
+"""Summarises what fell out of a session's window, and again what erased messages leave.
 
-Makes summaries of what has fallen out of a session's window.
-
-Each summary, its history, the move of the cursor and the request to consolidate it are one transaction, by compare
-and set: two workers make one summary, and one that dies before it commits has changed nothing. The model is asked
-outside of any transaction.
-
-Makes a summary again of what is left of its messages, after the one there was told of nothing but erased ones.
+A summary, its history, the cursor and the request to consolidate are one transaction, by compare and set: two workers
+make one summary, and a dying one changes nothing. The model is asked outside any transaction.
 """
 
 from __future__ import annotations
@@ -51,10 +46,8 @@ class Pending:
 
 
 def pending(work: UnitOfWork, life: LifeSettings, partition: Partition, session: str, *, wanted: int = 0) -> Pending:
-    """What is to be summarised now.
-
-    That is what has fallen out of the window, if it is at least a batch; whatever was said until the session was ended;
-    and in any case what was said up to the position `wanted`.
+    """What to summarise now: what fell out of the window, at least a batch; all until the session's end; and all up to
+    `wanted`.
     """
     talk = work.conversations.get(partition, session)
     said = 0 if talk is None else talk.messages
@@ -100,9 +93,8 @@ _summarise_log = logging.getLogger("mnemic.summarise")
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """Messages at the positions `first` to `last` (inclusive), and the id of their summary: None in a dry run, and
-    where they say nothing, or just what another memory says. `fallback` is the failure for which the raw text was
-    taken.
+    """Messages `first` to `last` (inclusive), and their summary's id: None in a dry run, or when it would say nothing
+    new. `fallback`: the failure for which the raw text was taken.
     """
 
     first: int
@@ -124,10 +116,7 @@ class SummariseReport:
 def summarise(
     parts: Parts, scope: Scope, *, actor: str, is_flush: bool = False, is_dry_run: bool = False
 ) -> SummariseReport:
-    """Summarise what is pending in the scope's session; with `is_flush` all that is in no summary yet.
-
-    Raises the errors of the language model; what was summarised before one stays.
-    """
+    """Summarise a session's pending messages; `is_flush`: all. Raises the model's errors; earlier summaries stay."""
     if scope.session is None:
         raise InvalidInputError("summaries are made of a session; say which, as session=…")
     work = Summarising(parts, scope.message_partition, scope.session, actor)

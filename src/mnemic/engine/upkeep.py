@@ -46,9 +46,8 @@ _compact_log = logging.getLogger("mnemic.compact")
 
 
 def compact_partition(parts: Parts, partition: Partition) -> int:
-    """Remove the tombstones of a partition's passages, if there are enough of them; returns how many went.
-
-    Those of messages, memories and documents stay: they keep an import from bringing back what was deleted.
+    """Remove a partition's passage tombstones, if there are enough; returns how many. Others stay, to keep imports from
+    restoring deletions.
     """
     with parts.store.read() as work:
         gone = work.partitions.tombstones(partition)
@@ -95,9 +94,8 @@ class DecayReport:
 
 
 def decay(parts: Parts, scope: Scope, levels: Sequence[Level], *, is_dry_run: bool = False) -> DecayReport:
-    """Note what the importance of the visible memories of some levels (none: of all) has faded to.
-
-    A second run at the same moment changes nothing. What was recalled until now is written down first.
+    """Note the decayed importance of visible memories of some levels (none: all). Idempotent at one moment. Pending
+    recalls are written first.
     """
     now, examined, entries = parts.clock.now(), 0, list[Fading]()
     parts.accesses.flush(parts.store)

@@ -1,7 +1,6 @@
-"""The line to Redis: short time-outs, and a breaker that opens with the first failure of an outage.
-
-While it is open no call waits for Redis: a thread of its own asks every `probe_s` seconds whether it is back. What this
-process could not tell Redis meanwhile is noted as missed, and is repaired before any call goes there again.
+"""The connection to Redis: short time-outs, and a breaker that opens at an outage's first failure. While it is open no
+call waits: a thread asks every `probe_s` seconds whether Redis is back. Missed updates are noted, and repaired before
+other calls.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The window that is nothing but the store's rows: always right, never out of step, and nothing to rebuild.
-
-The last messages of the sessions of this process, for when neither a copy nor the store answers.
-"""
+"""The window over the store's rows alone, and the last resort of recent messages for when nothing else answers."""
 
 from __future__ import annotations
 

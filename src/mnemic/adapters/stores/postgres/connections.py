@@ -1,7 +1,5 @@
-"""A bounded number of connections to one database, kept for the next transaction, made in the thread that needs them.
-
-That thread so learns at once, and exactly, why a server cannot be reached (a pool with threads of its own lets callers
-wait and knows no reason).
+"""A bounded number of connections to one database, kept for reuse. The thread that needs one makes it, so that it
+learns at once, and exactly, why a server is unreachable, which a pool with its own threads would hide.
 """
 
 from __future__ import annotations

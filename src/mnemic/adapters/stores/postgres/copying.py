@@ -1,7 +1,5 @@
-"""All rows of the store into a file of the embedded store, and back: what backup, restore and copy are made of.
-
-Tables and columns are asked of both sides, so that a migration needs no line here. What PostgreSQL keeps in ways of its
-own is told below: the org in every row, derived columns, vectors, lists and truth values.
+"""Copies all rows of the store to a file of the embedded store and back, for backup, restore and copy. Tables and
+columns are read from both sides, so that a migration needs no line here.
 """
 
 from __future__ import annotations

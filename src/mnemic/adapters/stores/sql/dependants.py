@@ -1,6 +1,5 @@
-"""What was made of what, over SQL, and what is removed for good.
-
-The table `sources` holds a row for each memory and each id that it was made of; it is written with the memory.
+"""Sources of memories and removal over SQL. The table `sources` has a row per memory and source id, written with the
+memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Parts bookkeeping from the caller's metadata in stores of versions that kept both in one column.
-
-A step of one migration of each SQL store, in its transaction. Whose a key is, `text.former_metadata` judges.
+"""Splits bookkeeping from metadata in stores of versions that kept both in one column: a step of a migration.
+`text.former_metadata` decides about each key.
 """
 
 from __future__ import annotations
