@@ -57,7 +57,7 @@ def rules_above(folder: str) -> Ignored:
     """Ignore rules of the folders above, up to the repository's. None outside one, or if they exclude the folder."""
     above: list[str] = []
     place = folder
-    while not _is_there(os.path.join(place, ".git")):
+    while not os.path.lexists(os.path.join(place, ".git")):
         parent = os.path.dirname(place)
         if parent == place:
             return Ignored()
@@ -92,10 +92,6 @@ def _is_obeyed(pattern: str) -> bool:
     except (ValueError, re.error):
         return False
     return True
-
-
-def _is_there(path: str) -> bool:
-    return os.path.lexists(path)
 
 
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

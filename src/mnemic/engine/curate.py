@@ -116,7 +116,8 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int) -> Made:
     gems = read_gems(completion.text, turns)
     is_cut = gems.is_cut or completion.finish is Finish.LENGTH
     if is_cut and len(turns) > 1:
-        halves = [ask_model(llm, numbered(half), tries) for half in _halves(turns)]
+        middle = len(turns) // 2
+        halves = [ask_model(llm, numbered(half), tries) for half in (turns[:middle], turns[middle:])]
         return Made(
             tuple(turns),
             tuple(found for half in halves for found in half.found),
@@ -163,10 +164,6 @@ def fact_of(found: Found, made: Made) -> Fact:
 def _latest(sources: Sequence[Message], gem: Gem) -> datetime:
     """When it was said: the time that the gem names, in the zone in which times are stored."""
     return datetime.fromisoformat(gem.timestamp).astimezone(sources[0].observed_at.tzinfo)
-
-
-def _halves(turns: Sequence[ToldTurn]) -> tuple[Sequence[ToldTurn], Sequence[ToldTurn]]:
-    return turns[: len(turns) // 2], turns[len(turns) // 2 :]
 
 
 def _why(gems: Gems) -> str:

@@ -4,7 +4,7 @@ cause's transaction. Flags go when the cause is undone. For erasure see `engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -177,13 +177,11 @@ def _is_held(hand: Hand, memory: Memory, flag: Flag) -> bool:
         return True
     flagged = hand.work.dependants.flagged(memory.partition.org, flag.source_id)
     return any(
-        other.id in memory.source_ids and _may_name(other, memory) and flag.entry_id in _entries(other.flags)
+        other.id in memory.source_ids
+        and _may_name(other, memory)
+        and flag.entry_id in {each.entry_id for each in other.flags}
         for other in flagged
     )
-
-
-def _entries(flags: Sequence[Flag]) -> set[str]:
-    return {flag.entry_id for flag in flags}
 
 
 def _cause(old: Memory, new: Memory, entry: HistoryEntry) -> Cause | None:

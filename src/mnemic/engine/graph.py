@@ -218,7 +218,11 @@ class Walking:
 
     def said_by(self, edges: Iterable[Edge], limit: int) -> dict[str, Edge]:
         """The last items that say these edges, `limit` of each relation, each with the first edge that it says."""
-        by_relation = {each: edge for edge in reversed([*edges]) for each in self._ids(edge)}
+        by_relation = {
+            each: edge
+            for edge in reversed([*edges])
+            for each in self.relations[edge.source_id, edge.target_id, edge.type]
+        }
         links = self._work.graph.supports(self._visible, by_relation, limit) if by_relation else []
         return {link.item_id: by_relation[link.relation_id] for link in links}
 
@@ -236,9 +240,6 @@ class Walking:
         last = {link.item_id: link for link in sorted(links, key=lambda link: link.item_id, reverse=True)}
         cited = (Citation(each.item_id, each.start, each.end, each.name, each.extractor) for each in last.values())
         return [*islice(cited, MENTIONS)]
-
-    def _ids(self, edge: Edge) -> list[str]:
-        return self.relations[edge.source_id, edge.target_id, edge.type]
 
 
 def cited(

@@ -221,7 +221,9 @@ class _Revising:
             new_id = self._now_of(old)
             if new_id is None:
                 if not self._origins:
-                    self._report.changed.append(f"{_place(old)}: no longer in the file, and kept here: {_told(old)}")
+                    self._report.changed.append(
+                        f"{old.source or old.id}: no longer in the file, and kept here: {_told(old)}"
+                    )
                 continue
             place = self._revision.entries[new_id].place
             if old.id != imported_id(old.partition, old.dedup_key):
@@ -260,10 +262,6 @@ class _Revising:
     def _query(self, wanted: Filter) -> MemoryQuery:
         now = self._parts.clock.now()
         return MemoryQuery(now=now, states=_LIVE, filter=wanted, order=Order.OLDEST, limit=MAX_FORMER)
-
-
-def _place(memory: Memory) -> str:
-    return memory.source or memory.id
 
 
 def _told(memory: Memory) -> str:

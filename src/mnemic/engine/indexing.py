@@ -152,15 +152,11 @@ def _changes(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -
         yield from main
         return
     for change, *others in zip(main, *further, strict=True):
-        vectors = tuple(_change(other).vector for other in others)
+        vectors = tuple((other if isinstance(other, Change) else other.change).vector for other in others)
         if isinstance(change, StaleTerms):
             yield replace(change, change=change.change._replace(further=vectors))
         else:
             yield change._replace(further=vectors)
-
-
-def _change(read: Change | StaleTerms) -> Change:
-    return read if isinstance(read, Change) else read.change
 
 
 def _fresh(parts: Parts, change: Change | StaleTerms) -> Change:

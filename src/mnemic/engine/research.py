@@ -200,7 +200,7 @@ class _Research:
         waiting = [p for p in reading.pieces if p.index not in reading.notes and p.index not in reading.failed]
         coverage = self._coverage(reading, waiting)
         if not coverage.read:
-            return self._passages(self._why(reading), coverage, plan, reading.degraded)
+            return self._passages(next(iter(reading.failed.values()), TOO_LITTLE), coverage, plan, reading.degraded)
         notes = reading.combined()
         cited = [_citation(number, note, self._document, reading.quotes) for number, note in enumerate(notes, 1)]
         if not notes:
@@ -218,9 +218,6 @@ class _Research:
         degraded = self._degraded(reading) + (() if named else ("citations: the answer names none",))
         return self._made(text, named, coverage, plan, degraded)
 
-    def _why(self, reading: Reading) -> str:
-        return next(iter(reading.failed.values()), TOO_LITTLE)
-
     def _degraded(self, reading: Reading) -> tuple[str, ...]:
         dropped = (f"notes: {reading.dropped} were dropped, whose quotes are not in the text",) * bool(reading.dropped)
         return (*reading.degraded, *dropped)
@@ -234,7 +231,12 @@ class _Research:
         chunks = sorted(self._found(None, PASSAGES), key=lambda chunk: chunk.start)
         texts = [(chunk, text) for chunk in chunks if (text := sanitise(chunk.text))]
         cited = [
-            _citation(number, Note(text, (0,)), self._document, [_quote(chunk)])
+            _citation(
+                number,
+                Note(text, (0,)),
+                self._document,
+                [ResearchQuote(chunk.text, chunk.start, chunk.end, chunk.page, chunk.last_page)],
+            )
             for number, (chunk, text) in enumerate(texts, 1)
         ]
         head = (_PASSAGES if cited else _NO_PASSAGES)[self._language].format(why)
@@ -281,7 +283,3 @@ def _place(scope: Scope) -> Partition:
 def _citation(number: int, note: Note, document: Document, quotes: Sequence[ResearchQuote]) -> ResearchCitation:
     named = tuple(quotes[quote] for quote in note.quotes)
     return ResearchCitation(number, note.says, document.id, document.source, document.title, named)
-
-
-def _quote(chunk: Chunk) -> ResearchQuote:
-    return ResearchQuote(chunk.text, chunk.start, chunk.end, chunk.page, chunk.last_page)

@@ -23,10 +23,8 @@ from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import ConsolidationRequest, SummarisationRequest
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.model.settings import LifeSettings
-from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import prompts
-from mnemic.text.blocks import Language
 
 EVERYTHING = sys.maxsize
 """As the position that is wanted: all that was said."""
@@ -217,7 +215,7 @@ class Summarising:
             text, provenance = by_rules(self._parts, SUMMARISE, sources, limit)
             return self._derived(text, messages, provenance=provenance) if text else None
         try:
-            text = self._asked(self._parts.llm, messages, language)
+            text = prompts.read_summary(self._parts.llm.complete(prompts.summary_prompt(messages, language)))
         except MnemicError as error:
             if not self._may_fall_back:
                 raise
@@ -230,9 +228,6 @@ class Summarising:
         return self._derived(
             text, messages, provenance=by_model(self._parts, self._parts.llm, SUMMARISE, text, sources)
         )
-
-    def _asked(self, llm: Llm, messages: Sequence[Message], language: Language) -> str:
-        return prompts.read_summary(llm.complete(prompts.summary_prompt(messages, language)))
 
     def _derived(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
         positions = (messages[0].position, messages[-1].position)

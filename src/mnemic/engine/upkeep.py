@@ -125,7 +125,7 @@ def present_importance(memories: Sequence[Memory], now: datetime, life: LifeSett
         return []
     faded = decayed(
         [memory.importance for memory in memories],
-        [_idle_days(memory, now) for memory in memories],
+        [(now - (memory.last_accessed_at or memory.created_at)) / _DAY for memory in memories],
         [life.half_lives.get(memory.kind, life.half_life_days) for memory in memories],
         life.faded_floor,
     )
@@ -134,10 +134,6 @@ def present_importance(memories: Sequence[Memory], now: datetime, life: LifeSett
         memory.importance if is_lasting(memory) else min(value, memory.importance)
         for memory, value in zip(memories, rounded, strict=True)
     ]
-
-
-def _idle_days(memory: Memory, now: datetime) -> float:
-    return (now - (memory.last_accessed_at or memory.created_at)) / _DAY
 
 
 def _plan(life: LifeSettings, now: datetime, _: UnitOfWork, memories: Sequence[Memory]) -> list[Fading]:

@@ -174,7 +174,10 @@ class _Writing:
             rows = self.rows.of(table, org)
             heading: list[object] = [{"table": table, "columns": [*self.rows.tables[table]]}]
             while some := [*islice(rows, _ROWS_AT_ONCE)]:
-                lines = "".join(f"{_to_json(each)}\n" for each in chain(heading, some)).encode()
+                lines = "".join(
+                    json.dumps(each, ensure_ascii=False, separators=(",", ":"), default=_bytes) + "\n"
+                    for each in chain(heading, some)
+                ).encode()
                 heading = []
                 self.done += len(some)
                 self.size += len(lines)
@@ -230,7 +233,7 @@ class _Reading:
             for piece in cipher.opened(cast("Any", file)):
                 *whole, rest = (rest + piece).split(b"\n")
                 for line in whole:
-                    yield _from_json(line)
+                    yield json.loads(line, object_hook=_to_bytes)
         if rest:
             raise InvalidInputError(f"the part {key.id} ends within a row")
 
@@ -253,18 +256,10 @@ def _blocks(lines: Iterable[object]) -> Iterator[Block]:
         yield table, columns, rows
 
 
-def _to_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_bytes)
-
-
 def _bytes(value: object) -> dict[str, str]:
     if not isinstance(value, bytes):
         raise TypeError(type(value))
     return {"b": base64.b64encode(value).decode()}
-
-
-def _from_json(line: bytes) -> object:
-    return json.loads(line, object_hook=_to_bytes)
 
 
 def _to_bytes(told: dict[str, Any]) -> object:

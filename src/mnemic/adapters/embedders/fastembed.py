@@ -35,6 +35,8 @@ class _Model(Protocol):
 class FastEmbedEmbedder:
     """Embeds with a model of fastembed's list, named as there or without the publisher; prefixes are added here."""
 
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
     def __init__(
         self,
         model: str = DEFAULT_MODEL,
@@ -77,21 +79,13 @@ class FastEmbedEmbedder:
             max_tokens=known.max_tokens,
         )
 
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
-
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, dims) float32`."""
         return self._embed(texts, self._known.document_prefix)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with, `(n, dims) float32`."""
         return self._embed(texts, self._known.query_prefix)
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
         with self._lock:
             self._model = None
 

@@ -56,6 +56,8 @@ class Session(Protocol):
 class MinilmEmbedder:
     """Embeds with all-MiniLM-L6-v2: no prefixes, queries and documents alike, 384 dims."""
 
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
     def __init__(
         self,
         *,
@@ -70,7 +72,7 @@ class MinilmEmbedder:
         self._model = _existing(model or mnemic_minilm.model_path())
         self._vocabulary = _existing(vocabulary or mnemic_minilm.vocab_path())
         self._threads = threads
-        self._space = Space(
+        self.space = Space(
             model=mnemic_minilm.MODEL,
             revision=mnemic_minilm.REVISION,
             precision=mnemic_minilm.PRECISION,
@@ -86,27 +88,16 @@ class MinilmEmbedder:
         self._pool: ThreadPoolExecutor | None = None
 
     @property
-    def space(self) -> Space:
-        """The space of the shipped model; a different `max_tokens` is a different space."""
-        return self._space
-
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local and quick: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
-
-    @property
     def is_loaded(self) -> bool:
         """True once the model is in memory; blank texts alone never load it."""
         return self._session is not None
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, 384) float32`; raises `BackendError` or `ConfigError`."""
         vectors = np.zeros((len(texts), DIMS), dtype=np.float32)
         if all(not text or text.isspace() for text in texts):
             return vectors
         tokenizer = self._load_tokenizer()
-        tokens = [tokenizer.encode(text, self._space.max_tokens) for text in texts]
+        tokens = [tokenizer.encode(text, self.space.max_tokens) for text in texts]
         batches = list(token_batches([len(ids) for ids in tokens]))
         inputs = [padded([tokens[row] for row in rows]) for rows in batches]
         found = map(self._run, inputs) if len(inputs) == 1 else self._runners().map(self._run, inputs)
@@ -119,7 +110,6 @@ class MinilmEmbedder:
         return self.embed_documents(texts)
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
         with self._lock:
             pool, self._pool, self._session = self._pool, None, None
         if pool is not None:

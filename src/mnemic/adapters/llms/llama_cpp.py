@@ -212,7 +212,7 @@ def packaged_model(folder: Path | None = None) -> Path:
     failed write.
     """
     package: Any = import_extra(PACKAGED, "llama-cpp")
-    folder = folder or _cache_folder()
+    folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mnemic"
     path = folder / package.MODEL_NAME
     if not path.is_file():
         part = folder / f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}"
@@ -224,10 +224,6 @@ def packaged_model(folder: Path | None = None) -> Path:
                 part.unlink(missing_ok=True)
             raise ConfigError(f"llm llama-cpp: its model cannot be written to {folder} ({error})") from error
     return path
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mnemic"
 
 
 if TYPE_CHECKING:

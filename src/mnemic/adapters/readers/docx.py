@@ -87,12 +87,12 @@ class _Body:
 
     def _table(self, table: ET.Element) -> None:
         for row in _inner(table, frozenset({"tr"})):
-            self._draft.row([_cell(cell) for cell in _inner(row, frozenset({"tc"}))])
-
-
-def _cell(cell: ET.Element) -> str:
-    """The text of a cell, that of tables within it too."""
-    return " ".join("".join(_words(each)) for each in _inner(cell, frozenset({"p"})))
+            self._draft.row(
+                [
+                    " ".join("".join(_words(each)) for each in _inner(cell, frozenset({"p"})))
+                    for cell in _inner(row, frozenset({"tc"}))
+                ]
+            )
 
 
 def _inner(parent: ET.Element, kinds: frozenset[str]) -> Iterator[ET.Element]:

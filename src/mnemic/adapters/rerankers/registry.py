@@ -68,14 +68,15 @@ class LlmReranker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
         return scores_of(
-            query, texts, self.capabilities.max_texts, self._judged, f"the language model {self._llm.name}"
+            query,
+            texts,
+            self.capabilities.max_texts,
+            lambda query, texts: [self._score(query, text) for text in texts],
+            f"the language model {self._llm.name}",
         )
 
     def close(self) -> None:
         """Holds nothing of its own."""
-
-    def _judged(self, query: str, texts: list[str]) -> list[float]:
-        return [self._score(query, text) for text in texts]
 
     def _score(self, query: str, text: str) -> float:
         shown = text[:TEXT_CHARS].replace("</text>", "< /text>")

@@ -60,7 +60,7 @@ def replace_rows(connection: sqlite3.Connection, kept: Collection[str], told: To
         raise InvalidInputError("the copy has other tables than this store; it must be brought up to date first")
     version = new_age(int(connection.execute(sql["newest"]).fetchone()[0]))
     names = [name for name in tables if name not in kept]
-    sizes = {name: _count(connection, name) for name in names}
+    sizes = {name: int(connection.execute(_named("count", "taken", name)).fetchone()[0]) for name in names}
     done, total = 0, sum(sizes.values())
     for name in names:
         connection.execute(sql["empty"].format(table=_quoted(name)))
@@ -181,10 +181,6 @@ def _tables(connection: sqlite3.Connection, schema: str) -> dict[str, tuple[str,
         name: tuple(str(row[0]) for row in connection.execute(sql["columns"], {"table": name, "schema": schema}))
         for name in names
     }
-
-
-def _count(connection: sqlite3.Connection, table: str) -> int:
-    return int(connection.execute(_named("count", "taken", table)).fetchone()[0])
 
 
 def _named(statement: str, schema: str, table: str) -> str:
