@@ -26,7 +26,7 @@ from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.candidates import Terms
 from mnemic.model.item import Memory
 from mnemic.model.recall import Hit
-from mnemic.model.scope import Partition
+from mnemic.model.scope import Partition, Visibility
 from mnemic.model.settings import Settings
 from mnemic.model.values import to_microseconds
 from mnemic.ports.files import ClosableReader, Files, Keyring
@@ -304,6 +304,17 @@ class Parts:
         """The analysed form of some texts together."""
         terms = [term for text in texts if text for term in self.analyser.terms(text)]
         return Terms(self.analyser.name, " ".join(terms))
+
+
+class SessionRun:
+    """One run of a use case over one session. `may_fall_back`: when the model fails, rules do its work."""
+
+    def __init__(
+        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
+    ) -> None:
+        self._parts, self._partition, self._session, self._actor = parts, partition, session, actor
+        self._may_fall_back = may_fall_back
+        self._visible = Visibility((partition,), None)
 
 
 def new_id(at: datetime) -> str:

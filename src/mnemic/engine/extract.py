@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, prepare
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Parts, SessionRun, new_id
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import lasting_facts, put_derived
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State
 from mnemic.model.records import Job
-from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, find_facts, is_long_enough, terms_of
@@ -124,15 +124,13 @@ class _Batch:
     until: int
 
 
-class Extracting:
+class Extracting(SessionRun):
     """One run over one conversation. `may_fall_back`: when the model fails, the rules read the message."""
 
     def __init__(
         self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
     ) -> None:
-        self._parts, self._partition, self._session, self._actor = parts, partition, session, actor
-        self._may_fall_back = may_fall_back
-        self._visible = Visibility((partition,), None)
+        super().__init__(parts, partition, session, actor, may_fall_back=may_fall_back)
         self._before: set[str] = set()
         self._names: set[str] = set()
         self._position = 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from mnemic.engine import kinds
 from mnemic.engine.cascade import Remade, Remaking
 from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating, consolidate_summary
 from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
@@ -17,19 +18,6 @@ from mnemic.engine.graph_extract import graph_partition
 from mnemic.engine.health import HealthRequest, health
 from mnemic.engine.indexing import fill_vectors, lacks_vectors
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import (
-    CONSOLIDATE,
-    CURATE,
-    DECAY,
-    EMBED,
-    EVICT,
-    EXTRACT,
-    GRAPH,
-    HEALTH,
-    REFLECT,
-    REMAKE,
-    SUMMARISE,
-)
 from mnemic.engine.lasting_facts import find_again
 from mnemic.engine.reflect import Reflecting
 from mnemic.engine.summaries import SUMMARIES_AT_ONCE, Summarising, SummarisingAgain, pending
@@ -89,7 +77,7 @@ def _summarise(parts: Parts, asked: SummarisationRequest, job: Job) -> FollowUp:
     if not life.summarises:
         return _nothing
     is_last = job.attempts >= life.llm_tries
-    run = Summarising(parts, asked.partition, asked.session, SUMMARISE, may_fall_back=is_last)
+    run = Summarising(parts, asked.partition, asked.session, kinds.SUMMARISE, may_fall_back=is_last)
     due = run.due(asked.last)
     run.run(due, SUMMARIES_AT_ONCE)
 
@@ -110,7 +98,7 @@ def _reflect(parts: Parts, asked: ReflectionRequest, job: Job) -> FollowUp:
     if not parts.settings.life.reflects:
         return _nothing
     is_last = job.attempts >= parts.settings.life.llm_tries
-    run = Reflecting(parts, asked.partition, asked.session, REFLECT, may_fall_back=is_last)
+    run = Reflecting(parts, asked.partition, asked.session, kinds.REFLECT, may_fall_back=is_last)
     episodes, skipped = run.plan()
     if not skipped:
         run.run(episodes)
@@ -122,7 +110,7 @@ def _extract(parts: Parts, job: Job) -> FollowUp:
     session, is_last = str(job.payload["session"]), job.attempts >= parts.settings.life.llm_tries
     if not parts.settings.life.extracts:
         return _nothing
-    run = Extracting(parts, job.partition, session, EXTRACT, may_fall_back=is_last)
+    run = Extracting(parts, job.partition, session, kinds.EXTRACT, may_fall_back=is_last)
     run.run(RULE_MESSAGES if parts.llm is None else MODEL_MESSAGES)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
@@ -137,7 +125,7 @@ def _curate(parts: Parts, job: Job) -> FollowUp:
         return _nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
     is_last = job.attempts >= parts.settings.life.llm_tries
-    run = Curating(parts, job.partition, CURATE, held=held, may_fall_back=is_last)
+    run = Curating(parts, job.partition, kinds.CURATE, held=held, may_fall_back=is_last)
     run.run(DAYS_AT_ONCE if parts.llm is None else PARTS_AT_ONCE)
     payload = {**job.payload, HELD: sorted(run.held)}
     rest = [replace(anew(job, parts.clock.now()), payload=payload)] if run.is_unfinished else []
@@ -148,7 +136,7 @@ def _consolidate(parts: Parts, job: Job) -> FollowUp:
     """Some general preferences; the rest is the work of a next job."""
     if not parts.settings.life.consolidates:
         return _nothing
-    run = Consolidating(parts, job.partition, CONSOLIDATE)
+    run = Consolidating(parts, job.partition, kinds.CONSOLIDATE)
     groups = run.groups()
     done = run.write(groups[:GROUPS_AT_ONCE])
     rest = [anew(job, parts.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
@@ -163,7 +151,7 @@ def _remake(parts: Parts, job: Job) -> FollowUp:
         return _nothing
     if "positions" in job.payload:
         session, (first, last) = str(job.payload["session"]), cast("list[int]", job.payload["positions"])
-        again = SummarisingAgain(parts, job.partition, session, first, last, REMAKE, may_fall_back=is_last)
+        again = SummarisingAgain(parts, job.partition, session, first, last, kinds.REMAKE, may_fall_back=is_last)
         is_done = again.run()
         return _nothing if is_done else lambda _: [anew(job, parts.clock.now())]
     return _remade(parts, job, may_fall_back=is_last)
@@ -173,7 +161,7 @@ def _remade(parts: Parts, job: Job, *, may_fall_back: bool) -> FollowUp:
     """Make one memory again. If its sources come first, the last of their jobs asks for it."""
     agent, memory_id = job.payload.get("agent"), str(job.payload["memory"])
     agent = None if agent is None else str(agent)
-    work = Remaking(parts, job.partition, memory_id, agent, REMAKE, may_fall_back=may_fall_back)
+    work = Remaking(parts, job.partition, memory_id, agent, kinds.REMAKE, may_fall_back=may_fall_back)
     ended = work.run()
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
@@ -214,20 +202,20 @@ def _health(parts: Parts, job: Job) -> FollowUp:
     owner = {Level.USER: "user", Level.AGENT: "agent"}.get(job.partition.level)
     if owner is not None:
         scope = Scope(org=job.partition.org, **{owner: job.partition.owner})
-        health(parts, scope, HealthRequest(levels=OWN_LEVELS), actor=HEALTH)
+        health(parts, scope, HealthRequest(levels=OWN_LEVELS), actor=kinds.HEALTH)
     return _nothing
 
 
 HANDLERS: Mapping[str, Handler] = {
     **SUBSCRIBERS,
-    EMBED: _embed,
-    DECAY: _decay,
-    EVICT: _evict,
-    EXTRACT: _extract,
-    CURATE: _curate,
-    CONSOLIDATE: _consolidate,
-    GRAPH: _graph,
-    HEALTH: _health,
-    REMAKE: _remake,
+    kinds.EMBED: _embed,
+    kinds.DECAY: _decay,
+    kinds.EVICT: _evict,
+    kinds.EXTRACT: _extract,
+    kinds.CURATE: _curate,
+    kinds.CONSOLIDATE: _consolidate,
+    kinds.GRAPH: _graph,
+    kinds.HEALTH: _health,
+    kinds.REMAKE: _remake,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

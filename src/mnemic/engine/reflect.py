@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Parts, SessionRun
 from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import REFLECT
 from mnemic.engine.lasting_facts import Facts, lasting_facts, put_derived
@@ -19,7 +19,7 @@ from mnemic.model.bookkeeping import fallback_in, is_made_up_to, is_of_session, 
 from mnemic.model.filter import Filter
 from mnemic.model.item import Kind, Memory, Message, Provenance, Role
 from mnemic.model.recall import MemoryQuery
-from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.model.scope import Scope
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import prompts
 
@@ -57,16 +57,8 @@ def reflect(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False)
     return work.run(episodes)
 
 
-class Reflecting:
+class Reflecting(SessionRun):
     """One run over one session. `may_fall_back`: when the model fails, sentences of the summaries are chosen."""
-
-    def __init__(
-        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
-    ) -> None:
-        self._parts, self._partition, self._session = parts, partition, session
-        self._actor = actor
-        self._may_fall_back = may_fall_back
-        self._visible = Visibility((partition,), None)
 
     def plan(self) -> tuple[list[Memory], str]:
         """The last summaries of the session in its order; and why no reflection is made of them, or ""."""

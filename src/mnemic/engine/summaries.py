@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory, raw
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Parts, SessionRun
 from mnemic.engine.events import publish
 from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import SUMMARISE
@@ -136,16 +136,8 @@ class _Batch:
     place: Pending
 
 
-class Summarising:
+class Summarising(SessionRun):
     """One run over a conversation. `may_fall_back`: if the model fails, the raw text becomes the summary."""
-
-    def __init__(
-        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
-    ) -> None:
-        self._parts, self._partition, self._session = parts, partition, session
-        self._actor = actor
-        self._may_fall_back = may_fall_back
-        self._visible = Visibility((partition,), None)
 
     def due(self, wanted: int = 0) -> Pending:
         """What is to be summarised now; what was said up to the position `wanted` in any case."""

@@ -67,17 +67,8 @@ class FastEmbedEmbedder:
 
     @cached_property
     def _space(self) -> Space:
-        known = self._known
-        return Space(
-            model=plain_name(self._name),
-            revision="" if self._folder is None else _checksum(self._folder / name for name in self._files),
-            precision="onnx, quantised",
-            dims=known.dims,
-            pooling=known.pooling or "as published",
-            query_prefix=known.query_prefix,
-            document_prefix=known.document_prefix,
-            max_tokens=known.max_tokens,
-        )
+        revision = "" if self._folder is None else _checksum(self._folder / name for name in self._files)
+        return self._known.space(plain_name(self._name), "onnx, quantised", self._known.dims, revision=revision)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return self._embed(texts, self._known.document_prefix)

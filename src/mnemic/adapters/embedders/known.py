@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from mnemic.model.candidates import Space
+
 BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 """What the authors of BGE, mxbai and Arctic Embed put before an English query; documents get nothing."""
 
@@ -26,6 +28,21 @@ class KnownModel:
             self,
             query_prefix=self.query_prefix if query is None else query,
             document_prefix=self.document_prefix if document is None else document,
+        )
+
+    def space(
+        self, model: str, precision: str, dims: int, *, revision: str = "", pooling: str = "as published"
+    ) -> Space:
+        """The space that a technology makes with the model; `pooling`: where the model's own is not known."""
+        return Space(
+            model=model,
+            revision=revision,
+            precision=precision,
+            dims=dims,
+            pooling=self.pooling or pooling,
+            query_prefix=self.query_prefix,
+            document_prefix=self.document_prefix,
+            max_tokens=self.max_tokens,
         )
 
 

@@ -168,17 +168,7 @@ class OpenAIEmbedder:
     @property
     def space(self) -> Space:
         """The space of the model. Raises `BackendError` or `ConfigError` when its dims cannot be found."""
-        known = self._known
-        return Space(
-            model=known.name,
-            revision="",
-            precision="as served",
-            dims=self._dims(),
-            pooling=known.pooling or "as served",
-            query_prefix=known.query_prefix,
-            document_prefix=known.document_prefix,
-            max_tokens=known.max_tokens,
-        )
+        return self._known.space(self._known.name, "as served", self._dims(), pooling="as served")
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return self._embed(texts, self._known.document_prefix, is_query=False)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,17 +51,9 @@ class SentenceTransformersEmbedder:
 
     @cached_property
     def _space(self) -> Space:
-        model, known = self._model, self._known
-        return Space(
-            model=Path(self._source).name,
-            revision="",
-            precision="fp32",
-            dims=int(_dims(model)),
-            pooling=known.pooling or "as published",
-            query_prefix=known.query_prefix,
-            document_prefix=known.document_prefix,
-            max_tokens=int(model.max_seq_length or known.max_tokens),
-        )
+        model = self._model
+        known = replace(self._known, max_tokens=int(model.max_seq_length or self._known.max_tokens))
+        return known.space(Path(self._source).name, "fp32", int(_dims(model)))
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return rows_of(texts, self.space.dims, lambda wanted: self._encode(wanted, self._known.document_prefix))

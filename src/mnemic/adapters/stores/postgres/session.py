@@ -222,13 +222,8 @@ class Session(SqlSession):
         self._locked[pid] = version
         return pid
 
-    @staticmethod
-    def statements(topic: str, /) -> dict[str, str]:
-        return statements(topic)
-
-    @staticmethod
-    def filters() -> PostgresFilters:
-        return PostgresFilters()
+    statements = staticmethod(statements)
+    filters = staticmethod(PostgresFilters)
 
     @staticmethod
     def to_vector(vector: NDArray[np.float32], /) -> str:

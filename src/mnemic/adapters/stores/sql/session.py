@@ -88,9 +88,9 @@ class SqlSession(ABC):
     def pid(self, partition: Partition, /) -> int | None:
         """The number of a partition, None when it was never written. Locked, when this transaction writes."""
 
-    @abstractmethod
     def look_up_pid(self, partition: Partition, /) -> int | None:
         """As `pid`, never locked."""
+        return self.pid(partition)
 
     @abstractmethod
     def pids(self, partitions: Sequence[Partition], /) -> object:

@@ -149,9 +149,6 @@ class Session(SqlSession):
             known = self._pids[partition] = int(row[0])
         return known
 
-    def look_up_pid(self, partition: Partition, /) -> int | None:
-        return self.pid(partition)
-
     def pids(self, partitions: Sequence[Partition], /) -> str:
         found = (self.pid(partition) for partition in partitions)
         return json.dumps([pid for pid in found if pid is not None])
@@ -182,13 +179,8 @@ class Session(SqlSession):
         self._versions.pop(self._pids.get(partition, -1), None)
         super().forget(partition)
 
-    @staticmethod
-    def statements(topic: str, /) -> dict[str, str]:
-        return statements(topic)
-
-    @staticmethod
-    def filters() -> SqliteFilters:
-        return SqliteFilters()
+    statements = staticmethod(statements)
+    filters = staticmethod(SqliteFilters)
 
     @staticmethod
     def to_vector(vector: NDArray[np.float32], /) -> bytes:
