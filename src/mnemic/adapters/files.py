@@ -306,7 +306,7 @@ class Walk:
         elif child.is_symlink():
             self._links.append((child.path, source))
         else:
-            yield self._found(child.path, source)
+            yield self._find_entry(child.path, source)
 
     def _link(self, path: str, source: str) -> Entry:
         """What a link stands for: a file of this folder that was not met itself, as under a hidden name."""
@@ -321,13 +321,13 @@ class Walk:
             return LeftOut(source, "it is a link to a folder", is_folder=True)
         if holds_secrets(os.path.basename(target)):
             return LeftOut(source, "it is a link to a file that by its name holds secrets")
-        return self._found(target, source)
+        return self._find_entry(target, source)
 
-    def _found(self, path: str, source: str) -> Entry:
+    def _find_entry(self, path: str, source: str) -> Entry:
         name = source.rpartition("/")[2]
         try:
             info = os.stat(path, follow_symlinks=False)
-            reason = self._against(info)
+            reason = self._reason_against(info)
             if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_head(path)):
                 reason = "it holds no text"
         except OSError as error:
@@ -337,7 +337,7 @@ class Walk:
                 return FoundFile(path, source, name, info.st_size)
         return LeftOut(source, reason)
 
-    def _against(self, info: os.stat_result) -> str | None:
+    def _reason_against(self, info: os.stat_result) -> str | None:
         """What speaks against reading a file, before it is opened."""
         if not stat.S_ISREG(info.st_mode):
             return "it is no plain file (a pipe, a socket or a device)"

@@ -38,7 +38,7 @@ class NamedParts(Generic[Part]):
         technology, _, model = name.partition(":")
         if not model and technology in self._models:
             technology, model = self._models[technology], technology
-        build = self._own.get(technology) or self._announced(technology)
+        build = self._own.get(technology) or self._load_announced(technology)
         return build(model or None, dict(options or {}))
 
     def names(self) -> list[str]:
@@ -64,7 +64,7 @@ class NamedParts(Generic[Part]):
         rest = {key: value for key, value in options.items() if key not in of_server}
         return self.made(name, build, {**rest, "endpoint": made})
 
-    def _announced(self, technology: str) -> Callable[[str | None, Options], Part]:
+    def _load_announced(self, technology: str) -> Callable[[str | None, Options], Part]:
         for point in importlib.metadata.entry_points(group=self.group, name=technology):
             try:
                 return cast("Callable[[str | None, Options], Part]", point.load())

@@ -73,7 +73,9 @@ def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
     if model.get("type") not in _KINDS:
         raise ConfigError(f"{file} is no tokenizer: its model is none of {', '.join(_KINDS)}")
     pieces = _own_pieces(table, model)
-    return _Pieces(pieces, max_tokens, file) if pieces else _Packaged(_parsed(content, file, extra), max_tokens)
+    return (
+        _Pieces(pieces, max_tokens, file) if pieces else _Packaged(_parse_tokenizer(content, file, extra), max_tokens)
+    )
 
 
 def read_text(file: Path) -> str:
@@ -170,7 +172,7 @@ class _Pieces:
 
     def pair(self, first: str, second: str) -> Tokenised:
         room = self._max_tokens - _PAIR_FRAME
-        ones, twos = self._inside(first, room), self._inside(second, room)
+        ones, twos = self._encode_inside(first, room), self._encode_inside(second, room)
         if len(ones) + len(twos) > room:
             shorter = min(len(ones), len(twos), room // 2)
             kept = (shorter, room - shorter) if len(ones) <= len(twos) else (room - shorter, shorter)
@@ -178,12 +180,12 @@ class _Pieces:
         ids = [self._start, *ones, self._end, *twos, self._end]
         return Tokenised(ids, [0] * (len(ones) + 2) + [1] * (len(twos) + 1))
 
-    def _inside(self, text: str, room: int) -> list[int]:
+    def _encode_inside(self, text: str, room: int) -> list[int]:
         """The ids of a text without its frame, at most `room`."""
         return self._words.encode(text, room + 2)[1:-1]
 
 
-def _parsed(content: str, file: Path, extra: str) -> Any:
+def _parse_tokenizer(content: str, file: Path, extra: str) -> Any:
     """The tokeniser of the package `tokenizers`."""
     package: Any = import_extra("tokenizers", extra)
     try:

@@ -277,7 +277,7 @@ def forget_answers(work: UnitOfWork, partitions: Iterable[Partition]) -> None:
     """
     claim = _claim.get()
     but = "" if claim is None or claim.reaches_out else claim.request.token
-    for org, level, named in sorted({_named(partition) for partition in partitions}):
+    for org, level, named in sorted({_scope_part(partition) for partition in partitions}):
         work.requests.scrub(org, level, named, but)
 
 
@@ -291,7 +291,7 @@ def owner(org: str, level: Level, part: str | None) -> str | None:
     return None if part is None else digest(org, level.value, part)
 
 
-def _named(partition: Partition) -> tuple[str, Level, str]:
+def _scope_part(partition: Partition) -> tuple[str, Level, str]:
     """The part of a scope by which it may see a partition. Of a user's session it is the user."""
     level, name = partition.level, partition.owner
     user, separator, _ = name.partition(_SEPARATOR)
@@ -323,7 +323,7 @@ class ClaimingStore:
     def write(self) -> AbstractContextManager[UnitOfWork]:
         """Write to the store together with the request. Raises `ConflictError` if another process runs it."""
         claim = current()
-        return self._store.write() if claim is None else self._claimed(claim)
+        return self._store.write() if claim is None else self._write_claimed(claim)
 
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
         """As of the store."""
@@ -338,7 +338,7 @@ class ClaimingStore:
         self._store.close()
 
     @contextmanager
-    def _claimed(self, claim: Claim) -> Generator[UnitOfWork]:
+    def _write_claimed(self, claim: Claim) -> Generator[UnitOfWork]:
         with self._store.write() as work:
             claim.put(work)
             yield work

@@ -144,7 +144,7 @@ def supported(parts: Parts, fact: Fact, sources: Mapping[str, str]) -> tuple[tup
     """
     if not fact.provenance:
         return (), 1.0
-    wanted = _wanted(parts, fact)
+    wanted = _wanted_terms(parts, fact)
     found: set[str] = set()
     entries: list[Provenance] = []
     own = 0.0
@@ -173,7 +173,7 @@ def _share(found: set[str], wanted: set[str]) -> float:
     return round(len(found) / len(wanted), 2) if wanted else 1.0
 
 
-def _wanted(parts: Parts, fact: Fact) -> set[str]:
+def _wanted_terms(parts: Parts, fact: Fact) -> set[str]:
     """The words and numbers that somebody must have said: no function words, not the user, no name of the slot."""
     free = _terms(parts, _USER) | _terms(parts, " ".join(_dates(fact)))
     if fact.slot:
@@ -189,10 +189,10 @@ def _terms(parts: Parts, text: str) -> set[str]:
 def _dates(fact: Fact) -> Sequence[str]:
     """What a fact may say of its own times without a source: "yesterday" has become a date."""
     times = [moment for moment in (fact.observed_at, fact.valid_from, fact.valid_to) if moment is not None]
-    return [part for moment in times for part in _written(moment, fact.text)]
+    return [part for moment in times for part in _format_dates(moment, fact.text)]
 
 
-def _written(moment: datetime, text: str) -> list[str]:
+def _format_dates(moment: datetime, text: str) -> list[str]:
     day, month, weekday = f"{moment:%Y-%m-%d}", _MONTHS[moment.month - 1], _DAYS[moment.weekday()]
     parts = [day, f"{moment:%Y-%m}", str(moment.year), month, weekday]
     is_dated = month in text or day in text
@@ -298,12 +298,12 @@ class _Writer:
         put_vectors(self._parts, self._work, [(memory.partition, memory.id)], vectors, memory.updated_at)
         self._editor.note(memory, Action.CREATED, "", {}, {})
         if not reason:
-            near_ones = self._near(prepared, memory)
+            near_ones = self._list_near(prepared, memory)
             return self._settler.settle(memory, Neighbours(near_ones, prepared.judgements))
         self._editor.quarantine(memory, reason)
         return Decision(Verdict.QUARANTINE, memory.id, None, reason)
 
-    def _near(self, prepared: Prepared, memory: Memory) -> list[Memory]:
+    def _list_near(self, prepared: Prepared, memory: Memory) -> list[Memory]:
         """What was near when the fact was prepared, as it is now, and what was written since, which no index shows."""
         since = Condition(("created_at",), "gte", to_microseconds(prepared.at))
         query = MemoryQuery(now=self._editor.now, filter=since, limit=MAX_RECENT)

@@ -258,7 +258,7 @@ class _ChatTurn:
     captured: Turn | None = None
 
     def run(self) -> Generator[ChatEvent]:
-        rounds = self._rounds(self._shown(1.0))
+        rounds = self._rounds(self._show_context(1.0))
         self._hear()
         yield Recalled(rounds.shown)
         text, is_whole = "", False
@@ -293,26 +293,26 @@ class _ChatTurn:
             model=self.model,
             toolbox=self.request.toolbox,
             settings=self.parts.settings.assistant,
-            show=self._shown,
+            show=self._show_context,
             shown=shown,
             about=ToolContext(self.scope, self.parts.clock.now(), self.request.actor),
             calls_left=self.request.max_tool_calls,
             refusal=LIMIT_REACHED[language_of([self.request.message])],
         )
 
-    def _shown(self, share: float) -> Context:
+    def _show_context(self, share: float) -> Context:
         """What is shown to the model, with a share of memory's budget; 0 is the message without any memory."""
-        wanted = self._wanted(share)
+        wanted = self._request_context(share)
         try:
             if not share:
-                shown = _bare(wanted)
+                shown = _bare_context(wanted)
             elif self.request.injects:
                 shown = context(self.parts, self.scope, wanted)
             else:
                 shown = self._history_alone(wanted)
         except BackendError as error:
             self._miss("context", error)
-            shown = _bare(wanted)
+            shown = _bare_context(wanted)
         if shown.messages and shown.messages[-1].role is Role.USER:
             shown = replace(shown, messages=shown.messages[:-1])
         return replace(shown, messages=(*shown.messages, ChatMessage(Role.USER, self.request.message)))
@@ -321,10 +321,10 @@ class _ChatTurn:
         """What was said in this session, without anything remembered."""
         heard = window(self.parts, self.scope, wanted.history_messages) if wanted.history_messages else []
         history = [ChatMessage(m.role, m.text) for m in heard if m.role in (Role.USER, Role.ASSISTANT)]
-        bare = _bare(wanted)
+        bare = _bare_context(wanted)
         return replace(bare, messages=(*bare.messages[:-1], *history, bare.messages[-1]))
 
-    def _wanted(self, share: float) -> ContextRequest:
+    def _request_context(self, share: float) -> ContextRequest:
         """The request for context with the plan, what is said about tools, and a budget that the model can take."""
         request, wanted = self.request, self.request.context
         language = wanted.language or language_of([request.message])
@@ -375,7 +375,7 @@ class _ChatTurn:
         self.parts.observer.count("mnemic.chat.missing", source=what, reason=kind)
 
 
-def _bare(wanted: ContextRequest) -> Context:
+def _bare_context(wanted: ContextRequest) -> Context:
     """What is shown when memory has nothing to give."""
     prompt = "\n\n".join(part for part in (wanted.system, wanted.guidance) if part)
     messages = [ChatMessage(Role.SYSTEM, prompt)] if prompt else []

@@ -162,14 +162,14 @@ def _look_through(work: UnitOfWork, partition: Partition, key: bytes, gone: Mapp
 def _messages(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
     after: str | None = None
     while page := work.messages.page(Visibility((partition,), None), after, _PAGE):
-        yield from (_placed(message) for message in page)
+        yield from (_place_of_item(message) for message in page)
         after = page[-1].id
 
 
 def _memories(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
     after = ""
     while page := work.upkeep.memories(partition, after, _PAGE):
-        yield from (_placed(memory) for memory in page)
+        yield from (_place_of_item(memory) for memory in page)
         after = page[-1].id
 
 
@@ -182,7 +182,7 @@ def _documents(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, 
     yield from (((partition, name), at) for name, at in found.items())
 
 
-def _placed(item: Message | Memory) -> tuple[Place, datetime]:
+def _place_of_item(item: Message | Memory) -> tuple[Place, datetime]:
     return (item.partition, item.id), item.created_at
 
 
@@ -216,9 +216,9 @@ def backup(parts: Parts, archive: Archive, path: str | Path, order: Order, told:
     parts.accesses.flush(parts.store)
     with archive.draft(path, is_replacing=order.is_replacing) as draft:
         if keyring is not None:
-            manifest = _sealed(parts, store, draft, keyring, told)
+            manifest = _seal_store(parts, store, draft, keyring, told)
         else:
-            manifest = draft.seal(_copied(parts, store, draft, order.contents, told), told)
+            manifest = draft.seal(_copy_store(parts, store, draft, order.contents, told), told)
     return BackupReport(str(path), archive.size(path), manifest, time.perf_counter() - start)
 
 
@@ -261,7 +261,7 @@ def _keyring(parts: Parts, order: Order) -> Keyring | None:
     return None if order.is_sealed is False else parts.keyring
 
 
-def _sealed(parts: Parts, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
+def _seal_store(parts: Parts, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
     """Seal what a moment holds, unless an org was erased between that moment and the issue of its key: then a key that
     nobody destroys would open what was erased.
     """
@@ -281,7 +281,7 @@ def _sealed(parts: Parts, store: CopyingStore, draft: Draft, keyring: Keyring, t
     raise UnavailableError("orgs are erased in the store all the time; try again when that is done")
 
 
-def _copied(parts: Parts, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
+def _copy_store(parts: Parts, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
     at = parts.clock.now()
     if contents is Contents.WHOLE:
         store.write_copy(draft.rows, lambda done, total: told("copying", done, total))
@@ -363,7 +363,7 @@ def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: 
     start = time.perf_counter()
     store = copying(parts.store)
     with parts.store.read() as work:
-        held = _held(work)
+        held = _count_held(work)
     _check_free(held, wish)
     if parts.keyring is not None and not wish.is_dry_run:
         catch_up(parts, parts.keyring)
@@ -380,7 +380,7 @@ def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: 
         notes = copy.notes
         if not wish.is_dry_run:
             held = _put_in_place(parts, copy, wish, told)
-            notes = (*copy.notes, *_settled(parts, held.partitions))
+            notes = (*copy.notes, *_settle_store(parts, held.partitions))
         return RestoreReport(
             manifest=opened.manifest,
             counts=copy.counts(),
@@ -445,7 +445,7 @@ def _put_in_place(parts: Parts, copy: _Copy, wish: Wish, told: Told) -> _Held:
     found: list[_Held] = []
 
     def ready(work: UnitOfWork) -> Collection[str]:
-        held = _held(work)
+        held = _count_held(work)
         found.append(held)
         _check_free(held, wish)
         if not copy.knows(held.owed):
@@ -462,7 +462,7 @@ def _put_in_place(parts: Parts, copy: _Copy, wish: Wish, told: Told) -> _Held:
     raise UnavailableError("erasures go on in the store all the time; try again when they are done")
 
 
-def _settled(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
+def _settle_store(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
     """Let indexes and windows go of what was, and have vectors made where they are missing; what is left, in words."""
     with parts.store.read() as work:
         everywhere = {*former, *work.partitions.all()}
@@ -484,7 +484,7 @@ def _receipts_of(archive: Archive, store: CopyingStore, path: str | Path, told: 
         return owed_by(work)
 
 
-def _held(work: UnitOfWork) -> _Held:
+def _count_held(work: UnitOfWork) -> _Held:
     partitions = work.partitions.all()
     owed = owed_by(work)
     orgs = {Scope().org, *(partition.org for partition in partitions), *work.erasure.orgs()}

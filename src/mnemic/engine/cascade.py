@@ -77,8 +77,8 @@ def cascade(hand: Hand, deleted: Sequence[HistoryEntry]) -> Cascaded:
                 loss = lost.setdefault((memory.partition, memory.id), _Loss(memory))
                 loss.entries |= {i: entries[i] for i in memory.source_ids & entries.keys()}
         orphans = [place for place, loss in lost.items() if place not in gone and loss.is_orphan(hand)]
-        fresh = _erased(hand, orphans)
-        hand.work.jobs.add([job for place in orphans for job in _again(hand, lost[place].memory)])
+        fresh = _erase_orphans(hand, orphans)
+        hand.work.jobs.add([job for place in orphans for job in _request_summary(hand, lost[place].memory)])
         gone.update(orphans)
         erased += len(orphans)
     left = [loss for place, loss in lost.items() if place not in gone]
@@ -122,7 +122,7 @@ def _is_told_again(entry: HistoryEntry) -> bool:
     )
 
 
-def _erased(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
+def _erase_orphans(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
     grouped: dict[Partition, list[str]] = {}
     for partition, item_id in orphans:
         grouped.setdefault(partition, []).append(item_id)
@@ -133,7 +133,7 @@ def _erased(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
     return found
 
 
-def _again(hand: Hand, memory: Memory) -> list[Job]:
+def _request_summary(hand: Hand, memory: Memory) -> list[Job]:
     """A summary that is gone covered other messages too: of these another one is made."""
     session, positions = session_in(memory.bookkeeping), covered(memory)
     if memory.kind is not Kind.SUMMARY or session is None or positions[0] > positions[1]:
@@ -330,7 +330,7 @@ class Remaking:
     def run(self) -> Remade:
         """Make it anew. Raises the errors of the model unless it may fall back."""
         with self.parts.store.read() as work:
-            seen = self._seen(work)
+            seen = self._look_up(work)
             if seen is None:
                 return Remade.DONE
             if is_waiting(work, seen):
@@ -340,7 +340,7 @@ class Remaking:
         if outcome.memory is not None and indexed_text(outcome.memory) != indexed_text(seen.memory):
             vectors = document_vectors(self.parts, [indexed_text(outcome.memory)])
         with self.parts.store.write() as work:
-            now = self._seen(work, is_locking=True)
+            now = self._look_up(work, is_locking=True)
             if now is None or not now.says_the_same(seen):
                 return Remade.AGAIN
             self._write(self._hand(work), now, outcome, vectors)
@@ -349,22 +349,22 @@ class Remaking:
 
     def is_due(self, work: UnitOfWork) -> bool:
         """True when the memory lost something and all its sources are made anew."""
-        seen = self._seen(work)
-        return seen is not None and bool(_lost(seen.memory)) and not is_waiting(work, seen)
+        seen = self._look_up(work)
+        return seen is not None and bool(_lost_flags(seen.memory)) and not is_waiting(work, seen)
 
     def _hand(self, work: UnitOfWork) -> Hand:
         return Hand(self.parts, work, self.actor, self.parts.clock.now())
 
-    def _seen(self, work: UnitOfWork, *, is_locking: bool = False) -> Seen | None:
+    def _look_up(self, work: UnitOfWork, *, is_locking: bool = False) -> Seen | None:
         """The memory with its remaining sources, or None. `is_locking`: lock its partition for the unit of work."""
         if is_locking:
             work.dependants.of(self.partition, ())
         found = work.memories.get(Visibility((self.partition,), self.agent), [self.memory_id])
-        return Seen.of(self._hand(work), found[0]) if found and _lost(found[0]) else None
+        return Seen.of(self._hand(work), found[0]) if found and _lost_flags(found[0]) else None
 
     def _write(self, hand: Hand, seen: Seen, outcome: Outcome, vectors: Sequence[ItemVectors] | None) -> None:
         old, new = seen.memory, outcome.memory
-        lost = _lost(old)
+        lost = _lost_flags(old)
         if new is None or self._is_told_elsewhere(hand, new):
             _, deleted = erase_memories(
                 hand.work, self.partition, [old.id], actor=self.actor, reason="nothing is left of it", now=hand.now
@@ -374,7 +374,7 @@ class Remaking:
         left = tuple(flag for flag in old.flags if flag not in lost) if outcome.is_sound else old.flags
         seen_at, count = old.last_accessed_at, old.access_count
         new = replace(new, flags=left, last_accessed_at=seen_at, access_count=count, faded=old.faded)
-        stored = _replaced(hand, old, new, is_derived=not seen.alone)
+        stored = _replace_memory(hand, old, new, is_derived=not seen.alone)
         if indexed_text(stored) != indexed_text(old):
             put_vectors(self.parts, hand.work, [(stored.partition, stored.id)], vectors, stored.updated_at)
         forget_answers(hand.work, [self.partition])
@@ -388,11 +388,11 @@ class Remaking:
         return held is not None and held.id != new.id
 
 
-def _lost(memory: Memory) -> tuple[Flag, ...]:
+def _lost_flags(memory: Memory) -> tuple[Flag, ...]:
     return tuple(flag for flag in memory.flags if flag.cause is Cause.ERASED)
 
 
-def _replaced(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memory:
+def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memory:
     """Store the new form; its history keeps what was done, and nothing of what the memory said."""
     new = replace(new, updated_at=max(hand.now, old.updated_at + _TICK))
     hand.work.memories.replace(new, hand.parts.terms(indexed_text(new)), old.updated_at)
@@ -404,7 +404,7 @@ def _replaced(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memo
         action=Action.REMADE,
         actor=hand.actor,
         at=hand.now,
-        reason="made anew of what is left" if not _lost(new) else "what is left does not carry it",
+        reason="made anew of what is left" if not _lost_flags(new) else "what is left does not carry it",
         after={IS_DERIVED: is_derived},
     )
     hand.work.history.add([entry])
@@ -420,5 +420,5 @@ def _pass_on(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_other: bo
         if flagged is not each:
             reason = f"it was made of {memory.id}, which was made anew"
             flagged = hand.put(each, flagged, Action.FLAGGED, reason)
-        if _lost(flagged):
+        if _lost_flags(flagged):
             hand.work.jobs.add([remake_job(hand, flagged)])

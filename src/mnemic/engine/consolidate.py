@@ -140,10 +140,10 @@ class Consolidating:
 
     def remade(self, group: Group) -> Memory:
         """The preference that a group makes now; quarantined where its words would not pass the gate."""
-        return self._memory(group, *self._worded(group))
+        return self._memory(group, *self._word_preference(group))
 
     def _write(self, group: Group) -> Consolidated | None:
-        text, fallback = self._worded(group)
+        text, fallback = self._word_preference(group)
         new = self._memory(group, text, fallback)
         vectors = document_vectors(self._parts, [indexed_text(new)])
         visible = Visibility((self._partition,), group.singles[0].private_agent)
@@ -152,7 +152,7 @@ class Consolidating:
         try:
             with self._parts.store.write() as work:
                 editor = Editor(self._parts, work, visible, self._actor)
-                if not self._stored(work, editor, group, new):
+                if not self._store_preference(work, editor, group, new):
                     return None
                 old = editor.get(new.id if group.known is None else group.known.id)
                 joined = replace(new, id=old.id, created_at=old.created_at)
@@ -171,7 +171,7 @@ class Consolidating:
         self._parts.observer.count("mnemic.consolidate.memories", len(group.singles))
         return Consolidated(new.text, group.ids, group.known is None, old.id, fallback)
 
-    def _stored(self, work: UnitOfWork, editor: Editor, group: Group, new: Memory) -> bool:
+    def _store_preference(self, work: UnitOfWork, editor: Editor, group: Group, new: Memory) -> bool:
         """Write a new preference; False where another memory says the same, or one of the group was changed."""
         for each in (*group.singles, *([group.known] if group.known else [])):
             now = editor.get(each.id)
@@ -183,7 +183,7 @@ class Consolidating:
             editor.note(new, Action.CREATED, "a preference that several choices show", {}, {})
         return True
 
-    def _worded(self, group: Group) -> tuple[str, str]:
+    def _word_preference(self, group: Group) -> tuple[str, str]:
         """The sentence, by the model where its words are carried by the choices; and why it is not the model's."""
         llm, by_rules = self._parts.llm, group.text()
         if llm is None:

@@ -126,7 +126,7 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int) -> Made:
             usage=sum((half.usage for half in halves), completion.usage),
         )
     if not gems.is_answer and not gems.found:
-        raise BadReplyError(f"the curator's reply holds no list of gems{_why(gems)}")
+        raise BadReplyError(f"the curator's reply holds no list of gems{_reason_of(gems)}")
     version = f"{llm.name} {CURATOR_VERSION}"
     return Made(tuple(turns), gems.found, gems.rejected, llm.name, version, may_stay=True, usage=completion.usage)
 
@@ -166,7 +166,7 @@ def _latest(sources: Sequence[Message], gem: Gem) -> datetime:
     return datetime.fromisoformat(gem.timestamp).astimezone(sources[0].observed_at.tzinfo)
 
 
-def _why(gems: Gems) -> str:
+def _reason_of(gems: Gems) -> str:
     return f": {gems.rejected[0].reason}" if gems.rejected else ""
 
 
@@ -237,18 +237,18 @@ class Backlog:
             for message in page:
                 is_same = bool(groups) and groups[-1][-1].turn_id == message.turn_id
                 if not is_same and self._day(message) > day:
-                    return [self._told(group, group[-1].position) for group in groups]
+                    return [self._tell_turn(group, group[-1].position) for group in groups]
                 if is_same:
                     groups[-1].append(message)
                 else:
                     groups.append([message])
             is_end = len(page) < _PAGE
             after = page[-1].position if page else after
-        return [self._told(group, group[-1].position) for group in groups[:-1]] + [
-            self._told(groups[-1], max(talk.messages, groups[-1][-1].position))
+        return [self._tell_turn(group, group[-1].position) for group in groups[:-1]] + [
+            self._tell_turn(groups[-1], max(talk.messages, groups[-1][-1].position))
         ]
 
-    def _told(self, messages: Sequence[Message], until: int) -> ToldTurn:
+    def _tell_turn(self, messages: Sequence[Message], until: int) -> ToldTurn:
         first = messages[0]
         return ToldTurn(
             conversation_id=first.session,
@@ -366,11 +366,11 @@ class Curating:
                 if not self._left:
                     break
                 self._left -= 1
-                done = self._curated(part)
+                done = self._curate_part(part)
                 if done is None:
                     self._backlog.forget()
                     break
-                told = _with(told, done)
+                told = _add_part(told, done)
             if told.turns:
                 days.append(told)
                 self._count(told)
@@ -380,15 +380,17 @@ class Curating:
         """What `run` would do now; nothing is written."""
         days: list[tuple[CuratedDay, list[tuple[Made, list[_Batch]]]]] = []
         while (day := self._backlog.next_day(self._last)) is not None:
-            parts = [(made, self._batches(made)) for made in map(self._made, self._parts_of(day))]
+            parts = [(made, self._batches(made)) for made in map(self._make_gems, self._parts_of(day))]
             days.append((CuratedDay(day.date.isoformat()), parts))
             for conversation in day.conversations:
                 self._backlog.read(conversation[-1].conversation_id, conversation[-1].until)
         planned: list[CuratedDay] = []
         with suppress(_UndoneError), self._parts.store.write() as work:
             for told, parts in days:
-                done = [_Done(made, self._written(work, batches), _refused(made.rejected)) for made, batches in parts]
-                planned.append(reduce(_with, done, told))
+                done = [
+                    _Done(made, self._write_gems(work, batches), _refuse_gems(made.rejected)) for made, batches in parts
+                ]
+                planned.append(reduce(_add_part, done, told))
             _undo()
         return planned
 
@@ -397,19 +399,19 @@ class Curating:
         room = curator.ROOM_TOKENS if llm is None else room_of(llm.capabilities.context_tokens)
         return divided(day.conversations, room, message_chars(room))
 
-    def _curated(self, part: Sequence[ToldTurn]) -> _Done | None:
+    def _curate_part(self, part: Sequence[ToldTurn]) -> _Done | None:
         """One part, read and committed; None when somebody else was faster."""
         turns = [turn for turn in part if turn.conversation_id not in self.held]
         if not turns:
             return _Done(Made(()), (), ())
-        made = self._made(turns)
+        made = self._make_gems(turns)
         batches = self._batches(made)
         with self._parts.store.write() as work:
             moves = self._moves(work, made)
             ids = [message.id for found in made.found for turn in found.turns for message in turn.messages]
             if moves is None or len(work.messages.get(self._visible, list(dict.fromkeys(ids)))) < len(set(ids)):
                 return None
-            gems = self._written(work, batches)
+            gems = self._write_gems(work, batches)
             for move in moves:
                 move.apply(work, self._partition)
         if self._parts.window is not None:
@@ -418,9 +420,9 @@ class Curating:
             self._backlog.read(move.session, move.to)
         self._backlog.held.update(move.session for move in moves if move.is_held)
         let_go = {move.session for move in moves if move.is_let_go}
-        return _Done(made, gems, _refused(made.rejected, let_go))
+        return _Done(made, gems, _refuse_gems(made.rejected, let_go))
 
-    def _made(self, turns: Sequence[ToldTurn]) -> Made:
+    def _make_gems(self, turns: Sequence[ToldTurn]) -> Made:
         """What is found in a part: by the model, in halves where its reply was cut; by rules without one."""
         turns = numbered(turns)
         if not any(turn.says_anything for turn in turns):
@@ -451,7 +453,7 @@ class Curating:
             batches.append(_Batch(place, found, tuple(prepare(self._parts, place, facts))))
         return batches
 
-    def _written(self, work: UnitOfWork, batches: Sequence[_Batch]) -> list[KeptGem]:
+    def _write_gems(self, work: UnitOfWork, batches: Sequence[_Batch]) -> list[KeptGem]:
         gems: list[KeptGem] = []
         for batch in batches:
             decisions: Sequence[Decision] = assimilate(self._parts, work, batch.place, batch.ready, actor=self._actor)
@@ -526,11 +528,11 @@ def _move(session: str, span: tuple[int, int], tries: int, made: Made) -> _Move:
     return _Move(session, was, to, tries, runs, is_held=True, is_let_go=False)
 
 
-def _refused(rejected: Sequence[Rejected], let_go: Sequence[str] | set[str] = ()) -> list[RefusedGem]:
+def _refuse_gems(rejected: Sequence[Rejected], let_go: Sequence[str] | set[str] = ()) -> list[RefusedGem]:
     return [RefusedGem.of(each, let_go) for each in rejected]
 
 
-def _with(told: CuratedDay, done: _Done) -> CuratedDay:
+def _add_part(told: CuratedDay, done: _Done) -> CuratedDay:
     """The day with one part more."""
     made = done.made
     return replace(

@@ -108,7 +108,7 @@ def by_rules(parts: Parts, extractor: str, sources: Sequence[Source], limit: int
     chosen = extract(passages, parts.analyser.query_terms, parts.analyser.token_count, limit)
     lines = [
         (f"{source.author}: " if source.author else "")
-        + " ".join(_quoted(source, excerpt) for excerpt in chosen if excerpt.place == place)
+        + " ".join(_quote_source(source, excerpt) for excerpt in chosen if excerpt.place == place)
         for place, source in enumerate(sources)
         if any(excerpt.place == place for excerpt in chosen)
     ]
@@ -130,5 +130,5 @@ def covered(summary: Memory) -> tuple[int, int]:
     return positions_in(summary.bookkeeping)
 
 
-def _quoted(source: Source, excerpt: Excerpt) -> str:
+def _quote_source(source: Source, excerpt: Excerpt) -> str:
     return source.text[excerpt.start : excerpt.end] + (CUT_MARK if excerpt.is_cut else "")

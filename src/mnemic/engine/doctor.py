@@ -40,12 +40,12 @@ def clock_finding(parts: Parts) -> Finding:
     now = parts.clock.now()
     remedy = "set the clock of this machine; times that are said by it order and expire memories"
     if now < EARLIEST:
-        return Finding("clock", Condition.DEGRADED, f"the clock shows {_told(now)}, which is past", remedy)
+        return Finding("clock", Condition.DEGRADED, f"the clock shows {_format(now)}, which is past", remedy)
     newest = _newest(parts)
     if newest is not None and newest > now + _MOST_AHEAD:
-        message = f"the clock shows {_told(now)}, and something was written at {_told(newest)}"
+        message = f"the clock shows {_format(now)}, and something was written at {_format(newest)}"
         return Finding("clock", Condition.DEGRADED, message, remedy)
-    return Finding("clock", Condition.OK, f"the clock shows {_told(now)}")
+    return Finding("clock", Condition.OK, f"the clock shows {_format(now)}")
 
 
 def index_finding(parts: Parts) -> Finding | None:
@@ -89,7 +89,7 @@ def _newest(parts: Parts) -> datetime | None:
     return max(times, key=to_microseconds, default=None)
 
 
-def _told(moment: datetime) -> str:
+def _format(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}Z"
 
 
@@ -108,7 +108,7 @@ def job_findings(parts: Parts) -> list[Finding]:
     left = [job for job in waiting if _is_left(job, now)]
     if left:
         message = (
-            f"{len(left)} jobs should have run since {_told(min(job.run_at for job in left))}, and nobody ran them"
+            f"{len(left)} jobs should have run since {_format(min(job.run_at for job in left))}, and nobody ran them"
         )
         findings.append(Finding("worker", Condition.DEGRADED, message, "let `mnemic worker` or `mnemic serve` run"))
     late = [job for job in waiting if job.error]
@@ -142,8 +142,8 @@ def _schedule(at: Timetable, now: datetime) -> Finding:
     """A schedule that nobody ever looked at is no fault: who has no worker may call the verbs."""
     line = f"{at.schedule.name} ({at.schedule.line}, {at.schedule.zone})"
     if at.last is None:
-        return Finding("schedules", Condition.OK, f"{line}: no worker has looked yet; next {_told(at.next)}")
-    message = f"{line}: last {_told(at.last)}, next {_told(at.next)}"
+        return Finding("schedules", Condition.OK, f"{line}: no worker has looked yet; next {_format(at.next)}")
+    message = f"{line}: last {_format(at.last)}, next {_format(at.next)}"
     if at.next < now - _OVERDUE:
         return Finding("schedules", Condition.DEGRADED, f"{message}, which is overdue", "let `mnemic worker` run")
     return Finding("schedules", Condition.OK, message)

@@ -193,13 +193,13 @@ def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
         editor = Editor(parts, work, scope.visibility, actor)
         old = editor.get(memory_id)
         entry = editor.last_change(old)
-        ready.put(parts, work, old, _restored(editor, old, entry))
+        ready.put(parts, work, old, _restore_fields(editor, old, entry))
         editor.refresh(old)
         if entry.action is Action.MERGED:
             for other_id in merged_in(cast("Mapping[str, object]", entry.after.get("bookkeeping") or {})):
                 other = editor.get(other_id)
                 if other.other_id == memory_id:
-                    _restored(editor, other, editor.last_change(other))
+                    _restore_fields(editor, other, editor.last_change(other))
         return editor.get(memory_id)
 
 
@@ -224,7 +224,7 @@ def _through_the_gate(parts: Parts, editor: Editor, old: Memory, new: Memory) ->
     return editor.put(new, quarantined, Action.QUARANTINED, suspicion) if suspicion else new
 
 
-def _restored(editor: Editor, old: Memory, entry: HistoryEntry) -> Memory:
+def _restore_fields(editor: Editor, old: Memory, entry: HistoryEntry) -> Memory:
     """Put the fields of `entry.before` back and write down which entry was undone."""
     new = replace(with_fields(old, entry.before), updated_at=old.updated_at)
     return editor.put(old, new, Action.RESTORED, f"undo of {entry.action.value}", undone=entry.id)

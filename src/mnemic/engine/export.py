@@ -380,7 +380,7 @@ class RecordReader:
             values = {name: _value(kind, name, known[name]) for name in field_types(kind) if name != "partition"}
             noun = kind(partition=self._partition(record, kind), **values)
             _check_types(noun)
-            return self._checked(self._clean(noun))
+            return self._check_noun(self._clean(noun))
         except KeyError as error:
             raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
@@ -453,7 +453,7 @@ class RecordReader:
         scope = self._scope if level is not Level.SESSION else replace(self._scope, session=session)
         return scope.partition(level)
 
-    def _checked(self, noun: Noun) -> Noun:
+    def _check_noun(self, noun: Noun) -> Noun:
         if isinstance(noun, ProfileEntry):
             check_profile_fact(self._parts, noun.key, noun.value)
             check_line(noun.source, "source")

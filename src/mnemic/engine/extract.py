@@ -146,7 +146,7 @@ class Extracting(SessionRun):
         after = self._begin()
         read, entries = 0, list[Extracted]()
         while (batch := self._next(after)).until > after:
-            found = [self._found(message) for message in batch.messages]
+            found = [self._find_facts_in(message) for message in batch.messages]
             read += len(found)
             entries += [_entry(each, fact) for each in found for fact in each.facts]
             after = batch.until
@@ -157,7 +157,7 @@ class Extracting(SessionRun):
         after = self._begin()
         read, entries = 0, list[Extracted]()
         while (most is None or read < most) and (batch := self._next(after)).until > after:
-            found = [self._found(message) for message in batch.messages]
+            found = [self._find_facts_in(message) for message in batch.messages]
             written = self._commit(after, batch.until, found)
             if written is None:
                 break
@@ -178,7 +178,7 @@ class Extracting(SessionRun):
                 self._note(message)
         return after
 
-    def _answered(self, messages: Sequence[Message]) -> None:
+    def _note_replies(self, messages: Sequence[Message]) -> None:
         """Keep, for each message of the user, the reply of the assistant that stands right before it."""
         for before, message in pairwise(messages):
             is_next = message.position == before.position + 1
@@ -199,7 +199,7 @@ class Extracting(SessionRun):
             talk = work.conversations.get(self._partition, self._session)
             found = work.conversations.messages(self._partition, self._session, after, RULE_MESSAGES)
             last = work.conversations.messages(self._partition, self._session, after - 1, 1) if after else []
-        self._answered([*last, *found])
+        self._note_replies([*last, *found])
         taken = [message for message in found if is_readable(message)]
         if len(taken) > limit:
             return _Batch(taken[:limit], taken[limit].position - 1)
@@ -208,7 +208,7 @@ class Extracting(SessionRun):
         )
         return _Batch(taken, end)
 
-    def _found(self, message: Message) -> _Found:
+    def _find_facts_in(self, message: Message) -> _Found:
         """The facts of one message. Raises the errors of the model, unless the rules may stand in."""
         said = Said(
             id=message.id,
@@ -221,7 +221,7 @@ class Extracting(SessionRun):
         )
         fallback = ""
         try:
-            facts = find_facts(said) if self._parts.llm is None else self._asked(self._parts.llm, message, said)
+            facts = find_facts(said) if self._parts.llm is None else self._ask_model(self._parts.llm, message, said)
         except MnemicError as error:
             fallback = type(error).__name__
             _log.debug("session %s: %s", self._session, fallback)
@@ -240,7 +240,7 @@ class Extracting(SessionRun):
             return None
         return Reply(reply.id, reply.text, reply.trust)
 
-    def _asked(self, llm: Llm, message: Message, said: Said) -> list[Fact]:
+    def _ask_model(self, llm: Llm, message: Message, said: Said) -> list[Fact]:
         has_learnings = self._parts.settings.life.promotes_learnings and message.agent is not None
         language = language_of([message.text])
         prompt = extraction_prompt(message.text, message.observed_at, language, has_learnings=has_learnings)
@@ -251,7 +251,7 @@ class Extracting(SessionRun):
         """Write the facts and move the cursor; None when somebody else moved it, or erased one of the messages."""
         pairs = [(each, fact) for each in found for fact in each.facts]
         places = [self._place(each.message, fact) for each, fact in pairs]
-        ready = self._prepared(places, [fact for _, fact in pairs])
+        ready = self._prepare_facts(places, [fact for _, fact in pairs])
         entries: list[Extracted] = []
         with self._parts.store.write() as work:
             ids = list({entry.source_id for _, fact in pairs for entry in fact.provenance})
@@ -289,7 +289,7 @@ class Extracting(SessionRun):
             return Place(agent, message.agent, heard=self._partition)
         return Place(self._partition, message.agent)
 
-    def _prepared(self, places: Sequence[Place], facts: Sequence[Fact]) -> list[Prepared]:
+    def _prepare_facts(self, places: Sequence[Place], facts: Sequence[Fact]) -> list[Prepared]:
         """The facts of one place are embedded together."""
         ready: dict[int, Prepared] = {}
         for place in dict.fromkeys(places):

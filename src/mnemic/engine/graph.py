@@ -198,7 +198,7 @@ class Walking:
             if each.source_id in places and each.target_id in places:
                 edge = _edge(each, places)
                 key = (edge.source_id, edge.target_id, edge.type)
-                edges[key] = _joined(edges[key], edge) if key in edges else edge
+                edges[key] = _join_edges(edges[key], edge) if key in edges else edge
                 ids = self.relations.setdefault(key, [])
                 ids += [each.id] if each.id not in ids else []
         kept = [edge for edge in edges.values() if edge.source_id != edge.target_id]
@@ -290,7 +290,7 @@ def _edge(relation: Relation, places: Mapping[str, str]) -> Edge:
     )
 
 
-def _joined(one: Edge, other: Edge) -> Edge:
+def _join_edges(one: Edge, other: Edge) -> Edge:
     """What several partitions, or several names, say of two nodes."""
     starts, ends = (one.valid_from, other.valid_from), (one.valid_to, other.valid_to)
     return replace(

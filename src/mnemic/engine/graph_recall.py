@@ -102,12 +102,12 @@ def reach(
     with parts.store.read() as work:
         around = Walking(work, visible, Walk(as_of=asking.as_of), check)
         meant = _meant(parts, work, around, visible, asking)
-        starts = {**_beside(work, around, visible, first), **meant}
+        starts = {**_walk_from_hits(work, around, visible, first), **meant}
         if not starts:
             return Reach()
         begun = sorted(starts, key=lambda root: (-starts[root], root))[:MOST_BEGUN]
         ways = _ways(around, [*meant][:MOST_MEANT], asking.hops)
-        firmness, back = _walked(around, {root: starts[root] for root in begun}, asking)
+        firmness, back = _walk_edges(around, {root: starts[root] for root in begun}, asking)
         said = around.said_by([step[1] for step in back.values() if step is not None], ITEMS)
         on_ways = around.said_by([edge for _, steps in ways for edge in steps], ITEMS)
         values = _values(around, firmness, back, said, asking.common)
@@ -171,7 +171,7 @@ def _nearest(
     return [(own, cosine) for own, cosine in nearest if cosine >= LEAST_NEAR]
 
 
-def _beside(work: UnitOfWork, around: Walking, visible: Visibility, first: Sequence[str]) -> dict[str, float]:
+def _walk_from_hits(work: UnitOfWork, around: Walking, visible: Visibility, first: Sequence[str]) -> dict[str, float]:
     """The things that the first hits name, less firmly with each hit."""
     firm = {item_id: FROM_HITS / (1 + place) for place, item_id in enumerate(first)}
     links = work.graph.named_in(visible, firm) if firm else []
@@ -194,7 +194,7 @@ def _ways(around: Walking, meant: Sequence[str], hops: int) -> list[tuple[str, l
     return sorted(found, key=lambda way: len(way[1]))[:MOST_PATHS]
 
 
-def _walked(
+def _walk_edges(
     around: Walking, starts: Mapping[str, float], asking: GraphQuestion
 ) -> tuple[dict[str, float], dict[str, tuple[str, Edge] | None]]:
     """How firmly each node was reached, and by which edge; by the firmest way that was found."""

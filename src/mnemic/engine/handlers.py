@@ -154,10 +154,10 @@ def _remake(parts: Parts, job: Job) -> FollowUp:
         again = SummarisingAgain(parts, job.partition, session, first, last, kinds.REMAKE, may_fall_back=is_last)
         is_done = again.run()
         return _nothing if is_done else lambda _: [anew(job, parts.clock.now())]
-    return _remade(parts, job, may_fall_back=is_last)
+    return _remake_memory(parts, job, may_fall_back=is_last)
 
 
-def _remade(parts: Parts, job: Job, *, may_fall_back: bool) -> FollowUp:
+def _remake_memory(parts: Parts, job: Job, *, may_fall_back: bool) -> FollowUp:
     """Make one memory again. If its sources come first, the last of their jobs asks for it."""
     agent, memory_id = job.payload.get("agent"), str(job.payload["memory"])
     agent = None if agent is None else str(agent)
@@ -180,16 +180,16 @@ def _graph(parts: Parts, job: Job) -> FollowUp:
     return lambda _: rest
 
 
-def _on(event: type[E], subscriber: Callable[[Parts, E, Job], FollowUp]) -> tuple[str, Handler]:
+def _subscribe(event: type[E], subscriber: Callable[[Parts, E, Job], FollowUp]) -> tuple[str, Handler]:
     """The handler of the jobs that these events are while they wait."""
     return KINDS[event], lambda parts, job: subscriber(parts, read(event, job), job)
 
 
 SUBSCRIBERS: Mapping[str, Handler] = dict(
     [
-        _on(SummarisationRequest, _summarise),
-        _on(ConsolidationRequest, _consolidate_summary),
-        _on(ReflectionRequest, _reflect),
+        _subscribe(SummarisationRequest, _summarise),
+        _subscribe(ConsolidationRequest, _consolidate_summary),
+        _subscribe(ReflectionRequest, _reflect),
     ]
 )
 """Who handles the events, by the kind of job under which each waits."""

@@ -68,7 +68,7 @@ def import_logs(
         end = done + len(conversation.messages)
         for batch in _exchange_batches(_usable(parts, conversation, report)):
             messages = [message for exchange in batch for message in exchange]
-            known = _known(parts, place, messages)
+            known = _known_messages(parts, place, messages)
             new = {(place.session, m.external_id) for m in messages if m.external_id not in known} - seen
             seen |= new
             if new and not is_dry_run:
@@ -124,7 +124,7 @@ def _exchange_batches(exchanges: Sequence[list[MessageDraft]]) -> Iterator[list[
         yield batch
 
 
-def _known(parts: Parts, scope: Scope, messages: Sequence[MessageDraft]) -> set[str]:
+def _known_messages(parts: Parts, scope: Scope, messages: Sequence[MessageDraft]) -> set[str]:
     ids = [message.external_id for message in messages if message.external_id is not None]
     with parts.store.read() as work:
         return set(work.messages.by_external_id(scope.message_partition, scope.session or "", ids))
@@ -206,7 +206,7 @@ class _Revising:
     def bring_back(self, old: Memory, edit: Memory) -> None:
         """The text before an edit is active again, and the edit superseded by it."""
         place = self._revision.entries[old.id].place
-        self._report.changed.append(f"{place}: says again what it said before: {_told(old)}")
+        self._report.changed.append(f"{place}: says again what it said before: {_quote_memory(old)}")
         if self._report.is_dry_run:
             return
         with self._parts.store.write() as work:
@@ -222,14 +222,16 @@ class _Revising:
             if new_id is None:
                 if not self._origins:
                     self._report.changed.append(
-                        f"{old.source or old.id}: no longer in the file, and kept here: {_told(old)}"
+                        f"{old.source or old.id}: no longer in the file, and kept here: {_quote_memory(old)}"
                     )
                 continue
             place = self._revision.entries[new_id].place
             if old.id != imported_id(old.partition, old.dedup_key):
-                self._report.changed.append(f"{place}: was changed there and here, and both are kept: {_told(old)}")
+                self._report.changed.append(
+                    f"{place}: was changed there and here, and both are kept: {_quote_memory(old)}"
+                )
                 continue
-            self._report.changed.append(f"{place}: was edited, which supersedes {_told(old)}")
+            self._report.changed.append(f"{place}: was edited, which supersedes {_quote_memory(old)}")
             if not self._report.is_dry_run:
                 with self._parts.store.write() as work:
                     editor = Editor(self._parts, work, self._scope.visibility, self._actor)
@@ -264,7 +266,7 @@ class _Revising:
         return MemoryQuery(now=now, states=_LIVE, filter=wanted, order=Order.OLDEST, limit=MAX_FORMER)
 
 
-def _told(memory: Memory) -> str:
+def _quote_memory(memory: Memory) -> str:
     text = " ".join(memory.text.split())
     short = text if len(text) <= TOLD_CHARS else f"{text[:TOLD_CHARS]}\u2026"
     return f"{short!r} (memory {memory.id})"
@@ -315,7 +317,7 @@ def import_memories(
     """
     logged = LogReading(reading.format, reading.conversations)
     total = len(reading.entries) + sum(len(each.messages) for each in reading.conversations)
-    report = import_logs(parts, scope, logged, is_dry_run=is_dry_run, progress=_behind(progress, 0, total))
+    report = import_logs(parts, scope, logged, is_dry_run=is_dry_run, progress=_shift_progress(progress, 0, total))
     report.skipped, report.problems = reading.skipped, [*reading.problems, *report.problems]
     said = total - len(reading.entries)
     importing = _Importing(parts, scope, report, actor)
@@ -333,7 +335,7 @@ def import_memories(
     return report
 
 
-def _behind(progress: Progress | None, before: int, total: int) -> Progress | None:
+def _shift_progress(progress: Progress | None, before: int, total: int) -> Progress | None:
     return None if progress is None else lambda done, _total: progress(before + done, total)
 
 
@@ -360,7 +362,7 @@ class _Importing:
                 self._report.skipped["memories that had expired"] += 1
                 continue
             try:
-                found.append(self._prepared(reading, entry))
+                found.append(self._prepare_entry(reading, entry))
             except InvalidInputError as error:
                 self._report.problems.append(f"{entry.place}: {error}")
         return found
@@ -395,7 +397,7 @@ class _Importing:
         """True when it is quarantined as it is remembered."""
         return bool(suspicion_of(self._parts, one.draft.trust, (one.draft.text, one.draft.context)))
 
-    def _prepared(self, reading: MemoryReading, entry: Entry) -> Imported:
+    def _prepare_entry(self, reading: MemoryReading, entry: Entry) -> Imported:
         settings = self._parts.settings
         level = entry.level if entry.level in {p.level for p in self._scope.visibility.partitions} else None
         is_ahead = entry.observed_at is not None and entry.observed_at > self._now

@@ -233,12 +233,12 @@ def question_vectors(
     """A question's vectors, one per embedder or None, and what failed or was late; the retired space's last, where
     needed. Blank questions cost no call. With a deadline all embedders run at once.
     """
-    asking = [_Asking(parts, embedder, text, watch) for embedder in _asked(parts, partitions)]
+    asking = [_Asking(parts, embedder, text, watch) for embedder in _asked_embedders(parts, partitions)]
     vectors = tuple(each.answer() for each in asking)
     return vectors, tuple(each.failure for each in asking if each.failure)
 
 
-def _asked(parts: Parts, partitions: Sequence[Partition]) -> Sequence[Embedder]:
+def _asked_embedders(parts: Parts, partitions: Sequence[Partition]) -> Sequence[Embedder]:
     """Who is asked."""
     if parts.retired is None or parts.retired.is_removed:
         return parts.embedders
@@ -407,7 +407,7 @@ def missing_texts(
     while True:
         missing = work.vectors.missing(partition, embedder.space.id, wanted)
         texts = {item_id: text for item_id, text in missing if item_id not in passed_over}
-        texts |= _indexed(work, partition, list(texts))
+        texts |= _indexed_texts(work, partition, list(texts))
         read = [(item_id, text) for item_id, text in texts.items() if parts.reads(embedder, text)]
         if len(read) >= count or len(missing) < wanted:
             return dict(read[:count])
@@ -487,7 +487,7 @@ class _Run:
         """One durable commit. The texts are looked at when nobody else may write in the partition any more."""
         with self._parts.store.write() as work:
             kept = work.vectors.put(partition, rows, self._parts.clock.now())
-            present = _indexed(work, partition, [row.item_id for row in rows])
+            present = _indexed_texts(work, partition, [row.item_id for row in rows])
             if changed := [i for i, text in present.items() if text != texts[i]]:
                 raise _ChangedMeanwhileError(changed)
         return kept
@@ -519,7 +519,7 @@ class _Run:
                 self.empty.append(item_id)
 
 
-def _indexed(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
+def _indexed_texts(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
     """Texts to embed with context: author, reason, place. Agents' private items are read for each such agent, since no
     scope sees them all.
     """

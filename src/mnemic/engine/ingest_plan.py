@@ -130,7 +130,7 @@ class Prepared:
 def prepare(parts: Parts, request: IngestRequest, document: Document, read: ReadDocument, at: datetime) -> Prepared:
     """The document with the reader's results. Raises `InvalidInputError` for a secret, if those are refused."""
     clean = redact(parts, read.text)
-    title, about = redact(parts, read.title), _about(parts, read.metadata)
+    title, about = redact(parts, read.title), _clean_about(parts, read.metadata)
     if clean.findings and request.secrets is Secrets.REFUSE:
         raise InvalidInputError(_refusal(clean))
     pages = tuple(clean.moved(page) for page in read.pages)
@@ -167,14 +167,16 @@ def _drafts(request: IngestRequest, document: Document, text: str) -> list[Chunk
     )
     repeated = boilerplate(text, document.pages)
     if repeated:
-        drafts = [draft for each in drafts if (draft := _without(text, each, repeated, document.pages)) is not None]
+        drafts = [
+            draft for each in drafts if (draft := _cut_repeated(text, each, repeated, document.pages)) is not None
+        ]
     if not drafts:
         start = len(text) - len(text.lstrip())
         drafts = [_cut(text, ChunkDraft("", 0, 0, 0, 0), start, start + len(text.strip()), document.pages)]
     return [replace(draft, index=index) for index, draft in enumerate(drafts)]
 
 
-def _without(text: str, draft: ChunkDraft, repeated: Sequence[Span], pages: Sequence[int]) -> ChunkDraft | None:
+def _cut_repeated(text: str, draft: ChunkDraft, repeated: Sequence[Span], pages: Sequence[int]) -> ChunkDraft | None:
     span = trimmed(text, (draft.start, draft.end), repeated)
     if span == (draft.start, draft.end):
         return draft
@@ -215,7 +217,7 @@ def _chunk(document: Document, draft: ChunkDraft, at: datetime) -> Chunk:
     )
 
 
-def _about(parts: Parts, told: Mapping[str, str]) -> dict[str, str]:
+def _clean_about(parts: Parts, told: Mapping[str, str]) -> dict[str, str]:
     """What the file says of itself, within bounds and without secrets."""
     entries = list(told.items())[:MAX_ABOUT]
     return {key[:MAX_ABOUT_CHARS]: redact(parts, value).text[:MAX_ABOUT_CHARS] for key, value in entries}
@@ -291,10 +293,10 @@ def plan(parts: Parts, shelf: Shelf, content: str | bytes, request: IngestReques
     made = Plan()
     place: Place | None = None
     if isinstance(content, bytes):
-        candidates: Iterable[Task] = [_given(content, request)]
+        candidates: Iterable[Task] = [_task_of_bytes(content, request)]
     else:
         place = _place(parts, content, request)
-        candidates = list(_found(parts, place, made))
+        candidates = list(_find_tasks(parts, place, made))
     done, total = 0, len(list(candidates))
     for batch in batches(candidates, LOOKED_UP):
         with parts.store.read() as work:
@@ -309,7 +311,7 @@ def plan(parts: Parts, shelf: Shelf, content: str | bytes, request: IngestReques
     return made
 
 
-def _given(data: bytes, request: IngestRequest) -> Task:
+def _task_of_bytes(data: bytes, request: IngestRequest) -> Task:
     name = check_line(request.name or request.source or "", "name", limit=MAX_SOURCE_CHARS).strip()
     source = check_line(request.source or name, "source", limit=MAX_SOURCE_CHARS).strip()
     if not name or not source:
@@ -329,7 +331,7 @@ def _place(parts: Parts, path: str, request: IngestRequest) -> Place:
     return Place(place.path, source, place.is_folder)
 
 
-def _found(parts: Parts, place: Place, made: Plan) -> Iterator[Task]:
+def _find_tasks(parts: Parts, place: Place, made: Plan) -> Iterator[Task]:
     """The files of a place as tasks; what is left out is reported."""
     files, most = parts.files, int(parts.settings.max_file_bytes)
     if files is None:

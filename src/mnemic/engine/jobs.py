@@ -206,8 +206,8 @@ def _run(parts: Parts, at: Timetable) -> int:
             return 0
         places = unit.partitions.all()
         added = unit.jobs.add([_job(place, first, at.schedule.name, {THEN: then}, now) for place in places])
-        unit.upkeep.forget_jobs(_before(now, parts.settings.life.done_jobs_days))
-        unit.audit.forget(_before(now, parts.settings.life.audit_days))
+        unit.upkeep.forget_jobs(_days_before(now, parts.settings.life.done_jobs_days))
+        unit.audit.forget(_days_before(now, parts.settings.life.audit_days))
         unit.requests.forget(now - KEPT)
         unit.research.forget(now - STEPS_KEPT)
     _schedule_log.info("schedule %s, due at %s: %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
@@ -215,7 +215,7 @@ def _run(parts: Parts, at: Timetable) -> int:
     return sum(added)
 
 
-def _before(now: datetime, days: float) -> datetime:
+def _days_before(now: datetime, days: float) -> datetime:
     """So many days ago; the beginning of time where a calendar does not go back so far."""
     try:
         return now - timedelta(days=days)
@@ -352,7 +352,7 @@ class _Lease:
         self._outcome: JobState | None = None
         self._error = ""
         self._begin = time.perf_counter()
-        _job_log.debug("%s of %s: job %s begins, try %d", job.kind, _whose(job), job.id, job.attempts)
+        _job_log.debug("%s of %s: job %s begins, try %d", job.kind, _describe_owner(job), job.id, job.attempts)
 
     @property
     def run(self) -> JobRun:
@@ -377,21 +377,21 @@ class _Lease:
 
     def _finish(self) -> None:
         now = self.parts.clock.now()
-        job = self._metered()
+        job = self._add_cost()
         with self.parts.store.write() as unit:
             if unit.jobs.finish(job):
                 self._outcome = JobState.DONE
                 unit.jobs.add(following(job, self.follow_up(unit) if self.follow_up else (), now))
         if self._outcome is JobState.DONE:
             self.parts.observer.count("mnemic.jobs.done", kind=job.kind)
-            _job_log.info("%s of %s: job %s is done", job.kind, _whose(job), job.id)
+            _job_log.info("%s of %s: job %s is done", job.kind, _describe_owner(job), job.id)
         else:
-            _job_log.warning("%s of %s: job %s was taken by another worker", job.kind, _whose(job), job.id)
+            _job_log.warning("%s of %s: job %s was taken by another worker", job.kind, _describe_owner(job), job.id)
 
     def _fail(self, error: BaseException) -> None:
         """The reason holds the words of Mnemic's own errors only: others may quote what is stored."""
         self._error = f"{type(error).__name__}: {error}" if isinstance(error, MnemicError) else type(error).__name__
-        job = self._metered()
+        job = self._add_cost()
         is_last = job.attempts >= TRY_LIMIT
         retry_at = None if is_last else self.parts.clock.now() + timedelta(seconds=_wait_s(job, error))
         with self.parts.store.write() as unit:
@@ -399,11 +399,11 @@ class _Lease:
                 self._outcome = JobState.DEAD if is_last else JobState.PENDING
         is_quiet = job.kind == EXTRACT
         level = logging.DEBUG if is_quiet else logging.ERROR if is_last else logging.WARNING
-        told = (job.kind, _whose(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
+        told = (job.kind, _describe_owner(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
         _job_log.log(level, "%s of %s: job %s failed at try %d: %s", *told)
         self.parts.observer.count("mnemic.jobs.failed", kind=job.kind)
 
-    def _metered(self) -> Job:
+    def _add_cost(self) -> Job:
         """The job with the cost of this try added to that of the tries before; the observer is told of it."""
         if self._llm is None:
             return self._job
@@ -423,7 +423,9 @@ def _claim(parts: Parts, handlers: Mapping[str, Handler], worker: str) -> Job | 
             if job.attempts <= TRY_LIMIT:
                 return job
             unit.jobs.fail(job, f"gave up: its worker vanished {TRY_LIMIT} times", None)
-            _job_log.error("%s of %s: job %s gave up, its worker vanished every time", job.kind, _whose(job), job.id)
+            _job_log.error(
+                "%s of %s: job %s gave up, its worker vanished every time", job.kind, _describe_owner(job), job.id
+            )
     return None
 
 
@@ -432,7 +434,7 @@ def _wait_s(job: Job, error: BaseException) -> float:
     return min(LONGEST_RETRY_S, max(wish or 0.0, FIRST_RETRY_S * 2 ** (job.attempts - 1)))
 
 
-def _whose(job: Job) -> str:
+def _describe_owner(job: Job) -> str:
     """The session of a job, else its partition, for the log; never what anybody said."""
     session = job.payload.get("session")
     return f"session {session}" if session else f"{job.partition.level} {job.partition.owner}"

@@ -77,7 +77,7 @@ def joined(found: Candidates, beside: Candidates) -> Candidates:
         surroundings=Surroundings.joined(
             [found.surroundings or none, beside.surroundings or Surroundings.nowhere(beside.ids.shape[0])]
         ),
-        flagged=_flagged(found, beside),
+        flagged=_join_flags(found, beside),
         further=tuple(
             replace(one, cosines=np.concatenate([one.cosines, other.cosines]))
             for one, other in zip(found.further, beside.further, strict=True)
@@ -85,7 +85,7 @@ def joined(found: Candidates, beside: Candidates) -> Candidates:
     )
 
 
-def _flagged(found: Candidates, beside: Candidates) -> NDArray[np.bool_] | None:
+def _join_flags(found: Candidates, beside: Candidates) -> NDArray[np.bool_] | None:
     if found.flagged is None and beside.flagged is None:
         return None
     flags = [np.zeros(each.ids.shape, np.bool_) if each.flagged is None else each.flagged for each in (found, beside)]
@@ -141,7 +141,7 @@ def with_links(
     places = _places(scored, links)
     missing = {i for link in links if places.keys().isdisjoint(link.passages) for i in link.passages}
     missing = missing if query.allowed is None else missing & query.allowed
-    beside = _beside(parts, query, links, frozenset(missing))
+    beside = _find_linked(parts, query, links, frozenset(missing))
     links = [link for link in links if _is_telling(link, beside)]
     if beside.candidates.ids.shape[0]:
         scored = score(joined(scored.candidates, beside.candidates))
@@ -184,7 +184,7 @@ def _links(parts: Parts, visible: Visibility, scored: Scored) -> list[_Link]:
     return links
 
 
-def _beside(parts: Parts, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _Beside:
+def _find_linked(parts: Parts, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _Beside:
     """The passages wanted as candidates, and how common the words of the titles are. The latter alone costs little."""
     own = query.terms if wanted else ()
     terms = tuple(dict.fromkeys((*own, *(term for link in links for term in link.terms))))

@@ -82,7 +82,7 @@ def reembed(
     filled, refused = 0, tuple[str, ...]()
     if not is_dry_run:
         filled, refused = _fill(parts, places, spaces, progress)
-    removed = _removed(parts, is_dry_run=is_dry_run) if is_pruning else {}
+    removed = _remove_spaces(parts, is_dry_run=is_dry_run) if is_pruning else {}
     with parts.store.read() as work:
         spaces = spaces if is_dry_run else _spaces(parts, work, work.partitions.all())
         kept = _others(parts, work)
@@ -130,7 +130,7 @@ def _others(parts: Parts, work: UnitOfWork) -> dict[str, int]:
     return {space: counts.get(space, 0) for space in sorted(work.vectors.known() - own)}
 
 
-def _removed(parts: Parts, *, is_dry_run: bool) -> dict[str, int]:
+def _remove_spaces(parts: Parts, *, is_dry_run: bool) -> dict[str, int]:
     """Remove the vectors of all other spaces, partition by partition; the space itself with the last of them."""
     with parts.store.read() as work:
         removed, places = _others(parts, work), work.partitions.all()

@@ -65,7 +65,9 @@ class Reflecting(SessionRun):
         most = self._parts.settings.life.reflection_episodes
         least = -(-most // 2)
         with self._parts.store.read() as work:
-            episodes = sorted(self._with(work, Kind.SUMMARY, is_of_session(self._session)), key=place_of)[-most:]
+            episodes = sorted(self._list_of_kind(work, Kind.SUMMARY, is_of_session(self._session)), key=place_of)[
+                -most:
+            ]
             is_known = self._is_known(work, episodes)
         if len(episodes) < least:
             _reflect_log.debug(
@@ -111,7 +113,7 @@ class Reflecting(SessionRun):
             try:
                 reply = llm.complete(prompts.reflection_prompt([source.text for source in sources], language))
                 text, proposed = prompts.read_reflection(reply)
-                return self._derived(text, episodes, by_model(self._parts, llm, REFLECT, text, sources)), proposed
+                return self._derive(text, episodes, by_model(self._parts, llm, REFLECT, text, sources)), proposed
             except MnemicError as error:
                 if not self._may_fall_back:
                     raise
@@ -122,10 +124,10 @@ class Reflecting(SessionRun):
         text, provenance = by_rules(
             self._parts, REFLECT, [line for source in sources for line in _lines(source)], limit
         )
-        derived = self._derived(text or texts[-1], episodes, provenance)
+        derived = self._derive(text or texts[-1], episodes, provenance)
         return replace(derived, bookkeeping={**derived.bookkeeping, **note_fallback(failure)}), {}
 
-    def _derived(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> Derived:
+    def _derive(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> Derived:
         return Derived(
             text=text,
             kind=Kind.REFLECTION,
@@ -146,9 +148,9 @@ class Reflecting(SessionRun):
     def _is_known(self, work: UnitOfWork, episodes: Sequence[Memory]) -> bool:
         """True when there is a reflection of the session whose newest summary is the newest of these."""
         newest = episodes[-1].id if episodes else ""
-        return bool(newest) and bool(self._with(work, Kind.REFLECTION, is_made_up_to(newest)))
+        return bool(newest) and bool(self._list_of_kind(work, Kind.REFLECTION, is_made_up_to(newest)))
 
-    def _with(self, work: UnitOfWork, kind: Kind, condition: Filter) -> list[Memory]:
+    def _list_of_kind(self, work: UnitOfWork, kind: Kind, condition: Filter) -> list[Memory]:
         """The memories of a kind that meet a condition."""
         query = MemoryQuery(now=self._parts.clock.now(), kinds=(kind,), filter=condition)
         return work.memories.list(self._visible, query)

@@ -58,7 +58,7 @@ class Settler:
         if not _is_live(memory, self._editor.now) or not (neighbours.near or may_settle(memory)):
             return Decision(Verdict.ADD, memory.id)
         memory = self._editor.get(memory.id)
-        same, rivals = self._sorted(memory, neighbours)
+        same, rivals = self._sort_known(memory, neighbours)
         if same is not None:
             return self._merge(same, memory)
         decision = Decision(Verdict.ADD, memory.id)
@@ -68,7 +68,7 @@ class Settler:
                 break
         return decision
 
-    def _sorted(self, memory: Memory, neighbours: Neighbours) -> tuple[Memory | None, list[Memory]]:
+    def _sort_known(self, memory: Memory, neighbours: Neighbours) -> tuple[Memory | None, list[Memory]]:
         """The one that `memory` repeats, and those that cannot hold beside it."""
         rivals: dict[str, Memory] = {}
         for known, how in self._of_slot(memory):
@@ -141,13 +141,13 @@ class Settler:
 
     def _supersede(self, memory: Memory, known: Memory) -> Decision:
         reason = "it was said later and says otherwise"
-        ended = _ended(known, memory, self._editor.now)
+        ended = _end_memory(known, memory, self._editor.now)
         self._editor.put(known, ended, Action.SUPERSEDED, f"{memory.id} was said later and says otherwise")
         return Decision(Verdict.SUPERSEDE, memory.id, known.id, reason)
 
     def _late(self, memory: Memory, known: Memory) -> Decision:
         reason = "what was said later was known already"
-        ended = _ended(memory, known, self._editor.now)
+        ended = _end_memory(memory, known, self._editor.now)
         self._editor.put(memory, ended, Action.SUPERSEDED, f"{known.id} was said later and says otherwise")
         return Decision(Verdict.SUPERSEDE, known.id, memory.id, reason)
 
@@ -233,7 +233,7 @@ def _rank(memory: Memory) -> int:
     return TRUST_ORDER.index(memory.trust)
 
 
-def _ended(old: Memory, by: Memory, now: datetime) -> Memory:
+def _end_memory(old: Memory, by: Memory, now: datetime) -> Memory:
     """`old` as it ends with what `by` says; one that ends in the future stays active until then."""
     start, end = old.valid_from or old.observed_at, by.valid_from or by.observed_at
     ends = max(end, start + _TICK)
@@ -258,10 +258,10 @@ def remember(
     `ConflictError` if taken. `notes`: per draft.
     """
     with parts.observer.span("mnemic.remember", memories=len(drafts)):
-        return _remembered(parts, scope, drafts, actor, ids, notes)
+        return _remember_drafts(parts, scope, drafts, actor, ids, notes)
 
 
-def _remembered(
+def _remember_drafts(
     parts: Parts,
     scope: Scope,
     drafts: Sequence[MemoryDraft],
@@ -291,7 +291,7 @@ def _remembered(
         for memory, (_, reason), new in zip(memories, judged, is_new, strict=True):
             if reason and new:
                 editor.quarantine(memory, reason)
-        kept = [_settled(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
+        kept = [_settle_memory(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
         for partition in dict.fromkeys(m.partition for m in added if m.level is Level.SESSION):
             _keep_small(parts, work, Visibility((partition,), scope.agent), actor, now)
     parts.observer.count("mnemic.remember.added", len(added))
@@ -379,7 +379,7 @@ def _entry(memory: Memory, actor: str, now: datetime, redacted: Kinds) -> Histor
     )
 
 
-def _settled(work: UnitOfWork, editor: Editor, memory: Memory, *, is_new: bool) -> Memory:
+def _settle_memory(work: UnitOfWork, editor: Editor, memory: Memory, *, is_new: bool) -> Memory:
     """The memory that says what `memory` says, after it was compared with what is known."""
     if not is_new:
         held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)

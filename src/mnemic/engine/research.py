@@ -122,13 +122,13 @@ class _Research:
         waiting = [piece for piece in reading.pieces if piece.index not in reading.notes]
         plan = self._plan(reading, waiting)
         if self._request.is_dry_run:
-            return self._made("", (), self._coverage(reading, (), is_planned=True), plan)
+            return self._make_report("", (), self._coverage(reading, (), is_planned=True), plan)
         if not plan.read:
             return self._passages(TOO_LITTLE, self._coverage(reading, waiting), plan)
         if plan.read < plan.pieces:
-            waiting = self._ranked(reading, waiting)
+            waiting = self._rank_pieces(reading, waiting)
         reading.read(waiting)
-        return replace(self._answered(reading, plan), usage=model.usage)
+        return replace(self._answer_question(reading, plan), usage=model.usage)
 
     def _reading(self, model: Llm) -> Reading:
         limits, context = self._request.limits, model.capabilities.context_tokens
@@ -165,18 +165,20 @@ class _Research:
         kept = len(reading.pieces) - len(waiting)
         return ResearchPlan(len(reading.pieces), kept, kept + read, total.calls, total.tokens)
 
-    def _ranked(self, reading: Reading, waiting: Sequence[Piece]) -> list[Piece]:
+    def _rank_pieces(self, reading: Reading, waiting: Sequence[Piece]) -> list[Piece]:
         """The pieces that recall finds first, and then the others, spread over the document."""
         best: dict[int, int] = {}
         pieces = iter(reading.pieces)
         piece = next(pieces)
-        for start, rank in sorted((chunk.start, rank) for rank, chunk in enumerate(self._found(reading, RANKED))):
+        for start, rank in sorted(
+            (chunk.start, rank) for rank, chunk in enumerate(self._find_passages(reading, RANKED))
+        ):
             while start >= piece.end and piece.index + 1 < len(reading.pieces):
                 piece = next(pieces)
             best[piece.index] = min(rank, best.get(piece.index, rank))
         return sorted(waiting, key=lambda each: (best.get(each.index, RANKED), each.index * _GOLDEN % 1))
 
-    def _found(self, reading: Reading | None, limit: int) -> list[Chunk]:
+    def _find_passages(self, reading: Reading | None, limit: int) -> list[Chunk]:
         """The passages of the document that answer the question best."""
         question = Question(
             text=self._request.question[: self._parts.settings.max_query_chars],
@@ -196,7 +198,7 @@ class _Research:
         chunks = [hit.item for hit in hits if isinstance(hit.item, Chunk)]
         return [chunk for chunk in chunks if chunk.document_id == self._document.id]
 
-    def _answered(self, reading: Reading, plan: ResearchPlan) -> ResearchReport:
+    def _answer_question(self, reading: Reading, plan: ResearchPlan) -> ResearchReport:
         waiting = [p for p in reading.pieces if p.index not in reading.notes and p.index not in reading.failed]
         coverage = self._coverage(reading, waiting)
         if not coverage.read:
@@ -204,21 +206,21 @@ class _Research:
         notes = reading.combined()
         cited = [_citation(number, note, self._document, reading.quotes) for number, note in enumerate(notes, 1)]
         if not notes:
-            return self._made(_NOTHING[self._language], (), coverage, plan, self._degraded(reading))
+            return self._make_report(_NOTHING[self._language], (), coverage, plan, self._list_degraded(reading))
         share = "" if coverage.is_whole else f"{percent(coverage)} %"
         told = reading.answer(notes, share)
         if isinstance(told, Missed):
             lines = [_UNANSWERED[self._language].format(told.reason)]
             lines += [f"[{each.number}] {each.says}" for each in cited]
-            degraded = (*self._degraded(reading), f"answer: {told.reason}")
-            made = self._made("\n".join(lines), cited, coverage, plan, degraded)
+            degraded = (*self._list_degraded(reading), f"answer: {told.reason}")
+            made = self._make_report("\n".join(lines), cited, coverage, plan, degraded)
             return replace(made, is_extractive=True)
         text, numbers = told
         named = [cited[number - 1] for number in sorted(numbers)]
-        degraded = self._degraded(reading) + (() if named else ("citations: the answer names none",))
-        return self._made(text, named, coverage, plan, degraded)
+        degraded = self._list_degraded(reading) + (() if named else ("citations: the answer names none",))
+        return self._make_report(text, named, coverage, plan, degraded)
 
-    def _degraded(self, reading: Reading) -> tuple[str, ...]:
+    def _list_degraded(self, reading: Reading) -> tuple[str, ...]:
         dropped = (f"notes: {reading.dropped} were dropped, whose quotes are not in the text",) * bool(reading.dropped)
         return (*reading.degraded, *dropped)
 
@@ -227,8 +229,8 @@ class _Research:
     ) -> ResearchReport:
         """The best passages in their order: what can be said without a model."""
         if self._request.is_dry_run:
-            return self._made("", (), coverage, plan, (f"model: {why}",))
-        chunks = sorted(self._found(None, PASSAGES), key=lambda chunk: chunk.start)
+            return self._make_report("", (), coverage, plan, (f"model: {why}",))
+        chunks = sorted(self._find_passages(None, PASSAGES), key=lambda chunk: chunk.start)
         texts = [(chunk, text) for chunk in chunks if (text := sanitise(chunk.text))]
         cited = [
             _citation(
@@ -241,7 +243,7 @@ class _Research:
         ]
         head = (_PASSAGES if cited else _NO_PASSAGES)[self._language].format(why)
         text = "\n\n".join([head, *(f"[{each.number}] {each.says}" for each in cited)])
-        made = self._made(text, cited, coverage, plan, (*degraded, f"model: {why}"))
+        made = self._make_report(text, cited, coverage, plan, (*degraded, f"model: {why}"))
         return replace(made, is_extractive=True)
 
     def _coverage(self, reading: Reading, waiting: Sequence[Piece], *, is_planned: bool = False) -> Coverage:
@@ -249,7 +251,7 @@ class _Research:
         read = reading.kept if is_planned else reading.notes.keys()
         return coverage_of(reading.pieces, read, len(reading.kept), reasons, self._document.pages)
 
-    def _made(
+    def _make_report(
         self,
         text: str,
         citations: Sequence[ResearchCitation],

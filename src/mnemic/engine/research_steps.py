@@ -169,13 +169,13 @@ class Steps:
             try:
                 completion = self._reply(prompt, cost, is_last=wish.ahead is None)
             except (TimedOutError, BadReplyError) as error:
-                missed = Missed(_told(error))
+                missed = Missed(_describe_error(error))
             except InvalidInputError:
                 return Missed(TOO_LONG)
             except (UnavailableError, RateLimitedError) as error:
                 if is_second:
                     raise
-                missed = Missed(_told(error))
+                missed = Missed(_describe_error(error))
                 self._wait(error, is_last=wish.ahead is None)
             else:
                 answer = wish.read(completion)
@@ -252,6 +252,6 @@ def prompt_key(llm: Llm, prompt: Prompt) -> str:
     return digest(llm, str(prompt.max_tokens), *(message.content for message in prompt.messages))
 
 
-def _told(error: BackendError) -> str:
+def _describe_error(error: BackendError) -> str:
     _log.info("a call of the model failed (%s)", type(error).__name__)
     return f"{type(error).__name__}: {error}"[:200]

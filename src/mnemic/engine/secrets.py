@@ -80,7 +80,7 @@ def redact(parts: Parts, text: str) -> Redacted:
                 break
             found += [SecretFinding(span.kind, text.count("\n", 0, span.start) + 1) for span in spans]
             rounds.append(tuple(spans))
-            text = _replaced(text, spans)
+            text = _replace_spans(text, spans)
     return Redacted(text, tuple(found), tuple(rounds))
 
 
@@ -172,10 +172,10 @@ def _spans(parts: Parts, text: str) -> list[SecretSpan]:
         return []
     done = [match.span() for match in _PLACEHOLDER.finditer(text)]
     fresh = [span for span in found if not any(start <= span.start and span.end <= end for start, end in done)]
-    return list(_merged(fresh))
+    return list(_merge_spans(fresh))
 
 
-def _merged(spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
+def _merge_spans(spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
     """Spans that overlap as one, under the kind of the one that begins first, of several the longest."""
     held: SecretSpan | None = None
     for span in sorted(spans, key=lambda span: (span.start, -span.end, span.kind)):
@@ -189,7 +189,7 @@ def _merged(spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
         yield held
 
 
-def _replaced(text: str, spans: Iterable[SecretSpan]) -> str:
+def _replace_spans(text: str, spans: Iterable[SecretSpan]) -> str:
     pieces: list[str] = []
     done = 0
     for start, end, kind in spans:

@@ -205,7 +205,7 @@ class Summarising(SessionRun):
         if self._parts.llm is None:
             limit = prompts.SUMMARY_LENGTH[language]
             text, provenance = by_rules(self._parts, SUMMARISE, sources, limit)
-            return self._derived(text, messages, provenance=provenance) if text else None
+            return self._derive(text, messages, provenance=provenance) if text else None
         try:
             text = prompts.read_summary(self._parts.llm.complete(prompts.summary_prompt(messages, language)))
         except MnemicError as error:
@@ -214,14 +214,12 @@ class Summarising(SessionRun):
             reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
             _summarise_log.warning("session %s: the raw text becomes the summary (%s)", self._session, reason)
             self._parts.observer.count("mnemic.summarise.fallback")
-            derived = self._derived(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
+            derived = self._derive(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
             importance = self._parts.settings.life.raw_importance
             return replace(derived, importance=importance, bookkeeping={**derived.bookkeeping, **note_fallback(reason)})
-        return self._derived(
-            text, messages, provenance=by_model(self._parts, self._parts.llm, SUMMARISE, text, sources)
-        )
+        return self._derive(text, messages, provenance=by_model(self._parts, self._parts.llm, SUMMARISE, text, sources))
 
-    def _derived(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
+    def _derive(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
         positions = (messages[0].position, messages[-1].position)
         return Derived(
             text=text,
@@ -255,9 +253,9 @@ class Summarising(SessionRun):
                 publish(work, request, now)
         if self._parts.window is not None:
             self._parts.window.moved(self._partition, [self._session], now)
-        return self._told(batch.place, memory if is_new else None)
+        return self._report_summary(batch.place, memory if is_new else None)
 
-    def _told(self, place: Pending, memory: Memory | None) -> Summarised:
+    def _report_summary(self, place: Pending, memory: Memory | None) -> Summarised:
         first, last = place.after + 1, place.until
         _summarise_log.info("session %s: messages %d to %d are summarised", self._session, first, last)
         self._parts.observer.count("mnemic.summarise.messages", place.count)

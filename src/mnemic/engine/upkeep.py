@@ -218,7 +218,7 @@ class _Evicting:
         """Those of a page that are to go."""
         found: list[tuple[Memory, Eviction]] = []
         for memory, present in zip(memories, present_importance(memories, self.now, self._life), strict=True):
-            eviction = None if is_lasting(memory) else self._judged(work, memory, present)
+            eviction = None if is_lasting(memory) else self._judge_memory(work, memory, present)
             if eviction is not None:
                 found.append((memory, eviction))
         return found
@@ -237,7 +237,7 @@ class _Evicting:
             self._parts.observer.count(f"mnemic.evict.{eviction.action.value}")
         return done
 
-    def _judged(self, work: UnitOfWork, memory: Memory, present: float) -> Eviction | None:
+    def _judge_memory(self, work: UnitOfWork, memory: Memory, present: float) -> Eviction | None:
         life = self._life
         if memory.state is State.ARCHIVED:
             since = memory.retired_at or memory.updated_at

@@ -68,7 +68,7 @@ def _checked_manifest(fields: Mapping[str, Any], newest_schema: int) -> Manifest
         )
     return Manifest(
         contents=Contents(fields["contents"]),
-        made_at=_aware(fields["made_at"]),
+        made_at=_parse_time(fields["made_at"]),
         made_by=made_by,
         schema=schema,
         store=str(fields["store"]),
@@ -94,7 +94,7 @@ def _key_id(text: object) -> str:
     return str(text)
 
 
-def _aware(text: object) -> datetime:
+def _parse_time(text: object) -> datetime:
     at = datetime.fromisoformat(str(text))
     if at.tzinfo is None:
         raise ValueError(text)

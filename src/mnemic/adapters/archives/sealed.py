@@ -52,13 +52,13 @@ class PartCipher:
     def sealed(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """The ciphertext of these bytes, piece by piece."""
         held, number = bytearray(), 0
-        for piece in _deflated(pieces):
+        for piece in _deflate(pieces):
             held += piece
             while len(held) > _CHUNK_BYTES:
-                yield self._encrypted(number, bytes(held[:_CHUNK_BYTES]), is_last=False)
+                yield self._encrypt_chunk(number, bytes(held[:_CHUNK_BYTES]), is_last=False)
                 del held[:_CHUNK_BYTES]
                 number += 1
-        yield self._encrypted(number, bytes(held), is_last=True)
+        yield self._encrypt_chunk(number, bytes(held), is_last=True)
 
     def opened(self, source: IO[bytes]) -> Iterator[bytes]:
         """The inverse, of a file that gives as many bytes as it is asked for. Each piece is authentic when it comes;
@@ -68,16 +68,16 @@ class PartCipher:
         chunk = source.read(_CHUNK_BYTES + _TAG_BYTES)
         while chunk:
             following = source.read(_CHUNK_BYTES + _TAG_BYTES)
-            yield from _inflated(unpacker, self._decrypted(number, chunk, is_last=not following))
+            yield from _inflate(unpacker, self._decrypt_chunk(number, chunk, is_last=not following))
             chunk, number = following, number + 1
         if not unpacker.eof:
             raise InvalidInputError(f"the part {self._part} ends too early")
 
-    def _encrypted(self, number: int, chunk: bytes, *, is_last: bool) -> bytes:
+    def _encrypt_chunk(self, number: int, chunk: bytes, *, is_last: bool) -> bytes:
         nonce = _nonce(number, is_last=is_last)
         return self._cipher.encrypt(nonce, chunk, self._bound + nonce)
 
-    def _decrypted(self, number: int, chunk: bytes, *, is_last: bool) -> bytes:
+    def _decrypt_chunk(self, number: int, chunk: bytes, *, is_last: bool) -> bytes:
         nonce = _nonce(number, is_last=is_last)
         try:
             return self._cipher.decrypt(nonce, chunk, self._bound + nonce)
@@ -85,13 +85,13 @@ class PartCipher:
             raise InvalidInputError(f"the part {self._part} is damaged, or of another backup") from error
 
 
-def _deflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _deflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
     packer = zlib.compressobj(_QUICK)
     yield from map(packer.compress, pieces)
     yield packer.flush()
 
 
-def _inflated(
+def _inflate(
     unpacker: zlib._Decompress,  # pyright: ignore[reportPrivateUsage] -- it has no public name
     packed: bytes,
 ) -> Iterator[bytes]:

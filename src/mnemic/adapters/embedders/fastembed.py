@@ -55,7 +55,7 @@ class FastEmbedEmbedder:
         self._files: tuple[str, ...] = (described["model_file"], "tokenizer.json")
         known = known_model(model).with_prefixes(query_prefix, document_prefix)
         self._known = replace(known, dims=int(described["dim"]))
-        self._folder = None if folder is None else _existing(Path(folder))
+        self._folder = None if folder is None else _check_folder(Path(folder))
         self._threads = threads
         self._lock = threading.Lock()
         self._model: _Model | None = None
@@ -129,7 +129,7 @@ def _runtime_errors() -> tuple[type[Exception], ...]:
     return tuple(kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
-def _existing(folder: Path) -> Path:
+def _check_folder(folder: Path) -> Path:
     if not folder.is_dir():
         raise ConfigError(f"the embedder's folder {folder} is not there")
     return folder

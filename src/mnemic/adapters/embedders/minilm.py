@@ -69,8 +69,8 @@ class MinilmEmbedder:
         """`model` and `vocabulary` default to the packaged files. `threads`: parallel runs, for many texts. Raises
         `ConfigError` when a file is missing; a damaged model shows at the first text.
         """
-        self._model = _existing(model or mnemic_minilm.model_path())
-        self._vocabulary = _existing(vocabulary or mnemic_minilm.vocab_path())
+        self._model = _check_file(model or mnemic_minilm.model_path())
+        self._vocabulary = _check_file(vocabulary or mnemic_minilm.vocab_path())
         self._threads = threads
         self.space = Space(
             model=mnemic_minilm.MODEL,
@@ -184,7 +184,7 @@ def padded(tokens: Sequence[Sequence[int]]) -> NDArray[np.int32]:
     return padded
 
 
-def _existing(path: Path) -> Path:
+def _check_file(path: Path) -> Path:
     if not path.is_file():
         raise ConfigError(f"the offline embedder's file {path} is missing: {_REPAIR}")
     return path

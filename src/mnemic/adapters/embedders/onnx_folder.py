@@ -223,7 +223,7 @@ class OnnxFolderEmbedder:
             model=f"onnx:{self._kind.checksum}",
             revision="",
             precision="as published",
-            dims=model.width or self._probed(model),
+            dims=model.width or self._probe_dims(model),
             pooling=model.pooling,
             query_prefix=self._query_prefix,
             document_prefix=self._document_prefix,
@@ -271,16 +271,16 @@ class OnnxFolderEmbedder:
             raise BadReplyError(f"{self._file} answers {answer.shape} for {mask.shape} tokens")
         return pooled(answer, mask, model.pooling)
 
-    def _probed(self, model: _Model) -> int:
+    def _probe_dims(self, model: _Model) -> int:
         row = self._run(model, [model.tokens.single("a")])
         return int(row.shape[-1])
 
     def _load(self) -> _Model:
         with self._lock:
-            self._model = self._model or self._opened()
+            self._model = self._model or self._open_model()
             return self._model
 
-    def _opened(self) -> _Model:
+    def _open_model(self) -> _Model:
         tokens = read_tokens(self._folder, self._max_tokens, "onnx")
         graph = Graph(self._file, 1)
         output, pooling = self._choice(graph.outputs, self._said)

@@ -60,14 +60,14 @@ def _sentence_transformers(model: str | None, options: Options) -> Embedder:
 def _openai(model: str | None, options: Options) -> Embedder:
     if "base_url" not in options:
         raise ConfigError("embedder 'openai' needs the option base_url (texts leave this machine only when you say so)")
-    return _served("openai", model, options)
+    return _open_on_server("openai", model, options)
 
 
 def _ollama(model: str | None, options: Options) -> Embedder:
-    return _served("ollama", model or "nomic-embed-text", options)
+    return _open_on_server("ollama", model or "nomic-embed-text", options)
 
 
-def _served(name: str, model: str | None, options: Options) -> Embedder:
+def _open_on_server(name: str, model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.openai import Endpoint, OpenAIEmbedder
 
     model = model or cast("str | None", options.get("model"))

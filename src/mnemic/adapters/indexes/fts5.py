@@ -61,7 +61,7 @@ class IndexFile:
         with self._guard:
             generation = self._generation
             connection = self._idle.pop() if self._idle else None
-        with _translated(self.path):
+        with _translate_errors(self.path):
             connection = connection or self._connect()
             try:
                 connection.execute(SQL["begin_write" if is_writing else "begin_read"])
@@ -156,7 +156,7 @@ class IndexFile:
 
 
 @contextmanager
-def _translated(path: Path) -> Generator[None]:
+def _translate_errors(path: Path) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:

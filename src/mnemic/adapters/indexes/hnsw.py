@@ -89,7 +89,7 @@ class Graph:
         slots[(slots >= 0) & ~alive[slots]] = -1
         known = np.zeros(source.rows, dtype=np.bool_)
         known[slots[slots >= 0]] = True
-        return _filled(index, slots, source.live[~known[source.live]], source, stop)
+        return _fill_graph(index, slots, source.live[~known[source.live]], source, stop)
 
     def write(self, file: BinaryIO, source: Source) -> None:
         """Write it, and by which ids and first numbers of their vectors its rows can be known again."""
@@ -125,7 +125,7 @@ def made(source: Source, stop: threading.Event) -> Graph | None:
         expansion_add=EXPANSION_ADD,
         expansion_search=EXPANSION_SEARCH,
     )
-    return _filled(index, NO_SLOTS, source.live, source, stop)
+    return _fill_graph(index, NO_SLOTS, source.live, source, stop)
 
 
 def read(path: Path, source: Source) -> Graph | None:
@@ -150,7 +150,7 @@ def read(path: Path, source: Source) -> Graph | None:
     return Graph(index, np.where(is_same, slots, -1), source)
 
 
-def _filled(index: Any, slots: Slots, further: Slots, source: Source, stop: threading.Event) -> Graph | None:
+def _fill_graph(index: Any, slots: Slots, further: Slots, source: Source, stop: threading.Event) -> Graph | None:
     for start in range(0, len(further), _CHUNK):
         if stop.is_set():
             return None
@@ -191,7 +191,7 @@ def lease(path: Path, stop: threading.Event) -> Generator[bool]:
     """Wait for the lease of the lock file at `path`; yields False when `stop` was set before it was free."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
-        yield _waited(descriptor, stop)
+        yield _wait_for_lock(descriptor, stop)
     finally:
         os.close(descriptor)  # gives the lease up
 
@@ -211,7 +211,7 @@ def lease_at_once(path: Path) -> Generator[bool]:
         os.close(descriptor)
 
 
-def _waited(descriptor: int, stop: threading.Event) -> bool:
+def _wait_for_lock(descriptor: int, stop: threading.Event) -> bool:
     while not stop.is_set():
         try:
             _take(descriptor)

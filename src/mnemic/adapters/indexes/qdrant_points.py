@@ -294,7 +294,7 @@ class QdrantLink:
             with self._one_at_a_time:
                 return call(client)
         except FAILURES as error:
-            raise self._failed(error) from error
+            raise self._note_failure(error) from error
 
     def close(self) -> None:
         """Stop probing and let go of the connections."""
@@ -315,13 +315,13 @@ class QdrantLink:
         if client is not None and self._is_ready:
             return client
         with self._starting, self._one_at_a_time:
-            client = self._client = self._client or self._connected()
+            client = self._client = self._client or self._connect()
             if not self._is_ready:
                 self._prepare(client)
                 self._is_ready = True
             return client
 
-    def _connected(self) -> QdrantClient:
+    def _connect(self) -> QdrantClient:
         if self._url == MEMORY:
             return QdrantClient(MEMORY, force_disable_check_same_thread=True)
         if self.is_local:
@@ -331,7 +331,7 @@ class QdrantLink:
         headers = {"api-key": self._api_key} if self._api_key else None
         return QdrantClient(url=self._url, timeout=self._options.timeout_s, headers=headers, check_compatibility=False)
 
-    def _failed(self, error: Exception) -> BackendError:
+    def _note_failure(self, error: Exception) -> BackendError:
         """The error to tell; those that mean that Qdrant is away open the breaker."""
         told = f"Qdrant at {self.address} cannot be used: {reason(error)}"
         if isinstance(error, UnexpectedResponse) and not _is_away(error.status_code or 0):

@@ -174,7 +174,7 @@ class QdrantVectors:
         batches = [*self._batches(key, state.epoch, changes, version)] or [[]]
         if any(change.is_gone for change in changes):
             batches[-1].append(
-                _removed(
+                _removal_of(
                     [
                         is_("partition", key),
                         is_("what", GONE),
@@ -197,7 +197,7 @@ class QdrantVectors:
         if not self._is_claimed(partition, mine, left):
             return
         others = [is_("partition", key), models.Filter(must_not=[is_("epoch", mine.epoch)])]
-        self._link.ask(lambda client: self._update(client, [_removed(others)]))
+        self._link.ask(lambda client: self._update(client, [_removal_of(others)]))
         whose = [named([state_id(key)]), is_("epoch", mine.epoch)]
         for beat, batch in enumerate(self._batches(key, mine.epoch, changes, version), start=1):
             batch.append(_set({"beat": beat}, whose))
@@ -232,7 +232,7 @@ class QdrantVectors:
         state = self._read(partition)
         if state is None or state.epoch != epoch:
             mine = [is_("partition", self.key(partition)), is_("epoch", epoch)]
-            self._link.ask(lambda client: self._update(client, [_removed(mine)]))
+            self._link.ask(lambda client: self._update(client, [_removal_of(mine)]))
         self.hear(partition, state if state is not None and state.version else None)
 
     def _batches(self, key: str, epoch: str, changes: Sequence[Change], version: int) -> Iterator[_Operations]:
@@ -249,10 +249,10 @@ class QdrantVectors:
 
 
 def _all_of(key: str) -> _Operations:
-    return [_removed([is_("partition", key)])]
+    return [_removal_of([is_("partition", key)])]
 
 
-def _removed(must: Sequence[models.Condition]) -> models.UpdateOperation:
+def _removal_of(must: Sequence[models.Condition]) -> models.UpdateOperation:
     return models.DeleteOperation(delete=models.FilterSelector(filter=models.Filter(must=list(must))))
 
 
@@ -323,7 +323,7 @@ class QdrantSearch:
             for ask in self._asks(query, place, each, state)
         ]
         states, found = self._states(sought), [Looked() for _ in sought]
-        answers = self._asked([states, *asks])
+        answers = self._ask_all([states, *asks])
         said = {str(point.id): state_of(point.payload or {}) for point in answers[0]}
         for place, (each, state) in enumerate(zip(sought, known, strict=True)):
             now = said.get(state_id(self._vectors.key(each.partition)))
@@ -395,17 +395,17 @@ class QdrantSearch:
         """Add the messages just before and after those that were found, as far as the query admits them."""
         asks: list[_Ask] = []
         for place, (each, state, looked) in enumerate(zip(sought, known, found, strict=True)):
-            talks = _beside(looked.spots.values())
+            talks = _neighbouring_spots(looked.spots.values())
             if state is None or not looked.version or not talks:
                 continue
             key = self._vectors.key(each.partition)
             for narrowing in narrowings(key, state.epoch, query, MOST_NAMED):
                 must = [*visible(key, state.epoch, query), *narrowing, among("talk", talks)]
                 asks += self._of(query, place, must, len(talks))
-        for ask, points in zip(asks, self._asked([ask.request for ask in asks]), strict=True):
+        for ask, points in zip(asks, self._ask_all([ask.request for ask in asks]), strict=True):
             _take(found[ask.place], ask, points)
 
-    def _asked(self, asks: Sequence[_Ask | models.QueryRequest]) -> list[_Points]:
+    def _ask_all(self, asks: Sequence[_Ask | models.QueryRequest]) -> list[_Points]:
         requests = [ask.request if isinstance(ask, _Ask) else ask for ask in asks]
         if not requests:
             return []
@@ -459,7 +459,7 @@ def _choose(found: Looked, limit: int) -> None:
         found.cosines[item_id], found.spots[item_id] = found.nearest[item_id]
 
 
-def _beside(spots: Collection[Spot]) -> set[str]:
+def _neighbouring_spots(spots: Collection[Spot]) -> set[str]:
     """The places just before and after some rows that are not places of these."""
     held = {spot.talk for spot in spots}
     return {talk for spot in spots for talk in (spot.before, spot.after) if talk is not None and talk not in held}

@@ -68,7 +68,7 @@ class TieredIndex:
     def search(self, query: IndexQuery) -> Candidates:
         best = self._scan.best(query)
         found = [
-            self._or_whole(partition, partial(self._divided, partition, query), nothing(len(query.terms)))
+            self._or_whole(partition, partial(self._search_divided, partition, query), nothing(len(query.terms)))
             if self._is_large(partition)
             else self._scan.evidence(partition, query, best)
             for partition in query.partitions
@@ -134,7 +134,7 @@ class TieredIndex:
         if self._keyword.version(partition):
             self._keyword.drop(partition)
 
-    def _divided(self, partition: Partition, query: IndexQuery) -> Evidence:
+    def _search_divided(self, partition: Partition, query: IndexQuery) -> Evidence:
         """Dense rows first, then keyword rows with the counts of the dense ones, then the cosines of them all."""
         alone = replace(query, partitions=(partition,))
         dense = replace(alone, terms=())
@@ -175,13 +175,13 @@ class SpacesIndex:
     def apply(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
         self._main.apply(partition, changes, version)
         for place, index in enumerate(self._further):
-            mine = [change._replace(vector=_at(change.further, place), further=()) for change in changes]
+            mine = [change._replace(vector=_vector_at(change.further, place), further=()) for change in changes]
             index.apply(partition, mine, version, holds_terms=False)
 
     def search(self, query: IndexQuery) -> Candidates:
         found = self._main.search(replace(query, further=()))
         near = [
-            index.search(replace(query, terms=(), vector=_at(query.further, place), further=()))
+            index.search(replace(query, terms=(), vector=_vector_at(query.further, place), further=()))
             for place, index in enumerate(self._further)
         ]
         joint = self._with_rows(query, found, near) if any(each.ids.size for each in near) else found
@@ -222,7 +222,7 @@ class SpacesIndex:
             lengths=np.append(found.lengths, [each.lengths[row] for each, row in rows]).astype(np.float32),
             cosines=np.concatenate([found.cosines, cosines]),
             importances=np.append(found.importances, [each.importances[row] for each, row in rows]).astype(np.float32),
-            flagged=_flagged(found, rows),
+            flagged=_collect_flags(found, rows),
             observed=np.append(found.observed, [each.observed[row] for each, row in rows]).astype(np.int64),
             surroundings=self._surroundings(query, [str(i) for i in ids]),
         )
@@ -241,7 +241,7 @@ class SpacesIndex:
 
     def _nearness(self, place: int, query: IndexQuery, ids: Sequence[str], near: Candidates) -> Nearness:
         """The cosines of all candidates in a further space, and its statistics."""
-        vector, cosine_of = _at(query.further, place), dict[str, float]()
+        vector, cosine_of = _vector_at(query.further, place), dict[str, float]()
         if vector is not None:
             for partition in query.partitions:
                 cosine_of |= self._further[place].cosines(partition, vector, ids)
@@ -270,7 +270,7 @@ class SpacesIndex:
         return whole
 
 
-def _flagged(found: Candidates, rows: Sequence[tuple[Candidates, int]]) -> NDArray[np.bool_] | None:
+def _collect_flags(found: Candidates, rows: Sequence[tuple[Candidates, int]]) -> NDArray[np.bool_] | None:
     """The flags of what was found, and of rows of others behind it."""
     beside = np.array([each.flagged is not None and each.flagged[row] for each, row in rows], dtype=np.bool_)
     own = np.zeros(found.ids.shape, dtype=np.bool_) if found.flagged is None else found.flagged
@@ -278,7 +278,7 @@ def _flagged(found: Candidates, rows: Sequence[tuple[Candidates, int]]) -> NDArr
     return joint if joint.any() else None
 
 
-def _at(vectors: Sequence[Floats | None], place: int) -> Floats | None:
+def _vector_at(vectors: Sequence[Floats | None], place: int) -> Floats | None:
     return vectors[place] if place < len(vectors) else None
 
 

@@ -108,7 +108,7 @@ class LlamaCppLlm:
     def _events(self, prompt: Prompt, deadline: Deadline) -> Generator[object]:
         """The parts of the reply, made by a thread that has the turn until the model has really stopped."""
         if not self._turn.acquire(timeout=deadline.left_s):
-            raise self._late(deadline)
+            raise self._late_error(deadline)
         run = _Run()
         worker = threading.Thread(target=self._work, args=(prompt, run), name="mnemic-llama-cpp")
         worker.start()
@@ -117,13 +117,13 @@ class LlamaCppLlm:
                 try:
                     event = run.events.get(timeout=deadline.left_s)
                 except queue.Empty:
-                    raise self._late(deadline) from None
+                    raise self._late_error(deadline) from None
                 if event is None:
                     return
                 if isinstance(event, Exception):
                     raise event
                 if deadline.is_over:
-                    raise self._late(deadline)
+                    raise self._late_error(deadline)
                 self._check(event)
                 yield event
         finally:
@@ -190,7 +190,7 @@ class LlamaCppLlm:
         if said is not None:
             raise UnavailableError(f"{self.name} failed in the middle of its reply")
 
-    def _late(self, deadline: Deadline) -> TimedOutError:
+    def _late_error(self, deadline: Deadline) -> TimedOutError:
         return TimedOutError(f"{self.name} did not answer in full within {deadline.timeout_s:g} s")
 
 

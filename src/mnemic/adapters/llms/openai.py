@@ -311,7 +311,7 @@ class ChatClient:
         `RefusedRequestError`, `TooLongError` and `BadReplyError`.
         """
         with self._answer(body, deadline) as response:
-            return self._parsed(b"".join(self._chunks(response, deadline)))
+            return self._parse(b"".join(self._chunks(response, deadline)))
 
     def events(self, body: Mapping[str, object], deadline: Deadline) -> Generator[object]:
         """Parsed data of each event until the stream ends; errors as `whole`. A server that does not stream answers one
@@ -319,12 +319,12 @@ class ChatClient:
         """
         with self._answer(body, deadline) as response, closing(self._chunks(response, deadline)) as chunks:
             if "json" in response.headers.get("Content-Type", ""):
-                yield self._parsed(b"".join(chunks))
+                yield self._parse(b"".join(chunks))
                 return
             for data in _event_data(chunks):
                 if data == _DONE:
                     return
-                yield self._parsed(data)
+                yield self._parse(data)
 
     def close(self) -> None:
         """Close the connections."""
@@ -332,7 +332,7 @@ class ChatClient:
 
     @contextmanager
     def _answer(self, body: Mapping[str, object], deadline: Deadline) -> Generator[httpx2.Response]:
-        response = self._sent(body, deadline)
+        response = self._send(body, deadline)
         watchdog = threading.Timer(deadline.left_s, _cut, [response])
         watchdog.daemon = True
         watchdog.start()
@@ -342,7 +342,7 @@ class ChatClient:
             watchdog.cancel()
             response.close()
 
-    def _sent(self, body: Mapping[str, object], deadline: Deadline) -> httpx2.Response:
+    def _send(self, body: Mapping[str, object], deadline: Deadline) -> httpx2.Response:
         """A response that is 200, tried again where that may help and there is time."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         wait = FIRST_WAIT_S
@@ -412,7 +412,7 @@ class ChatClient:
         if deadline.is_over:
             raise self._late(deadline)
 
-    def _parsed(self, data: bytes | str) -> object:
+    def _parse(self, data: bytes | str) -> object:
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -488,7 +488,7 @@ class OpenAILlm:
         def ask(dialect: Dialect) -> object:
             return self._client.whole(request(self._model, prompt, dialect, is_stream=False), deadline)
 
-        reply = self._adapting(prompt, ask)
+        reply = self._ask_adapting(prompt, ask)
         assembly = Assembly(self._client.place)
         self._check(reply)
         assembly.add(reply)
@@ -501,7 +501,7 @@ class OpenAILlm:
             events = self._client.events(request(self._model, prompt, dialect, is_stream=True), deadline)
             return events, next(events, None)
 
-        events, first = self._adapting(prompt, ask)
+        events, first = self._ask_adapting(prompt, ask)
         with closing(events):
             assembly = Assembly(self._client.place)
             event = first
@@ -524,7 +524,7 @@ class OpenAILlm:
         if said is not None:
             raise UnavailableError(f"{self._client.place} failed in the middle of its reply")
 
-    def _adapting(self, prompt: Prompt, ask: Callable[[Dialect], Answer]) -> Answer:
+    def _ask_adapting(self, prompt: Prompt, ask: Callable[[Dialect], Answer]) -> Answer:
         """The answer to the first request that the server does not refuse; what it took is remembered."""
         dialect = self._dialect
         while True:

@@ -21,14 +21,14 @@ def open_llm(name: str, options: Options | None = None) -> Llm:
 def _openai(model: str | None, options: Options) -> Llm:
     if "base_url" not in options:
         raise ConfigError("llm 'openai' needs the option base_url (texts leave this machine only when you say so)")
-    return _served("openai", model, options)
+    return _open_on_server("openai", model, options)
 
 
 def _ollama(model: str | None, options: Options) -> Llm:
-    return _served("ollama", model, options)
+    return _open_on_server("ollama", model, options)
 
 
-def _served(name: str, model: str | None, options: Options) -> Llm:
+def _open_on_server(name: str, model: str | None, options: Options) -> Llm:
     from mnemic.adapters.llms.openai import ChatEndpoint, OpenAILlm
 
     model = model or cast("str | None", options.get("model"))

@@ -43,7 +43,7 @@ class OpenTelemetryObserver(Observer):
 
     def span(self, name: str, **attributes: Attribute) -> AbstractContextManager[Span]:
         opened = self._tracer.start_as_current_span(
-            name, attributes=_named(attributes), record_exception=False, set_status_on_exception=False
+            name, attributes=_name_attributes(attributes), record_exception=False, set_status_on_exception=False
         )
         return _Opened(self._tracer, opened, name)
 
@@ -91,7 +91,7 @@ class _TracedSpan(Span):
         self._begun = time.time_ns()
 
     def note(self, **attributes: Attribute) -> None:
-        self._span.set_attributes(_named(attributes))
+        self._span.set_attributes(_name_attributes(attributes))
 
     def steps(self, timings_ms: Mapping[str, float]) -> None:
         at, inside = self._begun, trace.set_span_in_context(self._span)
@@ -101,7 +101,7 @@ class _TracedSpan(Span):
             made.end(end_time=at)
 
 
-def _named(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+def _name_attributes(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
     return {f"mnemic.{name}": value for name, value in attributes.items()}
 
 

@@ -29,11 +29,11 @@ class PrometheusObserver(Observer):
 
     def count(self, name: str, value: int = 1, **tags: str) -> None:
         counter, labels = self._counter(name, tags)
-        _of(counter, labels, tags).inc(max(value, 0))
+        _labelled(counter, labels, tags).inc(max(value, 0))
 
     def timing(self, name: str, ms: float, **tags: str) -> None:
         histogram, labels = self._histogram(name, tags)
-        _of(histogram, labels, tags).observe(ms / 1e3)
+        _labelled(histogram, labels, tags).observe(ms / 1e3)
 
     def _counter(self, name: str, tags: Mapping[str, str]) -> tuple[Counter, tuple[str, ...]]:
         with self._guard:
@@ -54,7 +54,7 @@ class PrometheusObserver(Observer):
             return self._timings[name]
 
 
-def _of(metric: _Metric, labels: tuple[str, ...], tags: Mapping[str, str]) -> _Metric:
+def _labelled(metric: _Metric, labels: tuple[str, ...], tags: Mapping[str, str]) -> _Metric:
     return metric.labels(*(tags.get(label, "") for label in labels)) if labels else metric
 
 

@@ -50,7 +50,7 @@ def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
     for find in (
         lambda: _wide(data),
         lambda: "utf-8",
-        lambda: _known(declared),
+        lambda: _known_encoding(declared),
         lambda: _western(data),
         lambda: _guess(data),
     ):
@@ -85,7 +85,7 @@ def _wide(data: bytes) -> str | None:
     return encoding if len(_CONTROLS.findall(readable)) <= MAX_CONTROL_SHARE * len(readable) else None
 
 
-def _known(declared: str | None) -> str | None:
+def _known_encoding(declared: str | None) -> str | None:
     try:
         return codecs.lookup(declared.strip()).name if declared else None
     except (LookupError, ValueError):

@@ -75,13 +75,13 @@ class CrossEncoderReranker:
         return RerankerCapabilities(is_local=True, is_blocking=False, max_texts=MAX_TEXTS, weight=self._weight)
 
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
-        return scores_of(query, texts, MAX_TEXTS, self._judged, self.name)
+        return scores_of(query, texts, MAX_TEXTS, self._judge_pairs, self.name)
 
     def close(self) -> None:
         with self._lock:
             self._loaded = None
 
-    def _judged(self, query: str, texts: list[str]) -> Scores:
+    def _judge_pairs(self, query: str, texts: list[str]) -> Scores:
         model = self._load()
         pairs = [model.tokens.pair(query, text) for text in texts]
         scores = np.zeros(len(pairs), dtype=np.float32)
@@ -97,7 +97,7 @@ class CrossEncoderReranker:
         with self._lock:
             if self._loaded is None:
                 named = Path(self._model).expanduser()
-                found = named if named.exists() else _fetched(self._model)
+                found = named if named.exists() else _fetch_folder(self._model)
                 self._loaded = _Loaded(found, self._threads, self._max_tokens)
             return self._loaded
 
@@ -115,7 +115,7 @@ class _Loaded:
         self.pad_id = pad_id if isinstance(pad_id, int) else 0
 
 
-def _fetched(repository: str) -> Path:
+def _fetch_folder(repository: str) -> Path:
     """The folder of a repository's files, in the hub's cache on this machine."""
     hub: Any = import_extra("huggingface_hub", "cross-encoder")
     try:

@@ -46,13 +46,13 @@ class MaxSimReranker:
         return RerankerCapabilities(is_local=True, is_blocking=False, max_texts=MAX_TEXTS, weight=WEIGHT)
 
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
-        return scores_of(query, texts, MAX_TEXTS, self._judged, self.name)
+        return scores_of(query, texts, MAX_TEXTS, self._judge_texts, self.name)
 
     def close(self) -> None:
         with self._lock:
             self._loaded = None
 
-    def _judged(self, query: str, texts: list[str]) -> list[float]:
+    def _judge_texts(self, query: str, texts: list[str]) -> list[float]:
         asked, *said = self._token_vectors([query, *texts])
         return [float((asked @ each.T).max(axis=1).sum()) if asked.size and each.size else 0.0 for each in said]
 

@@ -132,14 +132,14 @@ class RedisLink(Generic[_Missed]):
         while not self._closing.wait(self._probe_s):
             try:
                 self.client.ping()
-                self._repaired()
+                self._repair_all()
             except _FAILURES as error:
                 _log.debug("Redis at %s is still away: %s", self.address, error)
                 continue
             _log.info("Redis at %s is back", self.address)
             return
 
-    def _repaired(self) -> None:
+    def _repair_all(self) -> None:
         """Repair all that was missed; with nothing left, and in one step with looking, calls go to Redis again."""
         while True:
             with self._guard:

@@ -72,12 +72,12 @@ class LastResort(Generic[_Place]):
     def add(self, place: _Place, messages: Sequence[Message]) -> None:
         """Note messages behind those that are there."""
         with self._guard:
-            self._of(place).extend(messages)
+            self._list_of(place).extend(messages)
 
     def put(self, place: _Place, messages: Sequence[Message]) -> None:
         """Note messages in the place of those that are there."""
         with self._guard:
-            kept = self._of(place)
+            kept = self._list_of(place)
             kept.clear()
             kept.extend(messages)
 
@@ -97,7 +97,7 @@ class LastResort(Generic[_Place]):
         with self._guard:
             return list(self._lists)
 
-    def _of(self, place: _Place) -> deque[Message]:
+    def _list_of(self, place: _Place) -> deque[Message]:
         kept = self._lists.setdefault(place, deque(maxlen=self._most))
         self._lists.move_to_end(place)
         while len(self._lists) > MOST_SESSIONS:

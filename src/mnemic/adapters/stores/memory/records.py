@@ -101,13 +101,13 @@ class MemoryPartitions(Port):
         item = row.item
         if item.state == State.ERASED:
             return Change(item_id=item.id, is_gone=True)
-        change = self._of_chunk(item) if isinstance(item, Chunk) else self._of(item)
+        change = self._change_of_chunk(item) if isinstance(item, Chunk) else self._change_of_item(item)
         key = (item.partition, item.id, MAIN_VIEW, reading.space or "")
         vector = self._transaction.tables.vectors.get(key)
         change = change._replace(terms=row.terms.terms, vector=vector)
         return change if row.terms.analyser == reading.analyser else StaleTerms(change, item.text)
 
-    def _of_chunk(self, chunk: Chunk) -> Change:
+    def _change_of_chunk(self, chunk: Chunk) -> Change:
         return Change(
             item_id=chunk.id,
             kind=DOCUMENT,
@@ -119,7 +119,7 @@ class MemoryPartitions(Port):
             role=DOCUMENT,
         )
 
-    def _of(self, item: Message | Memory) -> Change:
+    def _change_of_item(self, item: Message | Memory) -> Change:
         is_message = isinstance(item, Message)
         return Change(
             item_id=item.id,

@@ -72,7 +72,7 @@ class Connections:
             )
         with ExitStack() as if_it_fails:
             if_it_fails.callback(self._free.release)
-            connection = self._begun(sql)
+            connection = self._begin_on_kept(sql)
             if_it_fails.pop_all()
         return connection
 
@@ -95,7 +95,7 @@ class Connections:
         for connection in idle:
             connection.close()
 
-    def _begun(self, sql: str) -> Connection[Row]:
+    def _begin_on_kept(self, sql: str) -> Connection[Row]:
         while True:
             with self._guard:
                 if self._is_closed:
@@ -108,9 +108,9 @@ class Connections:
                 return connection
             except psycopg.OperationalError:
                 connection.close()
-        return self._connected(sql)
+        return self._connect_and_begin(sql)
 
-    def _connected(self, sql: str) -> Connection[Row]:
+    def _connect_and_begin(self, sql: str) -> Connection[Row]:
         target = self._target
         settings = {
             "schema": target.schema,

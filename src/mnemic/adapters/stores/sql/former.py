@@ -26,7 +26,7 @@ def part_bookkeeping(run: Run, sql: Mapping[str, str], filterable: Callable[[Map
         pid, memory_id, provenance, metadata = row[7:]
         before: dict[str, object] = loads(metadata)
         parted = theirs, own = part_memory(_former(row), before)
-        _unlink_claims(run, sql["unlink"], (pid, memory_id), theirs, _named(provenance, own))
+        _unlink_claims(run, sql["unlink"], (pid, memory_id), theirs, _named_sources(provenance, own))
         if own:
             columns = {"metadata": dumps(theirs), "bookkeeping": dumps(own), **filterable(parted)}
             run(sql["write_memory"], {"key": row[0], **columns})
@@ -54,7 +54,7 @@ def _former(row: Row) -> FormerMemory:
     )
 
 
-def _named(provenance: str, own: Mapping[str, object]) -> set[str]:
+def _named_sources(provenance: str, own: Mapping[str, object]) -> set[str]:
     entries = cast("list[dict[str, Any]]", loads(provenance))
     return {str(entry["source_id"]) for entry in entries} | {*merged_in(own), *chosen_in(own)}
 
