@@ -73,9 +73,7 @@ def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
     if model.get("type") not in _KINDS:
         raise ConfigError(f"{file} is no tokenizer: its model is none of {', '.join(_KINDS)}")
     pieces = _own_pieces(table, model)
-    return (
-        _Pieces(pieces, max_tokens, file) if pieces else _Packaged(_parse_tokenizer(content, file, extra), max_tokens)
-    )
+    return _Pieces(pieces, max_tokens, file) if pieces else _Packaged(_parsed(content, file, extra), max_tokens)
 
 
 def read_text(file: Path) -> str:
@@ -185,7 +183,7 @@ class _Pieces:
         return self._words.encode(text, room + 2)[1:-1]
 
 
-def _parse_tokenizer(content: str, file: Path, extra: str) -> Any:
+def _parsed(content: str, file: Path, extra: str) -> Any:
     """The tokeniser of the package `tokenizers`."""
     package: Any = import_extra("tokenizers", extra)
     try:
