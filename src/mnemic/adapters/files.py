@@ -1,12 +1,5 @@
-"""What `.gitignore` files say, at every depth, as git reads them; the innermost that says anything decides.
-
-Paths as texts that can be stored, and how files are opened here.
-
-Which files and folders hold nothing to read, or nothing that may be read, by their names.
-
-Files of this machine: walks folders without following what leads out of them, and reads whole files.
-
-One walk through a folder, which imports what it takes to know what can be read.
+"""Walks folders and reads files: follows no link out of a folder, obeys `.gitignore` files as git does, and skips names
+of files that hold nothing to read, or nothing that may be read.
 """
 
 from __future__ import annotations
@@ -61,12 +54,10 @@ class Ignored:
 
 
 def rules_above(folder: str) -> Ignored:
-    """The rules of the folders above, up to that of the repository; none outside of a repository, and none where they
-    leave out the folder itself: it was named.
-    """
+    """Ignore rules of the folders above, up to the repository's. None outside one, or if they exclude the folder."""
     above: list[str] = []
     place = folder
-    while not _is_there(os.path.join(place, ".git")):
+    while not os.path.lexists(os.path.join(place, ".git")):
         parent = os.path.dirname(place)
         if parent == place:
             return Ignored()
@@ -101,10 +92,6 @@ def _is_obeyed(pattern: str) -> bool:
     except (ValueError, re.error):
         return False
     return True
-
-
-def _is_there(path: str) -> bool:
-    return os.path.lexists(path)
 
 
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -319,7 +306,7 @@ class Walk:
         elif child.is_symlink():
             self._links.append((child.path, source))
         else:
-            yield self._found(child.path, source)
+            yield self._find_entry(child.path, source)
 
     def _link(self, path: str, source: str) -> Entry:
         """What a link stands for: a file of this folder that was not met itself, as under a hidden name."""
@@ -334,13 +321,13 @@ class Walk:
             return LeftOut(source, "it is a link to a folder", is_folder=True)
         if holds_secrets(os.path.basename(target)):
             return LeftOut(source, "it is a link to a file that by its name holds secrets")
-        return self._found(target, source)
+        return self._find_entry(target, source)
 
-    def _found(self, path: str, source: str) -> Entry:
+    def _find_entry(self, path: str, source: str) -> Entry:
         name = source.rpartition("/")[2]
         try:
             info = os.stat(path, follow_symlinks=False)
-            reason = self._against(info)
+            reason = self._reason_against(info)
             if reason is None and Path(name).suffix.lower() not in self._extensions and is_binary(_head(path)):
                 reason = "it holds no text"
         except OSError as error:
@@ -350,7 +337,7 @@ class Walk:
                 return FoundFile(path, source, name, info.st_size)
         return LeftOut(source, reason)
 
-    def _against(self, info: os.stat_result) -> str | None:
+    def _reason_against(self, info: os.stat_result) -> str | None:
         """What speaks against reading a file, before it is opened."""
         if not stat.S_ISREG(info.st_mode):
             return "it is no plain file (a pipe, a socket or a device)"

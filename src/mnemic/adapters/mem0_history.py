@@ -28,9 +28,8 @@ _NO_WAL = b"\x01\x01"
 
 
 def history_lines(content: bytes) -> str:
-    """One line of JSON for each row of the tables `history` and `messages`, with the names of their columns.
-
-    Raises `InvalidInputError` for a database that is broken, has no table `history`, or takes too long to read.
+    """One line of JSON per row of the tables `history` and `messages`. Raises `InvalidInputError` for a database that
+    is broken, has no table `history`, or takes too long to read.
     """
     statements = named_statements("mnemic.adapters", "mem0_history.sql")
     steps = 0

@@ -1,7 +1,5 @@
-"""What all clients of OpenAI-compatible servers share: addresses, and refusals in Mnemic's words.
-
-Answers for meaning, not for the wire. No message quotes the key or the body of a reply, because servers repeat in it
-what they were sent.
+"""What clients of OpenAI-compatible servers share: addresses, and refusals in Mnemic's words. No message quotes the key
+or a reply's body, because servers repeat in it what they were sent.
 """
 
 from __future__ import annotations
@@ -49,10 +47,8 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ModelServer:
-    """One server as one part of Mnemic (`part`: "embedder" or "llm") uses it.
-
-    `base_url` ends in the version (`http://localhost:11434/v1`); without any path `/v1` is added. Raises `ConfigError`
-    for an address that cannot be, or that holds a password.
+    """One server as a part (`part`: "embedder" or "llm"). `base_url` ends in the version (`http://localhost:11434/v1`);
+    `/v1` is added to a bare host. Raises `ConfigError` for a bad address, or one with a password.
     """
 
     part: str
@@ -82,9 +78,7 @@ class ModelServer:
         return f"the {self.title} server at {self.base_url}"
 
     def error(self, refusal: Refusal, model: str) -> BackendError | ConfigError:
-        """What a refusal means: `ConfigError` (key or model is wrong), `TooLongError`, `RateLimitedError`,
-        `UnavailableError` or `BadReplyError`.
-        """
+        """Map a refusal to `ConfigError`, `TooLongError`, `RateLimitedError`, `UnavailableError` or `BadReplyError`."""
         status, said = refusal.status, refusal.said
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             return ConfigError(f"{self.place} refused the key ({status}): set api_key in the {self.part}'s options")

@@ -1,7 +1,5 @@
-"""Parts by name, `technology` or `technology:model`: Mnemic's own, and those that installed packages announce.
-
-Answers for finding, listing and constructing them, and for the errors on the way. Which parts there are, and how each
-is built, is said by the registry of each kind (`embedders.registry`, `llms.registry`, `rerankers.registry`).
+"""Parts by name, `technology` or `technology:model`: Mnemic's own, and those that installed packages announce. The
+registry of each kind (such as `embedders.registry`) says which there are.
 """
 
 from __future__ import annotations
@@ -19,10 +17,8 @@ Built = TypeVar("Built")
 
 
 class NamedParts(Generic[Part]):
-    """Everything of one kind that can be asked for by name.
-
-    A package announces a part by an entry point of the group: a callable `(model, options)`, model None when the name
-    says none, that returns the part. It is loaded when its name is asked for; a name of Mnemic's own stays Mnemic's.
+    """All parts of a kind by name. A package announces one by an entry point of the group: a callable `(model,
+    options)` that returns the part, loaded on demand; model None when the name has none. Mnemic's own names win.
     """
 
     def __init__(
@@ -38,13 +34,11 @@ class NamedParts(Generic[Part]):
         self._kind, self._own, self._models = kind, own, models or {}
 
     def open(self, name: str, options: Options | None = None) -> Part:
-        """The part of a name. Raises `ConfigError` for a name or an option nobody knows, and when a package that
-        announces the name cannot be loaded.
-        """
+        """Open the part of a name. Raises `ConfigError` for unknown names and options, and for packages that fail."""
         technology, _, model = name.partition(":")
         if not model and technology in self._models:
             technology, model = self._models[technology], technology
-        build = self._own.get(technology) or self._announced(technology)
+        build = self._own.get(technology) or self._load_announced(technology)
         return build(model or None, dict(options or {}))
 
     def names(self) -> list[str]:
@@ -64,15 +58,13 @@ class NamedParts(Generic[Part]):
     def made_on_server(
         self, name: str, build: Callable[..., Built], endpoint: type[Any], options: Mapping[str, Any]
     ) -> Built:
-        """The same for a part of a server: options that are fields of the dataclass `endpoint` make one, which `build`
-        takes by that word.
-        """
+        """Like `made`, for a server's part: options that are fields of `endpoint` are passed as one instance."""
         of_server = {field.name for field in fields(endpoint)}
         made = self.made(name, endpoint, {key: value for key, value in options.items() if key in of_server})
         rest = {key: value for key, value in options.items() if key not in of_server}
         return self.made(name, build, {**rest, "endpoint": made})
 
-    def _announced(self, technology: str) -> Callable[[str | None, Options], Part]:
+    def _load_announced(self, technology: str) -> Callable[[str | None, Options], Part]:
         for point in importlib.metadata.entry_points(group=self.group, name=technology):
             try:
                 return cast("Callable[[str | None, Options], Part]", point.load())

@@ -1,12 +1,7 @@
-"""The tokens of a model in a folder: `tokenizer.json` or `vocab.txt`.
+"""The tokens and the graph of a model in a folder, run by onnxruntime in this process.
 
-Answers for reading those files, and for single texts and pairs as ids. The WordPiece of uncased BERT models, which most
-small models have, is read without any package; every other kind needs `tokenizers`. Either way the names of special
-tokens ("[SEP]") inside a text are ordinary text, so no text can forge the structure of the model's input.
-
-The graph of a model in a folder, run by onnxruntime in this process.
-
-Answers for finding, checking, loading and running it. Graphs of other inputs than those of text encoders are refused.
+WordPiece of uncased BERT models, which most small models have, is read without any package; other kinds need
+`tokenizers`. Special tokens ("[SEP]") inside a text are ordinary text, so no text can forge the input's structure.
 """
 
 from __future__ import annotations
@@ -60,10 +55,8 @@ class Tokens(Protocol):
 
 
 def read_tokens(folder: Path, max_tokens: int, extra: str) -> Tokens:
-    """The tokeniser of a folder, for at most `max_tokens` tokens, those that frame a text included.
-
-    Raises `ConfigError` when there is none or it is damaged, and when it is of a kind that needs the package
-    `tokenizers` (of `extra`) and that is not installed.
+    """The tokeniser of a folder for at most `max_tokens` tokens, framing included. Raises `ConfigError` when it is
+    missing or damaged, or needs the package `tokenizers` (of `extra`) that is not installed.
     """
     file, vocabulary = folder / TOKENIZER_FILE, folder / VOCABULARY_FILE
     if not file.is_file():
@@ -177,7 +170,7 @@ class _Pieces:
 
     def pair(self, first: str, second: str) -> Tokenised:
         room = self._max_tokens - _PAIR_FRAME
-        ones, twos = self._inside(first, room), self._inside(second, room)
+        ones, twos = self._encode_inside(first, room), self._encode_inside(second, room)
         if len(ones) + len(twos) > room:
             shorter = min(len(ones), len(twos), room // 2)
             kept = (shorter, room - shorter) if len(ones) <= len(twos) else (room - shorter, shorter)
@@ -185,7 +178,7 @@ class _Pieces:
         ids = [self._start, *ones, self._end, *twos, self._end]
         return Tokenised(ids, [0] * (len(ones) + 2) + [1] * (len(twos) + 1))
 
-    def _inside(self, text: str, room: int) -> list[int]:
+    def _encode_inside(self, text: str, room: int) -> list[int]:
         """The ids of a text without its frame, at most `room`."""
         return self._words.encode(text, room + 2)[1:-1]
 
@@ -304,9 +297,8 @@ class Graph:
         ]
 
     def run(self, output: str, rows: Sequence[Tokenised], pad_id: int = 0) -> tuple[Floats, NDArray[np.bool_]]:
-        """What the graph answers for these rows together, and `(n, tokens)`: where there is a token and no padding.
-
-        Raises `BackendError` when it fails.
+        """The graph's output for these rows, and `(n, tokens)`: True for tokens, not padding. Raises `BackendError`
+        when it fails.
         """
         shape = (len(rows), max(len(row.ids) for row in rows))
         ids, types = np.full(shape, pad_id, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -334,9 +326,8 @@ def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS) -> Iterator[list
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """What a graph is without loading it. `checksum`: 12 hexadecimal digits over it, the weights that are kept beside
-    it and the other files of its model. `is_dynamic`: it scales what flows through it by the largest value of a run,
-    so that texts in one run change each other's answers.
+    """A graph's facts without loading it. `checksum`: 12 hex digits over the model's files. `is_dynamic`: it scales by
+    a run's largest value, so that texts in one run change each other's results.
     """
 
     checksum: str

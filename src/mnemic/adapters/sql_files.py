@@ -11,9 +11,8 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 @cache
 def named_statements(package: str, path: str) -> dict[str, str]:
-    """The statements of the file `path` inside `package` by name, in order, without a closing semicolon.
-
-    A statement stands below a line `-- name: its_name`.
+    """Statements of the file `path` in `package` by name, without a closing semicolon, each below a line `-- name:
+    its_name`.
     """
     parts = _NAME.split(files(package).joinpath(path).read_text("utf-8"))
     return {name: body.strip().rstrip(";") for name, body in zip(parts[1::2], parts[2::2], strict=True)}

@@ -1,16 +1,11 @@
-"""Keys for the doors: making, changing and ending them, and the check of one that somebody presents.
+"""Keys for the doors, and requests that are safe to repeat.
 
-A key reads `mn_<id>_<secret>`. The store keeps the SHA-256 of the secret: it has 256 random bits, so that a slow hash
-would protect nothing more. Whatever is wrong with a key, its holder is told the same.
+A key reads `mn_<id>_<secret>`. The store keeps the SHA-256 of the secret: 256 random bits need no slow hash. Every
+refusal says the same.
 
-Requests that may be sent again: each is done once, and whoever asks again is given the answer of the first time.
-
-The work and the note that it was begun are one transaction: every unit of work that writes within `claimed` puts the
-request beside what it writes, so that a process that dies leaves both or neither. Work that reaches outside the store,
-or answers with what it read before it wrote, is put there before it begins (`begin`). The answer follows when it is
-made. Where it never did, what came of the work is not known, and it is not done again.
-
-The store as the use cases see it: what they write for a request that may be sent again is written beside it.
+A repeated request gets its first answer. Every writing unit of work within `claimed` stores the request beside what it
+writes, so that a dying process leaves both or neither. Work that reaches outside the store, or answers from earlier
+reads, is stored before it begins (`begin`). Without an answer its result is unknown, and it is not repeated.
 """
 
 from __future__ import annotations
@@ -121,9 +116,8 @@ def rotate_key(parts: Parts, scope: Scope, id: str, *, overlap_s: float, actor: 
 
 
 def check_key(parts: Parts, token: str) -> ApiKey:
-    """The key of a token that is accepted now. Raises `UnauthorisedError`, which does not say what is wrong with it.
-
-    The secret is compared in constant time, with a hash of nothing where the id is unknown.
+    """The key of a token that is valid now. Raises `UnauthorisedError` without details. Compares in constant time, with
+    a hash of nothing for unknown ids.
     """
     prefix, _, rest = token.partition("_") if len(token) <= MAX_TOKEN_CHARS else ("", "", "")
     key_id, _, secret = rest.partition("_")
@@ -199,10 +193,8 @@ _SEPARATOR = "\x1f"  # it cannot be part of an id
 
 @dataclass(slots=True)
 class Claim:
-    """One try of a request, as long as it is worked on.
-
-    `reaches_out`: what it does is not in the store alone. `is_put`: the request is in the store. `is_begun`: something
-    of its work may be done. `is_lost`: another process has the same request, so that nothing of this try may count.
+    """One attempt at a request. `reaches_out`: it acts outside the store too. `is_put`: the request is stored.
+    `is_begun`: work may be done. `is_lost`: another process has it, so nothing of this attempt counts.
     """
 
     request: KeptRequest
@@ -280,14 +272,12 @@ def release(parts: Parts, claim: Claim) -> None:
 
 
 def forget_answers(work: UnitOfWork, partitions: Iterable[Partition]) -> None:
-    """Empty every kept answer that could tell something of these partitions. To be called in the unit of work that
-    deletes there, after it did: then no answer that told it comes behind.
-
-    What deletes keeps its own answer, which tells no text, unless it reaches out: a model may have quoted it.
+    """Empty every kept answer that could tell something of these partitions. Call it last in the unit of work that
+    deletes there. A deletion keeps its own answer, unless it reaches out: a model may have quoted the text.
     """
     claim = _claim.get()
     but = "" if claim is None or claim.reaches_out else claim.request.token
-    for org, level, named in sorted({_named(partition) for partition in partitions}):
+    for org, level, named in sorted({_scope_part(partition) for partition in partitions}):
         work.requests.scrub(org, level, named, but)
 
 
@@ -301,7 +291,7 @@ def owner(org: str, level: Level, part: str | None) -> str | None:
     return None if part is None else digest(org, level.value, part)
 
 
-def _named(partition: Partition) -> tuple[str, Level, str]:
+def _scope_part(partition: Partition) -> tuple[str, Level, str]:
     """The part of a scope by which it may see a partition. Of a user's session it is the user."""
     level, name = partition.level, partition.owner
     user, separator, _ = name.partition(_SEPARATOR)
@@ -331,11 +321,9 @@ class ClaimingStore:
         return self._store.read()
 
     def write(self) -> AbstractContextManager[UnitOfWork]:
-        """As of the store, and with the request that is worked on. Raises `ConflictError` where another process works
-        on the same.
-        """
+        """Write to the store together with the request. Raises `ConflictError` if another process runs it."""
         claim = current()
-        return self._store.write() if claim is None else self._claimed(claim)
+        return self._store.write() if claim is None else self._write_claimed(claim)
 
     def diagnose(self, *, is_quick: bool = False) -> list[Finding]:
         """As of the store."""
@@ -350,7 +338,7 @@ class ClaimingStore:
         self._store.close()
 
     @contextmanager
-    def _claimed(self, claim: Claim) -> Generator[UnitOfWork]:
+    def _write_claimed(self, claim: Claim) -> Generator[UnitOfWork]:
         with self._store.write() as work:
             claim.put(work)
             yield work

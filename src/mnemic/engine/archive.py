@@ -1,8 +1,5 @@
-"""Takes memories out of recall: with an entry in their history, so that `undo` brings them back.
-
-Erases memories: their words go, with what history and kept answers quote of them, and tombstones stay.
-
-What was made of them is not looked at here: that is in `erasure.cascade`; eviction only makes room, and leaves it.
+"""Archives memories with a history entry, for `undo`, or erases them with what history and kept answers quote, leaving
+tombstones. What was made of them stays; `erasure.cascade` handles that.
 """
 
 from __future__ import annotations
@@ -66,11 +63,5 @@ def erase_memories(
 def deletion(partition: Partition, item_id: str, actor: str, reason: str, now: datetime) -> HistoryEntry:
     """The entry that says that an item was deleted."""
     return HistoryEntry(
-        id=new_id(now),
-        partition=partition,
-        item_id=item_id,
-        action=Action.DELETED,
-        actor=actor,
-        at=now,
-        reason=reason,
+        id=new_id(now), partition=partition, item_id=item_id, action=Action.DELETED, actor=actor, at=now, reason=reason
     )

@@ -1,13 +1,6 @@
-"""Finds the memories that may say the same as a fact, by words and by vector, and asks a model about the open ones.
-
-Everything here takes time and holds no lock; what is found is looked at again in the transaction that writes.
-
-How much of a fact its sources carry: the share of its words and numbers that stand in the spans it names.
-
-Answers for the number alone; what follows from it is decided by whoever writes the fact.
-
-Writes facts, whoever found them: each is compared with what is known in its place, and then added, merged, or set
-against what it contradicts. Every decision is in the history, with its reason.
+"""Writes facts: each is compared with its place, and added, merged, or set against what it contradicts, with the reason
+in the history. Words, vectors and a model find similar memories without holding a lock; the writing transaction looks
+again. A fact's support is the share of its words and numbers in the spans it names.
 """
 
 from __future__ import annotations
@@ -145,15 +138,13 @@ def sources_of(work: UnitOfWork, visible: Visibility, facts: Iterable[Fact]) -> 
 
 
 def supported(parts: Parts, fact: Fact, sources: Mapping[str, str]) -> tuple[tuple[Provenance, ...], float]:
-    """The provenance of a fact with the support of each span, and that of all together, both 0..1.
-
-    Words are compared by their stems, "two" is "2", and dates that the fact itself names are not asked for. Where a
-    span is in another writing than the fact, words cannot be compared and the extractor's own number is kept.
-    A source that is gone supports nothing. A fact that names no source has nothing to prove: 1.
+    """The provenance of a fact with the support of each span, and overall, both 0..1. Words are compared by stem, "two"
+    is "2", and dates in the fact itself are not needed. Across writings the extractor's own number counts. A missing
+    source supports nothing; a fact without sources has 1.
     """
     if not fact.provenance:
         return (), 1.0
-    wanted = _wanted(parts, fact)
+    wanted = _wanted_terms(parts, fact)
     found: set[str] = set()
     entries: list[Provenance] = []
     own = 0.0
@@ -182,7 +173,7 @@ def _share(found: set[str], wanted: set[str]) -> float:
     return round(len(found) / len(wanted), 2) if wanted else 1.0
 
 
-def _wanted(parts: Parts, fact: Fact) -> set[str]:
+def _wanted_terms(parts: Parts, fact: Fact) -> set[str]:
     """The words and numbers that somebody must have said: no function words, not the user, no name of the slot."""
     free = _terms(parts, _USER) | _terms(parts, " ".join(_dates(fact)))
     if fact.slot:
@@ -198,10 +189,10 @@ def _terms(parts: Parts, text: str) -> set[str]:
 def _dates(fact: Fact) -> Sequence[str]:
     """What a fact may say of its own times without a source: "yesterday" has become a date."""
     times = [moment for moment in (fact.observed_at, fact.valid_from, fact.valid_to) if moment is not None]
-    return [part for moment in times for part in _written(moment, fact.text)]
+    return [part for moment in times for part in _format_dates(moment, fact.text)]
 
 
-def _written(moment: datetime, text: str) -> list[str]:
+def _format_dates(moment: datetime, text: str) -> list[str]:
     day, month, weekday = f"{moment:%Y-%m-%d}", _MONTHS[moment.month - 1], _DAYS[moment.weekday()]
     parts = [day, f"{moment:%Y-%m}", str(moment.year), month, weekday]
     is_dated = month in text or day in text
@@ -265,9 +256,8 @@ def prepare(parts: Parts, place: Place, facts: Sequence[Fact]) -> list[Prepared]
 def assimilate(
     parts: Parts, work: UnitOfWork, place: Place, facts: Sequence[Prepared], *, actor: str
 ) -> list[Decision]:
-    """Write facts within the caller's unit of work; one decision for each, in order. A fact whose sources do not carry
-    it is quarantined; one that all sources of which were erased meanwhile is dropped. Raises `ConflictError` when
-    somebody changes a compared memory at the same time; the whole unit of work is then to be done again.
+    """Write facts within the caller's unit of work; one decision each, in order. An unsupported fact is quarantined,
+    one without remaining sources dropped. Raises `ConflictError` on a concurrent change; redo the whole unit then.
     """
     writer = _Writer(parts, work, place, Editor(parts, work, place.visibility, actor))
     sources = sources_of(work, place.sources, [each.fact for each in facts])
@@ -308,12 +298,12 @@ class _Writer:
         put_vectors(self._parts, self._work, [(memory.partition, memory.id)], vectors, memory.updated_at)
         self._editor.note(memory, Action.CREATED, "", {}, {})
         if not reason:
-            near_ones = self._near(prepared, memory)
+            near_ones = self._list_near(prepared, memory)
             return self._settler.settle(memory, Neighbours(near_ones, prepared.judgements))
         self._editor.quarantine(memory, reason)
         return Decision(Verdict.QUARANTINE, memory.id, None, reason)
 
-    def _near(self, prepared: Prepared, memory: Memory) -> list[Memory]:
+    def _list_near(self, prepared: Prepared, memory: Memory) -> list[Memory]:
         """What was near when the fact was prepared, as it is now, and what was written since, which no index shows."""
         since = Condition(("created_at",), "gte", to_microseconds(prepared.at))
         query = MemoryQuery(now=self._editor.now, filter=since, limit=MAX_RECENT)

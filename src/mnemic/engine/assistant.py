@@ -1,12 +1,8 @@
-"""The rounds of a turn: the model is asked, calls tools, is told what came of it, and is asked again until it answers.
+"""One turn of a chat with memory: context, model, tools, answer, capture; and questions.
 
-Answers for the limit of calls, for models that take no tools, and for prompts that turn out longer than the model's
-context, which are asked again with less of memory.
-
-One turn of a chat with memory: context, model, tools, answer, and the capture of both sides; and questions.
-
-The user's side is captured before the model is asked, the assistant's when it has ended or broken off, so that nothing
-said is lost. Memory never fails a chat: what is missing of it is told in `degraded`, and the model answers anyway.
+The user's side is captured before the model is asked, the assistant's when it ends or breaks off, so that nothing is
+lost. Memory never fails a chat: `degraded` lists what is missing. A prompt beyond the model's context is retried with
+less memory.
 """
 
 from __future__ import annotations
@@ -176,9 +172,7 @@ def reply_tokens(model: Metered, settings: AssistantSettings) -> int:
 
 
 def room_for_memory(model: Metered, settings: AssistantSettings, texts: Iterator[str], toolbox: Toolbox) -> int:
-    """Tokens that memory may take beside some texts, the tools and the reply: half of what is left, since words of
-    memory are more than one token to most models.
-    """
+    """Tokens left for memory: half of the rest, since memory tends to need more tokens than estimated."""
     tools = sum(len(json.dumps(dict(spec.parameters))) + len(spec.description) for spec in toolbox.specs)
     taken = (sum(map(len, texts)) + tools) // CHARS_PER_TOKEN + reply_tokens(model, settings)
     return max((model.capabilities.context_tokens - taken) // 2, 0)
@@ -194,12 +188,9 @@ _log = logging.getLogger("mnemic.assistant")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """What the user says, and how the turn is to go.
-
-    `context` holds the system prompt, budget and caps. `plan` and `rules` are shown after the profile. `toolbox` holds
-    the tools that may be called, at most `max_tool_calls` times in all. `actor` is written into the history of what
-    tools change. `is_streaming` False: each reply of the model comes as one piece. `captures` False keeps nothing.
-    `injects` False: the model is shown the session, and nothing that is remembered.
+    """One turn's message and settings. `context`: system prompt, budget and caps. `plan` and `rules` follow the
+    profile. `toolbox`: tools for at most `max_tool_calls` calls. `actor` is recorded for tools' changes. `is_streaming`
+    False: replies come whole. `captures` False keeps nothing. `injects` False: no memories.
     """
 
     message: str
@@ -222,10 +213,8 @@ def model_of(parts: Parts) -> Llm:
 
 
 def chat(parts: Parts, scope: Scope, request: ChatRequest) -> Generator[ChatEvent]:
-    """What happens in one turn, as it happens. A scope without a session begins a conversation: `Reply.session`.
-
-    Raises the errors of the model, with the user's side captured by then, and what was written of the answer marked by
-    `is_partial` in its bookkeeping; the same is kept when the generator is closed early.
+    """The events of one turn. A scope without a session begins one: `Reply.session`. Raises the model's errors; the
+    user's side is kept, and the partial answer is marked `is_partial`, also when the generator closes early.
     """
     model = Metered(model_of(parts))
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
@@ -270,7 +259,7 @@ class _ChatTurn:
     captured: Turn | None = None
 
     def run(self) -> Generator[ChatEvent]:
-        rounds = self._rounds(self._shown(1.0))
+        rounds = self._rounds(self._show_context(1.0))
         self._hear()
         yield Recalled(rounds.shown)
         text, is_whole = "", False
@@ -305,26 +294,26 @@ class _ChatTurn:
             model=self.model,
             toolbox=self.request.toolbox,
             settings=self.parts.settings.assistant,
-            show=self._shown,
+            show=self._show_context,
             shown=shown,
             about=ToolContext(self.scope, self.parts.clock.now(), self.request.actor),
             calls_left=self.request.max_tool_calls,
             refusal=wording(language_of([self.request.message]), "answer.limit_reached"),
         )
 
-    def _shown(self, share: float) -> Context:
+    def _show_context(self, share: float) -> Context:
         """What is shown to the model, with a share of memory's budget; 0 is the message without any memory."""
-        wanted = self._wanted(share)
+        wanted = self._request_context(share)
         try:
             if not share:
-                shown = _bare(wanted)
+                shown = _bare_context(wanted)
             elif self.request.injects:
                 shown = context(self.parts, self.scope, wanted)
             else:
                 shown = self._history_alone(wanted)
         except BackendError as error:
             self._miss("context", error)
-            shown = _bare(wanted)
+            shown = _bare_context(wanted)
         if shown.messages and shown.messages[-1].role is Role.USER:
             shown = replace(shown, messages=shown.messages[:-1])
         return replace(shown, messages=(*shown.messages, ChatMessage(Role.USER, self.request.message)))
@@ -333,10 +322,10 @@ class _ChatTurn:
         """What was said in this session, without anything remembered."""
         heard = window(self.parts, self.scope, wanted.history_messages) if wanted.history_messages else []
         history = [ChatMessage(m.role, m.text) for m in heard if m.role in (Role.USER, Role.ASSISTANT)]
-        bare = _bare(wanted)
+        bare = _bare_context(wanted)
         return replace(bare, messages=(*bare.messages[:-1], *history, bare.messages[-1]))
 
-    def _wanted(self, share: float) -> ContextRequest:
+    def _request_context(self, share: float) -> ContextRequest:
         """The request for context with the plan, what is said about tools, and a budget that the model can take."""
         request, wanted = self.request, self.request.context
         language = wanted.language or language_of([request.message])
@@ -387,7 +376,7 @@ class _ChatTurn:
         self.parts.observer.count("mnemic.chat.missing", source=what, reason=kind)
 
 
-def _bare(wanted: ContextRequest) -> Context:
+def _bare_context(wanted: ContextRequest) -> Context:
     """What is shown when memory has nothing to give."""
     prompt = "\n\n".join(part for part in (wanted.system, wanted.guidance) if part)
     messages = [ChatMessage(Role.SYSTEM, prompt)] if prompt else []

@@ -1,16 +1,10 @@
-"""What an erasure does to the keys of sealed backups, and what is done where it was made without the keyring.
+"""Backups of the whole store while it is used, or of its receipts; checks, restores and copies.
 
-Erases again what receipts say was erased, in rows that were put back from a backup made before.
+A receipt names nothing: its key makes the same hashes of what exists. It covers what existed when it was made; an
+owner's later data stays.
 
-A receipt names nothing: with the key it was made with, the same hashes are made of what there is, and compared. It
-speaks of what was there when it was made: what came later, of an owner who came back, stays.
-
-Writes a backup of the whole store while it is used, or of its receipts alone, and checks one.
-
-Puts a backup in the place of what a store holds, or a store's rows into another store.
-
-All is prepared in a copy beside the store: brought up to date, and erased again what was erased since the backup was
-made. Then it is put in place in one transaction, so that a process that dies leaves the old rows or the new ones.
+A restore is prepared in a copy: updated, with erasures since the backup repeated. One transaction then puts it in
+place, so that a dying process leaves the old rows or the new ones.
 """
 
 from __future__ import annotations
@@ -105,10 +99,8 @@ def owed_by(work: UnitOfWork) -> Owed:
 
 
 def replay(store: Store, owed: Owed, now: datetime, *, made_at: datetime) -> Replay:
-    """Erase what these receipts tell of, in one transaction, and keep them. None of them may be the store's already.
-
-    Receipts from `made_at` on, when the rows were put aside, speak of all rows, whatever the clock said when those were
-    written.
+    """Follow these receipts in one transaction, and keep them. None may be the store's already. Receipts from `made_at`
+    on cover all rows, whatever the clock said.
     """
     erased: dict[str, int] = {}
     if not owed.receipts:
@@ -170,14 +162,14 @@ def _look_through(work: UnitOfWork, partition: Partition, key: bytes, gone: Mapp
 def _messages(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
     after: str | None = None
     while page := work.messages.page(Visibility((partition,), None), after, _PAGE):
-        yield from (_placed(message) for message in page)
+        yield from (_place_of_item(message) for message in page)
         after = page[-1].id
 
 
 def _memories(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, datetime]]:
     after = ""
     while page := work.upkeep.memories(partition, after, _PAGE):
-        yield from (_placed(memory) for memory in page)
+        yield from (_place_of_item(memory) for memory in page)
         after = page[-1].id
 
 
@@ -190,7 +182,7 @@ def _documents(work: UnitOfWork, partition: Partition) -> Iterator[tuple[Place, 
     yield from (((partition, name), at) for name, at in found.items())
 
 
-def _placed(item: Message | Memory) -> tuple[Place, datetime]:
+def _place_of_item(item: Message | Memory) -> tuple[Place, datetime]:
     return (item.partition, item.id), item.created_at
 
 
@@ -224,9 +216,9 @@ def backup(parts: Parts, archive: Archive, path: str | Path, order: Order, told:
     parts.accesses.flush(parts.store)
     with archive.draft(path, is_replacing=order.is_replacing) as draft:
         if keyring is not None:
-            manifest = _sealed(parts, store, draft, keyring, told)
+            manifest = _seal_store(parts, store, draft, keyring, told)
         else:
-            manifest = draft.seal(_copied(parts, store, draft, order.contents, told), told)
+            manifest = draft.seal(_copy_store(parts, store, draft, order.contents, told), told)
     return BackupReport(str(path), archive.size(path), manifest, time.perf_counter() - start)
 
 
@@ -259,9 +251,7 @@ def copying(store: Store) -> CopyingStore:
 
 
 def _keyring(parts: Parts, order: Order) -> Keyring | None:
-    """That which a backup is sealed with, None for one in plain. Receipts alone hold no text, and are needed most where
-    the keyring is lost.
-    """
+    """The keyring for sealing, None for plain backups. Receipts hold no text, and outlive a lost keyring."""
     if order.contents is Contents.RECEIPTS:
         if order.is_sealed:
             raise InvalidInputError("receipts alone are not sealed: they hold no text")
@@ -271,7 +261,7 @@ def _keyring(parts: Parts, order: Order) -> Keyring | None:
     return None if order.is_sealed is False else parts.keyring
 
 
-def _sealed(parts: Parts, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
+def _seal_store(parts: Parts, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
     """Seal what a moment holds, unless an org was erased between that moment and the issue of its key: then a key that
     nobody destroys would open what was erased.
     """
@@ -291,7 +281,7 @@ def _sealed(parts: Parts, store: CopyingStore, draft: Draft, keyring: Keyring, t
     raise UnavailableError("orgs are erased in the store all the time; try again when that is done")
 
 
-def _copied(parts: Parts, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
+def _copy_store(parts: Parts, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
     at = parts.clock.now()
     if contents is Contents.WHOLE:
         store.write_copy(draft.rows, lambda done, total: told("copying", done, total))
@@ -365,16 +355,15 @@ class _MoreWasErasedError(Exception):
 
 
 def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: Told) -> RestoreReport:
-    """Put the backup at `path` in the place of all rows of the store; keys and the audit log stay where there are any.
-
-    Erasures that the store knows of, or the backup of `wish.receipts`, and the backup does not, are made again. Raises
-    `ConflictError` when the store holds something that is not to be replaced, `InvalidInputError` and `ConfigError` for
-    a backup, or a keyring, that cannot be used, `BackendError` when the store or the disk fails; then all is as it was.
+    """Replace all rows by the backup at `path`; existing keys and audit log stay. Later erasures, known to the store or
+    to `wish.receipts`, are repeated. Raises `ConflictError` for content not to be replaced, `InvalidInputError` and
+    `ConfigError` for an unusable backup or keyring, `BackendError` when the store or disk fails; nothing has changed
+    then.
     """
     start = time.perf_counter()
     store = copying(parts.store)
     with parts.store.read() as work:
-        held = _held(work)
+        held = _count_held(work)
     _check_free(held, wish)
     if parts.keyring is not None and not wish.is_dry_run:
         catch_up(parts, parts.keyring)
@@ -391,7 +380,7 @@ def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: 
         notes = copy.notes
         if not wish.is_dry_run:
             held = _put_in_place(parts, copy, wish, told)
-            notes = (*copy.notes, *_settled(parts, held.partitions))
+            notes = (*copy.notes, *_settle_store(parts, held.partitions))
         return RestoreReport(
             manifest=opened.manifest,
             counts=copy.counts(),
@@ -456,7 +445,7 @@ def _put_in_place(parts: Parts, copy: _Copy, wish: Wish, told: Told) -> _Held:
     found: list[_Held] = []
 
     def ready(work: UnitOfWork) -> Collection[str]:
-        held = _held(work)
+        held = _count_held(work)
         found.append(held)
         _check_free(held, wish)
         if not copy.knows(held.owed):
@@ -473,7 +462,7 @@ def _put_in_place(parts: Parts, copy: _Copy, wish: Wish, told: Told) -> _Held:
     raise UnavailableError("erasures go on in the store all the time; try again when they are done")
 
 
-def _settled(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
+def _settle_store(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
     """Let indexes and windows go of what was, and have vectors made where they are missing; what is left, in words."""
     with parts.store.read() as work:
         everywhere = {*former, *work.partitions.all()}
@@ -495,7 +484,7 @@ def _receipts_of(archive: Archive, store: CopyingStore, path: str | Path, told: 
         return owed_by(work)
 
 
-def _held(work: UnitOfWork) -> _Held:
+def _count_held(work: UnitOfWork) -> _Held:
     partitions = work.partitions.all()
     owed = owed_by(work)
     orgs = {Scope().org, *(partition.org for partition in partitions), *work.erasure.orgs()}

@@ -1,7 +1,4 @@
-"""Looks at what is kept, by id or by condition.
-
-What waits for a person: memories in quarantine and in dispute, and the judgement that ends it.
-"""
+"""Looks at items by id or condition, and judges memories in quarantine and dispute."""
 
 from __future__ import annotations
 
@@ -24,9 +21,7 @@ MAX_PAGE = 1000
 
 
 def get(parts: Parts, scope: Scope, item_id: str) -> Item:
-    """The memory, message or passage of a document with this id. Raises `NotFoundError` when there is none in this
-    scope, or it has expired.
-    """
+    """Get a memory, message or passage by id. Raises `NotFoundError` if it is not in this scope or has expired."""
     found = rows_of(parts, scope.visibility, [item_id]).get(item_id)
     is_expired = isinstance(found, Memory) and found.expires_at is not None and found.expires_at <= parts.clock.now()
     if found is None or is_expired:
@@ -75,9 +70,7 @@ _CAUSES = (Action.QUARANTINED, Action.DISPUTED)
 
 
 def review(parts: Parts, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
-    """The visible memories that wait for a judgement, those with flags too, the newest first, from behind the id
-    `after`.
-    """
+    """The visible memories that need review, flagged ones included, newest first, after the id `after`."""
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
     query = MemoryQuery(now=parts.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)
@@ -87,11 +80,9 @@ def review(parts: Parts, scope: Scope, *, limit: int, after: str | None = None) 
 
 
 def trust(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
-    """Let a memory that waits be recalled. One from quarantine is then compared with what is known, as if it were told
-    now; one that was in dispute supersedes what it was in dispute with. One with flags loses them, and so does what was
-    flagged on its account alone.
-
-    Raises `NotFoundError`, and `ConflictError` for one that does not wait or whose place was taken.
+    """Let a waiting memory be recalled. A quarantined one is compared with what is known, as if told now; a disputed
+    one supersedes its rival; flags go, also below. Raises `NotFoundError`, and `ConflictError` when it does not wait or
+    its place is taken.
     """
     with parts.store.write() as work:
         editor = Editor(parts, work, scope.visibility, actor)
@@ -111,11 +102,8 @@ def trust(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str
 
 
 def reject(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
-    """Put a memory that waits into the archive, where eviction deletes it in time; `undo` takes it back.
-
-    What it was in dispute with is in dispute no more.
-
-    Raises as `trust` does.
+    """Archive a waiting memory, until eviction deletes it; `undo` restores it. Its rival is no longer disputed. Raises
+    as `trust`.
     """
     with parts.store.write() as work:
         editor = Editor(parts, work, scope.visibility, actor)

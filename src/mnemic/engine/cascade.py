@@ -1,17 +1,8 @@
-"""What becomes of memories when something they were made of is erased.
+"""What becomes of memories when a source is erased.
 
-Made of that alone, they are erased with it, and what was made of them alone in turn. Made of other things too, they are
-flagged, lose the reference, and leave a job that makes them anew of the rest (`erasure.remake`). All of it is in the
-transaction of the erasure.
-
-What a memory says without what it lost: digests are made again of what is left, facts are held against it.
-
-Nothing is written here; a language model may be asked.
-
-Makes memories anew that lost something they were made of: the work of a job that was left with the erasure.
-
-What is written replaces the text and empties the history of it, since both may tell of what was erased. What was made
-of the memory in turn is made anew next, each when all its sources are. What nothing can be made of stays flagged for a
+Those made of it alone are erased too, in turn. Others lose the reference, are flagged, and a job makes them again from
+the rest, all in the erasure's transaction. The new text empties the history, since both may tell of what was erased.
+What was made of the memory is made again once all its sources are. Where nothing remains, it stays flagged for a
 person.
 """
 
@@ -86,8 +77,8 @@ def cascade(hand: Hand, deleted: Sequence[HistoryEntry]) -> Cascaded:
                 loss = lost.setdefault((memory.partition, memory.id), _Loss(memory))
                 loss.entries |= {i: entries[i] for i in memory.source_ids & entries.keys()}
         orphans = [place for place, loss in lost.items() if place not in gone and loss.is_orphan(hand)]
-        fresh = _erased(hand, orphans)
-        hand.work.jobs.add([job for place in orphans for job in _again(hand, lost[place].memory)])
+        fresh = _erase_orphans(hand, orphans)
+        hand.work.jobs.add([job for place in orphans for job in _request_summary(hand, lost[place].memory)])
         gone.update(orphans)
         erased += len(orphans)
     left = [loss for place, loss in lost.items() if place not in gone]
@@ -131,7 +122,7 @@ def _is_told_again(entry: HistoryEntry) -> bool:
     )
 
 
-def _erased(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
+def _erase_orphans(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
     grouped: dict[Partition, list[str]] = {}
     for partition, item_id in orphans:
         grouped.setdefault(partition, []).append(item_id)
@@ -142,7 +133,7 @@ def _erased(hand: Hand, orphans: Iterable[Place]) -> list[HistoryEntry]:
     return found
 
 
-def _again(hand: Hand, memory: Memory) -> list[Job]:
+def _request_summary(hand: Hand, memory: Memory) -> list[Job]:
     """A summary that is gone covered other messages too: of these another one is made."""
     session, positions = session_in(memory.bookkeeping), covered(memory)
     if memory.kind is not Kind.SUMMARY or session is None or positions[0] > positions[1]:
@@ -339,7 +330,7 @@ class Remaking:
     def run(self) -> Remade:
         """Make it anew. Raises the errors of the model unless it may fall back."""
         with self.parts.store.read() as work:
-            seen = self._seen(work)
+            seen = self._look_up(work)
             if seen is None:
                 return Remade.DONE
             if is_waiting(work, seen):
@@ -349,7 +340,7 @@ class Remaking:
         if outcome.memory is not None and indexed_text(outcome.memory) != indexed_text(seen.memory):
             vectors = document_vectors(self.parts, [indexed_text(outcome.memory)])
         with self.parts.store.write() as work:
-            now = self._seen(work, is_locking=True)
+            now = self._look_up(work, is_locking=True)
             if now is None or not now.says_the_same(seen):
                 return Remade.AGAIN
             self._write(self._hand(work), now, outcome, vectors)
@@ -358,24 +349,22 @@ class Remaking:
 
     def is_due(self, work: UnitOfWork) -> bool:
         """True when the memory lost something and all its sources are made anew."""
-        seen = self._seen(work)
-        return seen is not None and bool(_lost(seen.memory)) and not is_waiting(work, seen)
+        seen = self._look_up(work)
+        return seen is not None and bool(_lost_flags(seen.memory)) and not is_waiting(work, seen)
 
     def _hand(self, work: UnitOfWork) -> Hand:
         return Hand(self.parts, work, self.actor, self.parts.clock.now())
 
-    def _seen(self, work: UnitOfWork, *, is_locking: bool = False) -> Seen | None:
-        """The memory with what is left of its sources; None where nothing is to be done. `is_locking`: nobody else
-        writes in its partition until the end of the unit of work.
-        """
+    def _look_up(self, work: UnitOfWork, *, is_locking: bool = False) -> Seen | None:
+        """The memory with its remaining sources, or None. `is_locking`: lock its partition for the unit of work."""
         if is_locking:
             work.dependants.of(self.partition, ())
         found = work.memories.get(Visibility((self.partition,), self.agent), [self.memory_id])
-        return Seen.of(self._hand(work), found[0]) if found and _lost(found[0]) else None
+        return Seen.of(self._hand(work), found[0]) if found and _lost_flags(found[0]) else None
 
     def _write(self, hand: Hand, seen: Seen, outcome: Outcome, vectors: Sequence[ItemVectors] | None) -> None:
         old, new = seen.memory, outcome.memory
-        lost = _lost(old)
+        lost = _lost_flags(old)
         if new is None or self._is_told_elsewhere(hand, new):
             _, deleted = erase_memories(
                 hand.work, self.partition, [old.id], actor=self.actor, reason="nothing is left of it", now=hand.now
@@ -385,7 +374,7 @@ class Remaking:
         left = tuple(flag for flag in old.flags if flag not in lost) if outcome.is_sound else old.flags
         seen_at, count = old.last_accessed_at, old.access_count
         new = replace(new, flags=left, last_accessed_at=seen_at, access_count=count, faded=old.faded)
-        stored = _replaced(hand, old, new, is_derived=not seen.alone)
+        stored = _replace_memory(hand, old, new, is_derived=not seen.alone)
         if indexed_text(stored) != indexed_text(old):
             put_vectors(self.parts, hand.work, [(stored.partition, stored.id)], vectors, stored.updated_at)
         forget_answers(hand.work, [self.partition])
@@ -399,11 +388,11 @@ class Remaking:
         return held is not None and held.id != new.id
 
 
-def _lost(memory: Memory) -> tuple[Flag, ...]:
+def _lost_flags(memory: Memory) -> tuple[Flag, ...]:
     return tuple(flag for flag in memory.flags if flag.cause is Cause.ERASED)
 
 
-def _replaced(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memory:
+def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memory:
     """Store the new form; its history keeps what was done, and nothing of what the memory said."""
     new = replace(new, updated_at=max(hand.now, old.updated_at + _TICK))
     hand.work.memories.replace(new, hand.parts.terms(indexed_text(new)), old.updated_at)
@@ -415,7 +404,7 @@ def _replaced(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memo
         action=Action.REMADE,
         actor=hand.actor,
         at=hand.now,
-        reason="made anew of what is left" if not _lost(new) else "what is left does not carry it",
+        reason="made anew of what is left" if not _lost_flags(new) else "what is left does not carry it",
         after={IS_DERIVED: is_derived},
     )
     hand.work.history.add([entry])
@@ -431,5 +420,5 @@ def _pass_on(hand: Hand, memory: Memory, lost: Sequence[Flag], *, says_other: bo
         if flagged is not each:
             reason = f"it was made of {memory.id}, which was made anew"
             flagged = hand.put(each, flagged, Action.FLAGGED, reason)
-        if _lost(flagged):
+        if _lost_flags(flagged):
             hand.work.jobs.add([remake_job(hand, flagged)])

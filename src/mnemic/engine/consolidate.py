@@ -1,13 +1,8 @@
-"""Makes one general preference of single choices that were made again and again over a long time.
+"""Makes a general preference of choices repeated over a long time, and files new summaries among a session's episodes.
 
-The singles are superseded by it: out of recall, but kept, listed and named by it, and its context still tells them, so
-that nothing of them is lost to a question. `undo` of the preference brings them back, and they are not taken again. A
-model only words the sentence; which memories belong together is decided here, by the thing that they say was chosen.
-
-Takes a new summary up among the episodes of its session, and asks for a reflection when there are enough.
-
-The count since the last reflection goes up once for each summary, however often the request is handled: it is moved in
-the transaction that ends the request.
+The preference supersedes the single choices, names them, and its context tells them, so that no question loses them.
+`undo` restores them for good. A model only words the sentence. Each summary counts once towards a reflection: the count
+moves in the transaction that ends the request.
 """
 
 from __future__ import annotations
@@ -30,14 +25,7 @@ from mnemic.model.item import TRUST_ORDER, UNREFLECTED, Kind, Memory, State
 from mnemic.model.records import Action, ConsolidationRequest, ReflectionRequest
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.choices import (
-    GENERAL_VERSION,
-    Choice,
-    choice_of,
-    general_preference,
-    general_prompt,
-    read_general,
-)
+from mnemic.text.choices import GENERAL_VERSION, Choice, choice_of, general_preference, general_prompt, read_general
 from mnemic.text.prompts import language_of
 
 LEAST_CHOICES = 3
@@ -60,9 +48,8 @@ _log = logging.getLogger("mnemic.consolidate")
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """One general preference: its words, the memories that became part of it, and, once it is written, its id.
-
-    `is_new`: it was made now, not only enlarged. `fallback` names the failure for which the words are not the model's.
+    """A general preference: its words, its memories, and its id once written. `is_new`: not only enlarged. `fallback`:
+    the failure for which rules chose the words.
     """
 
     text: str
@@ -153,10 +140,10 @@ class Consolidating:
 
     def remade(self, group: Group) -> Memory:
         """The preference that a group makes now; quarantined where its words would not pass the gate."""
-        return self._memory(group, *self._worded(group))
+        return self._memory(group, *self._word_preference(group))
 
     def _write(self, group: Group) -> Consolidated | None:
-        text, fallback = self._worded(group)
+        text, fallback = self._word_preference(group)
         new = self._memory(group, text, fallback)
         vectors = document_vectors(self._parts, [indexed_text(new)])
         visible = Visibility((self._partition,), group.singles[0].private_agent)
@@ -165,7 +152,7 @@ class Consolidating:
         try:
             with self._parts.store.write() as work:
                 editor = Editor(self._parts, work, visible, self._actor)
-                if not self._stored(work, editor, group, new):
+                if not self._store_preference(work, editor, group, new):
                     return None
                 old = editor.get(new.id if group.known is None else group.known.id)
                 joined = replace(new, id=old.id, created_at=old.created_at)
@@ -184,7 +171,7 @@ class Consolidating:
         self._parts.observer.count("mnemic.consolidate.memories", len(group.singles))
         return Consolidated(new.text, group.ids, group.known is None, old.id, fallback)
 
-    def _stored(self, work: UnitOfWork, editor: Editor, group: Group, new: Memory) -> bool:
+    def _store_preference(self, work: UnitOfWork, editor: Editor, group: Group, new: Memory) -> bool:
         """Write a new preference; False where another memory says the same, or one of the group was changed."""
         for each in (*group.singles, *([group.known] if group.known else [])):
             now = editor.get(each.id)
@@ -196,7 +183,7 @@ class Consolidating:
             editor.note(new, Action.CREATED, "a preference that several choices show", {}, {})
         return True
 
-    def _worded(self, group: Group) -> tuple[str, str]:
+    def _word_preference(self, group: Group) -> tuple[str, str]:
         """The sentence, by the model where its words are carried by the choices; and why it is not the model's."""
         llm, by_rules = self._parts.llm, group.text()
         if llm is None:

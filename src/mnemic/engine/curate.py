@@ -1,12 +1,8 @@
-"""What the curator made of a part of a day, by a model or by rules, and how a gem becomes a fact.
+"""The curator: reads a whole day's messages as one story, in the schedules' time zone, and keeps what will be worth
+knowing in six months.
 
-What of a partition's conversations the curator has not read yet, day by day in the time zone of the schedules.
-
-The curator: reads what was said, a whole day as one story, and keeps what will be worth knowing in six months.
-
-What it keeps, and how far each conversation was read, is one transaction for each part of a day: a turn is released
-only when its gems are committed, and a run that is repeated finds nothing left. The model is asked outside any
-transaction.
+Gems and the reading position are one transaction per part of a day: turns are released when their gems are committed,
+and a repeated run finds nothing. The model is asked outside any transaction.
 """
 
 from __future__ import annotations
@@ -46,14 +42,7 @@ from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import curator
-from mnemic.text.curator import (
-    CURATOR_VERSION,
-    RULES_VERSION,
-    curator_prompt,
-    gem_records,
-    message_chars,
-    room_of,
-)
+from mnemic.text.curator import CURATOR_VERSION, RULES_VERSION, curator_prompt, gem_records, message_chars, room_of
 from mnemic.text.gems import Found, Gems, Rejected, checked_gems, read_gems
 from mnemic.text.narrative import ToldTurn, divided, numbered
 from mnemic.text.prompts import counted
@@ -122,14 +111,13 @@ def ask_rules(turns: Sequence[ToldTurn]) -> Made:
 
 
 def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int) -> Made:
-    """What a model finds; where its reply is cut, in each half. Raises the errors of the model, and `BadReplyError` for
-    a reply that is no list of gems.
-    """
+    """Ask a model, in halves when its reply is cut. Raises its errors, and `BadReplyError` for a malformed list."""
     completion = llm.complete(curator_prompt(turns, llm.capabilities.context_tokens, tries))
     gems = read_gems(completion.text, turns)
     is_cut = gems.is_cut or completion.finish is Finish.LENGTH
     if is_cut and len(turns) > 1:
-        halves = [ask_model(llm, numbered(half), tries) for half in _halves(turns)]
+        middle = len(turns) // 2
+        halves = [ask_model(llm, numbered(half), tries) for half in (turns[:middle], turns[middle:])]
         return Made(
             tuple(turns),
             tuple(found for half in halves for found in half.found),
@@ -138,7 +126,7 @@ def ask_model(llm: Llm, turns: Sequence[ToldTurn], tries: int) -> Made:
             usage=sum((half.usage for half in halves), completion.usage),
         )
     if not gems.is_answer and not gems.found:
-        raise BadReplyError(f"the curator's reply holds no list of gems{_why(gems)}")
+        raise BadReplyError(f"the curator's reply holds no list of gems{_reason_of(gems)}")
     version = f"{llm.name} {CURATOR_VERSION}"
     return Made(tuple(turns), gems.found, gems.rejected, llm.name, version, may_stay=True, usage=completion.usage)
 
@@ -178,11 +166,7 @@ def _latest(sources: Sequence[Message], gem: Gem) -> datetime:
     return datetime.fromisoformat(gem.timestamp).astimezone(sources[0].observed_at.tzinfo)
 
 
-def _halves(turns: Sequence[ToldTurn]) -> tuple[Sequence[ToldTurn], Sequence[ToldTurn]]:
-    return turns[: len(turns) // 2], turns[len(turns) // 2 :]
-
-
-def _why(gems: Gems) -> str:
+def _reason_of(gems: Gems) -> str:
     return f": {gems.rejected[0].reason}" if gems.rejected else ""
 
 
@@ -200,9 +184,7 @@ class Day:
 
 
 class Backlog:
-    """The unread days of a partition, oldest first. It reads on from where it was told that something was read, whether
-    that is stored or not; `held` conversations are left alone.
-    """
+    """The unread days of a partition, oldest first, from the last reported one on. Skips `held` conversations."""
 
     def __init__(self, parts: Parts, partition: Partition, zone: tzinfo, held: Collection[str] = ()) -> None:
         self._parts, self._partition, self._zone = parts, partition, zone
@@ -222,10 +204,8 @@ class Backlog:
         self._places.clear()
 
     def next_day(self, last: date) -> Day | None:
-        """The oldest day with unread turns, none later than `last`; None when there is none.
-
-        A turn belongs to the day on which it began, and within a conversation no day goes back: what was said at
-        positions behind is read later, whatever its time.
+        """The oldest day with unread turns up to `last`, or None. A turn belongs to the day it began; days never go
+        back within a conversation, whatever the time of later positions.
         """
         with self._parts.store.read() as work:
             found = work.upkeep.idle(CURATED, _EVER, MOST_CONVERSATIONS, self._partition)
@@ -257,18 +237,18 @@ class Backlog:
             for message in page:
                 is_same = bool(groups) and groups[-1][-1].turn_id == message.turn_id
                 if not is_same and self._day(message) > day:
-                    return [self._told(group, group[-1].position) for group in groups]
+                    return [self._tell_turn(group, group[-1].position) for group in groups]
                 if is_same:
                     groups[-1].append(message)
                 else:
                     groups.append([message])
             is_end = len(page) < _PAGE
             after = page[-1].position if page else after
-        return [self._told(group, group[-1].position) for group in groups[:-1]] + [
-            self._told(groups[-1], max(talk.messages, groups[-1][-1].position))
+        return [self._tell_turn(group, group[-1].position) for group in groups[:-1]] + [
+            self._tell_turn(groups[-1], max(talk.messages, groups[-1][-1].position))
         ]
 
-    def _told(self, messages: Sequence[Message], until: int) -> ToldTurn:
+    def _tell_turn(self, messages: Sequence[Message], until: int) -> ToldTurn:
         first = messages[0]
         return ToldTurn(
             conversation_id=first.session,
@@ -294,9 +274,8 @@ _log = logging.getLogger("mnemic.curate")
 
 @dataclass(frozen=True, slots=True)
 class CuratedDay:
-    """What became of one day: how many turns were read, the gems with what was done with each, and what was refused.
-
-    `model` is the name of the language model, "rules" without one; `fallback` the failure for which the rules did it.
+    """One day's result: how many turns were read, the gems with their decisions, and refusals. `model`: "rules" without
+    one; `fallback`: the failure for which rules stood in.
     """
 
     day: str
@@ -320,11 +299,9 @@ class CurateReport:
 def curate(
     parts: Parts, scope: Scope, *, actor: str, day: date | None = None, is_dry_run: bool = False
 ) -> CurateReport:
-    """Curate all conversations of the scope's user (without one: of its session) up to and with a day, by default
-    yesterday in the time zone of the schedules.
-
-    Raises the errors of the language model; what was committed before one stays. A dry run asks the model too, and says
-    what would be done with its gems beside what is stored now.
+    """Curate the conversations of the scope's user (without one: its session) up to a day, default yesterday in the
+    schedules' time zone. Raises the model's errors; commits stay. A dry run asks the model too, and compares with what
+    is stored.
     """
     run = Curating(parts, scope.message_partition, actor, last=day)
     days = run.plan() if is_dry_run else run.run(None)
@@ -349,9 +326,7 @@ class _Batch:
 
 
 class Curating:
-    """One run over one partition. `held`: conversations that wait for another run. `may_fall_back`: when the model
-    fails, the rules do its work.
-    """
+    """One run over a partition. `held`: conversations to skip. `may_fall_back`: to the rules when the model fails."""
 
     def __init__(
         self,
@@ -391,11 +366,11 @@ class Curating:
                 if not self._left:
                     break
                 self._left -= 1
-                done = self._curated(part)
+                done = self._curate_part(part)
                 if done is None:
                     self._backlog.forget()
                     break
-                told = _with(told, done)
+                told = _add_part(told, done)
             if told.turns:
                 days.append(told)
                 self._count(told)
@@ -405,15 +380,17 @@ class Curating:
         """What `run` would do now; nothing is written."""
         days: list[tuple[CuratedDay, list[tuple[Made, list[_Batch]]]]] = []
         while (day := self._backlog.next_day(self._last)) is not None:
-            parts = [(made, self._batches(made)) for made in map(self._made, self._parts_of(day))]
+            parts = [(made, self._batches(made)) for made in map(self._make_gems, self._parts_of(day))]
             days.append((CuratedDay(day.date.isoformat()), parts))
             for conversation in day.conversations:
                 self._backlog.read(conversation[-1].conversation_id, conversation[-1].until)
         planned: list[CuratedDay] = []
         with suppress(_UndoneError), self._parts.store.write() as work:
             for told, parts in days:
-                done = [_Done(made, self._written(work, batches), _refused(made.rejected)) for made, batches in parts]
-                planned.append(reduce(_with, done, told))
+                done = [
+                    _Done(made, self._write_gems(work, batches), _refuse_gems(made.rejected)) for made, batches in parts
+                ]
+                planned.append(reduce(_add_part, done, told))
             _undo()
         return planned
 
@@ -422,19 +399,19 @@ class Curating:
         room = curator.ROOM_TOKENS if llm is None else room_of(llm.capabilities.context_tokens)
         return divided(day.conversations, room, message_chars(room))
 
-    def _curated(self, part: Sequence[ToldTurn]) -> _Done | None:
+    def _curate_part(self, part: Sequence[ToldTurn]) -> _Done | None:
         """One part, read and committed; None when somebody else was faster."""
         turns = [turn for turn in part if turn.conversation_id not in self.held]
         if not turns:
             return _Done(Made(()), (), ())
-        made = self._made(turns)
+        made = self._make_gems(turns)
         batches = self._batches(made)
         with self._parts.store.write() as work:
             moves = self._moves(work, made)
             ids = [message.id for found in made.found for turn in found.turns for message in turn.messages]
             if moves is None or len(work.messages.get(self._visible, list(dict.fromkeys(ids)))) < len(set(ids)):
                 return None
-            gems = self._written(work, batches)
+            gems = self._write_gems(work, batches)
             for move in moves:
                 move.apply(work, self._partition)
         if self._parts.window is not None:
@@ -443,9 +420,9 @@ class Curating:
             self._backlog.read(move.session, move.to)
         self._backlog.held.update(move.session for move in moves if move.is_held)
         let_go = {move.session for move in moves if move.is_let_go}
-        return _Done(made, gems, _refused(made.rejected, let_go))
+        return _Done(made, gems, _refuse_gems(made.rejected, let_go))
 
-    def _made(self, turns: Sequence[ToldTurn]) -> Made:
+    def _make_gems(self, turns: Sequence[ToldTurn]) -> Made:
         """What is found in a part: by the model, in halves where its reply was cut; by rules without one."""
         turns = numbered(turns)
         if not any(turn.says_anything for turn in turns):
@@ -476,7 +453,7 @@ class Curating:
             batches.append(_Batch(place, found, tuple(prepare(self._parts, place, facts))))
         return batches
 
-    def _written(self, work: UnitOfWork, batches: Sequence[_Batch]) -> list[KeptGem]:
+    def _write_gems(self, work: UnitOfWork, batches: Sequence[_Batch]) -> list[KeptGem]:
         gems: list[KeptGem] = []
         for batch in batches:
             decisions: Sequence[Decision] = assimilate(self._parts, work, batch.place, batch.ready, actor=self._actor)
@@ -532,9 +509,8 @@ class _Move:
 
 
 def _move(session: str, span: tuple[int, int], tries: int, made: Made) -> _Move:
-    """A conversation is read to the first turn of a refused gem; after three such runs at one place, to its end.
-
-    A refused gem that names no turn may come from any.
+    """Read a conversation up to its first refused gem; after three such runs at one place, to its end. A refused gem
+    without a turn may come from any.
     """
     was, until = span
     stay = [
@@ -552,11 +528,11 @@ def _move(session: str, span: tuple[int, int], tries: int, made: Made) -> _Move:
     return _Move(session, was, to, tries, runs, is_held=True, is_let_go=False)
 
 
-def _refused(rejected: Sequence[Rejected], let_go: Sequence[str] | set[str] = ()) -> list[RefusedGem]:
+def _refuse_gems(rejected: Sequence[Rejected], let_go: Sequence[str] | set[str] = ()) -> list[RefusedGem]:
     return [RefusedGem.of(each, let_go) for each in rejected]
 
 
-def _with(told: CuratedDay, done: _Done) -> CuratedDay:
+def _add_part(told: CuratedDay, done: _Done) -> CuratedDay:
     """The day with one part more."""
     made = done.made
     return replace(

@@ -1,12 +1,10 @@
-"""What becomes of memories when something they were made of is corrected, or is no longer believed.
-
-Each gets a flag that names the cause, and so does all that was made of it in turn, in the transaction of the cause.
-Flags go again when the cause is taken back. What is erased is in `engine.erasure.cascade`, judging in `engine.review`.
+"""Flags memories whose sources were corrected or are no longer believed, and what was made of them in turn, in the
+cause's transaction. Flags go when the cause is undone. For erasure see `engine.erasure.cascade`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -46,9 +44,7 @@ class Hand:
     now: datetime
 
     def put(self, old: Memory, new: Memory, action: Action, reason: str) -> Memory:
-        """Store `new` in the place of `old`, and what changed in its history. Raises `ConflictError` when somebody
-        changed it meanwhile.
-        """
+        """Replace `old` by `new`, and record what changed. Raises `ConflictError` if it was changed meanwhile."""
         new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
         if not self.work.memories.replace(new, self.parts.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; try again")
@@ -123,9 +119,7 @@ def said_again(memory: Memory) -> tuple[Flag, ...]:
 
 
 def clear_below(hand: Hand, memory: Memory, flags: Collection[Flag]) -> None:
-    """After somebody has trusted `memory` in spite of `flags`: what was made of it, and of nothing else that these
-    flags speak of, loses them too, and so on.
-    """
+    """After someone trusted `memory` despite `flags`: clear them below it where no other source carries them."""
     entries = {flag.entry_id for flag in flags}
     seen = {(memory.partition, memory.id)}
     places: dict[Partition, list[str]] = {memory.partition: [memory.id]}
@@ -183,13 +177,11 @@ def _is_held(hand: Hand, memory: Memory, flag: Flag) -> bool:
         return True
     flagged = hand.work.dependants.flagged(memory.partition.org, flag.source_id)
     return any(
-        other.id in memory.source_ids and _may_name(other, memory) and flag.entry_id in _entries(other.flags)
+        other.id in memory.source_ids
+        and _may_name(other, memory)
+        and flag.entry_id in {each.entry_id for each in other.flags}
         for other in flagged
     )
-
-
-def _entries(flags: Sequence[Flag]) -> set[str]:
-    return {flag.entry_id for flag in flags}
 
 
 def _cause(old: Memory, new: Memory, entry: HistoryEntry) -> Cause | None:

@@ -1,9 +1,5 @@
-"""Memories made from other items: what they inherit from their sources, and how one is written down.
-
-Where a digest came from: the provenance of what a model wrote, what rules chose, and what was left raw.
-
-Answers for summaries and reflections alike, so that neither needs the other. Nothing is stored here, and no model is
-asked.
+"""Memories made from other items, such as summaries and reflections: what they inherit, and the provenance of what
+models, rules and raw text give. Stores nothing, asks no model.
 """
 
 from __future__ import annotations
@@ -36,9 +32,8 @@ class Derived:
 
 
 def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetime) -> Memory:
-    """The memory: in the partition of its sources (at least one), with the lowest trust among them, the agent that all
-    of them share, and the time of the latest; private where a source is. It does not expire. Only one of its own kind
-    can say the same: a reflection in the words of a summary is still a reflection.
+    """A memory in its sources' partition, with their lowest trust, common agent and latest time; private if one is.
+    Never expires. Only its own kind can duplicate it: a reflection in a summary's words stays a reflection.
     """
     agents = {source.agent for source in sources}
     private = next((source.private_agent for source in sources if source.private_agent is not None), None)
@@ -63,9 +58,7 @@ def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetim
 def add_derived(
     parts: Parts, work: UnitOfWork, memory: Memory, vectors: Sequence[ItemVectors] | None, *, actor: str, reason: str
 ) -> bool:
-    """Write a memory with its vectors and the first entry of its history; False, and nothing, when one that says the
-    same is there.
-    """
+    """Store a memory with its vectors and first history entry; False if one that says the same exists."""
     if not work.memories.add([(memory, parts.terms(indexed_text(memory)))])[0]:
         return False
     put_vectors(parts, work, [(memory.partition, memory.id)], vectors, memory.created_at)
@@ -89,9 +82,7 @@ RAW = "raw-1"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stretch of one item: its id, the stored text of it from the character `start` on, who said it, and whether that
-    was the user.
-    """
+    """A stretch of an item: its id, the text from the character `start` on, its author, and if that was the user."""
 
     item_id: str
     text: str
@@ -101,9 +92,7 @@ class Source:
 
 
 def by_model(parts: Parts, llm: Llm, extractor: str, text: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
-    """The provenance of what a model wrote: every source as a whole, with the share of the text's words that are in it
-    as its support.
-    """
+    """A model's provenance: each source as a whole, supported by the share of the text's words in it."""
     words = set(parts.analyser.query_terms(text))
     version = f"{llm.name} {PROMPT_VERSION}"
 
@@ -119,7 +108,7 @@ def by_rules(parts: Parts, extractor: str, sources: Sequence[Source], limit: int
     chosen = extract(passages, parts.analyser.query_terms, parts.analyser.token_count, limit)
     lines = [
         (f"{source.author}: " if source.author else "")
-        + " ".join(_quoted(source, excerpt) for excerpt in chosen if excerpt.place == place)
+        + " ".join(_quote_source(source, excerpt) for excerpt in chosen if excerpt.place == place)
         for place, source in enumerate(sources)
         if any(excerpt.place == place for excerpt in chosen)
     ]
@@ -141,5 +130,5 @@ def covered(summary: Memory) -> tuple[int, int]:
     return positions_in(summary.bookkeeping)
 
 
-def _quoted(source: Source, excerpt: Excerpt) -> str:
+def _quote_source(source: Source, excerpt: Excerpt) -> str:
     return source.text[excerpt.start : excerpt.end] + (CUT_MARK if excerpt.is_cut else "")

@@ -1,9 +1,4 @@
-"""What the doctor says of what stands around the rows: the clock, the memory for indexes, and what guards the texts.
-
-What the doctor says of jobs and schedules: what waits, what failed and why, what ran when and runs next.
-
-Looks after a whole memory: what works, what lags behind, what failed, and what to do.
-"""
+"""The doctor: what works, what lags, what failed, and what to do, in the store, jobs, schedules, clock and indexes."""
 
 from __future__ import annotations
 
@@ -45,12 +40,12 @@ def clock_finding(parts: Parts) -> Finding:
     now = parts.clock.now()
     remedy = "set the clock of this machine; times that are said by it order and expire memories"
     if now < EARLIEST:
-        return Finding("clock", Condition.DEGRADED, f"the clock shows {_told(now)}, which is past", remedy)
+        return Finding("clock", Condition.DEGRADED, f"the clock shows {_format(now)}, which is past", remedy)
     newest = _newest(parts)
     if newest is not None and newest > now + _MOST_AHEAD:
-        message = f"the clock shows {_told(now)}, and something was written at {_told(newest)}"
+        message = f"the clock shows {_format(now)}, and something was written at {_format(newest)}"
         return Finding("clock", Condition.DEGRADED, message, remedy)
-    return Finding("clock", Condition.OK, f"the clock shows {_told(now)}")
+    return Finding("clock", Condition.OK, f"the clock shows {_format(now)}")
 
 
 def index_finding(parts: Parts) -> Finding | None:
@@ -94,7 +89,7 @@ def _newest(parts: Parts) -> datetime | None:
     return max(times, key=to_microseconds, default=None)
 
 
-def _told(moment: datetime) -> str:
+def _format(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}Z"
 
 
@@ -113,7 +108,7 @@ def job_findings(parts: Parts) -> list[Finding]:
     left = [job for job in waiting if _is_left(job, now)]
     if left:
         message = (
-            f"{len(left)} jobs should have run since {_told(min(job.run_at for job in left))}, and nobody ran them"
+            f"{len(left)} jobs should have run since {_format(min(job.run_at for job in left))}, and nobody ran them"
         )
         findings.append(Finding("worker", Condition.DEGRADED, message, "let `mnemic worker` or `mnemic serve` run"))
     late = [job for job in waiting if job.error]
@@ -147,8 +142,8 @@ def _schedule(at: Timetable, now: datetime) -> Finding:
     """A schedule that nobody ever looked at is no fault: who has no worker may call the verbs."""
     line = f"{at.schedule.name} ({at.schedule.line}, {at.schedule.zone})"
     if at.last is None:
-        return Finding("schedules", Condition.OK, f"{line}: no worker has looked yet; next {_told(at.next)}")
-    message = f"{line}: last {_told(at.last)}, next {_told(at.next)}"
+        return Finding("schedules", Condition.OK, f"{line}: no worker has looked yet; next {_format(at.next)}")
+    message = f"{line}: last {_format(at.last)}, next {_format(at.next)}"
     if at.next < now - _OVERDUE:
         return Finding("schedules", Condition.DEGRADED, f"{message}, which is overdue", "let `mnemic worker` run")
     return Finding("schedules", Condition.OK, message)
@@ -159,10 +154,7 @@ _LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens
 
 
 def glance(parts: Parts) -> Diagnosis:
-    """The quick look: does the store answer, is there room, may it be written? For probes that ask every few seconds.
-
-    Of what is well it says only that the store answers.
-    """
+    """A quick check for frequent probes: does the store answer, is there room, is it writable?"""
     try:
         with parts.store.read() as work:
             work.partitions.all()
@@ -242,9 +234,7 @@ def _vectors(parts: Parts) -> list[Finding]:
 
 
 def _other_spaces(parts: Parts, others: Mapping[str, int]) -> list[Finding]:
-    """Vectors that no configured embedder makes: of the one before, which are searched while they are needed, and the
-    rest.
-    """
+    """Vectors that no configured embedder makes: of the retired one, still searched, and of the rest."""
     retired, findings, left = parts.retired, list[Finding](), sum(others.values())
     if retired is not None and (count := others.get(retired.embedder.space.id, 0)):
         left -= count

@@ -32,9 +32,8 @@ class DocumentPage:
 def list_documents(
     parts: Parts, scope: Scope, query: DocumentQuery, levels: Sequence[Level], after: str | None
 ) -> DocumentPage:
-    """One page of the visible documents of some levels (none: of all). `query.limit` must be within 1..1000.
-
-    Raises `NotFoundError` when `after` is no visible document.
+    """One page of visible documents of some levels (none: all). `query.limit`: 1..1000. Raises `NotFoundError` for an
+    invisible `after`.
     """
     limit = MAX_PAGE if query.limit is None else query.limit
     if not 1 <= limit <= MAX_PAGE:

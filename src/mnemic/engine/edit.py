@@ -1,8 +1,4 @@
-"""Changes memories: correct, pin, merge, judge, and take back. Every change is in the history, with before and
-after.
-
-What happens to a known memory when the same is said again in the same words: it takes it in, or gives way.
-"""
+"""Changes memories: correct, pin, merge, judge, and undo; every change is in the history, before and after."""
 
 from __future__ import annotations
 
@@ -54,11 +50,8 @@ class Editor:
         return found[0]
 
     def put(self, old: Memory, new: Memory, action: Action, reason: str, **notes: object) -> Memory:
-        """Store `new` in the place of `old` and write down what changed, and `notes`; nothing is done when nothing did.
-
-        All that was made of it is flagged, or its flags go, where the change means that (see `memories.dependants`).
-
-        Raises `ConflictError` when another memory already says the same, or somebody changed this one meanwhile.
+        """Store `new` in the place of `old` with a history entry and `notes`, if anything changed. Updates flags below
+        (see `memories.dependants`). Raises `ConflictError` on a duplicate or a concurrent change.
         """
         before, after = differences(old, new)
         if not after and not notes:
@@ -145,9 +138,8 @@ def update(
 
 
 def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, actor: str, reason: str = "") -> Memory:
-    """Make one of several memories of the same place: the first stays (with `text`, when given), the strongest
-    importance, all categories and sources of support; the others become superseded by it. `undo` of the first takes it
-    all back. Secrets are redacted, and what the first says now passes the gate as that of any write.
+    """Merge memories of one place: the first stays (with `text`, if given), with the top importance, all categories and
+    sources; it supersedes the others. `undo` reverts it. Secrets are redacted, and the text passes the gate again.
     """
     wanted, visible = list(dict.fromkeys(ids)), scope.visibility
     clean, redacted = fields_without_secrets(parts, {} if text is None else {"text": text})
@@ -172,9 +164,7 @@ def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, a
 
 
 def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> Memory:
-    """The first (with `text`, when given) with what the others add to it; its bookkeeping names them, so that `undo`
-    finds them.
-    """
+    """The first memory (with `text`, if given) with what the others add; its bookkeeping lets `undo` find them."""
     memories = (first, *others)
     return replace(
         first,
@@ -191,9 +181,8 @@ def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> 
 
 
 def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
-    """Take back the last change of a memory; called again, the one before. Raises `ConflictError` when none is left.
-
-    Undoing a merge brings the merged memories back as they were.
+    """Undo a memory's last change; called again, the one before. Raises `ConflictError` when none is left. Undoing a
+    merge restores all.
     """
 
     def restored(work: UnitOfWork, memory: Memory) -> Memory:
@@ -204,13 +193,13 @@ def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
         editor = Editor(parts, work, scope.visibility, actor)
         old = editor.get(memory_id)
         entry = editor.last_change(old)
-        ready.put(parts, work, old, _restored(editor, old, entry))
+        ready.put(parts, work, old, _restore_fields(editor, old, entry))
         editor.refresh(old)
         if entry.action is Action.MERGED:
             for other_id in merged_in(cast("Mapping[str, object]", entry.after.get("bookkeeping") or {})):
                 other = editor.get(other_id)
                 if other.other_id == memory_id:
-                    _restored(editor, other, editor.last_change(other))
+                    _restore_fields(editor, other, editor.last_change(other))
         return editor.get(memory_id)
 
 
@@ -235,7 +224,7 @@ def _through_the_gate(parts: Parts, editor: Editor, old: Memory, new: Memory) ->
     return editor.put(new, quarantined, Action.QUARANTINED, suspicion) if suspicion else new
 
 
-def _restored(editor: Editor, old: Memory, entry: HistoryEntry) -> Memory:
+def _restore_fields(editor: Editor, old: Memory, entry: HistoryEntry) -> Memory:
     """Put the fields of `entry.before` back and write down which entry was undone."""
     new = replace(with_fields(old, entry.before), updated_at=old.updated_at)
     return editor.put(old, new, Action.RESTORED, f"undo of {entry.action.value}", undone=entry.id)
@@ -278,12 +267,9 @@ UNSUPPORTED = "its sources do not carry it"
 
 
 def restate(editor: Editor, held: Memory, memory: Memory) -> str:
-    """Let a known memory take in one in the same words, which is not kept; the answer says what happened.
-
-    It keeps its text, gains provenance, context and categories, and the higher importance and confidence. One that was
-    quarantined because its sources did not carry it becomes active when the new one is carried, and one that gives
-    orders to the model when the user says it. What is said again does not hang on what flagged it. `undo` takes that
-    back.
+    """Let a memory take in one in the same words, and say what happened. It keeps its text and gains provenance,
+    context, categories, and the higher importance and confidence. A quarantined one becomes active when now supported,
+    or when the user says its orders. Flags go. `undo` reverts it.
     """
     gained = replace(
         held,
@@ -308,9 +294,7 @@ def restate(editor: Editor, held: Memory, memory: Memory) -> str:
 
 
 def gives_way(work: UnitOfWork, editor: Editor, memory: Memory) -> bool:
-    """True when what is known in the same words as `memory` had ended before that was said; it is then superseded, and
-    its dedup key is free.
-    """
+    """True if a memory in the same words ended before this was said. It is superseded and frees its dedup key."""
     held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
     if held is None or held.valid_to is None or held.valid_to > memory.observed_at:
         return False

@@ -1,16 +1,9 @@
-"""Remembers what was recalled, and writes it down together with other writes, so that a question costs no flush.
+"""What every use case is given: ports and numbers. Also the log of recalls, written with other writes so that a
+question costs no flush, and lost when the process dies, since an access count is no acknowledged data; and the retired
+space.
 
-What was not yet written when the process dies is lost: an access count is no acknowledged data.
-
-The space that was filled before the embedder was changed, and where a question must still be asked in it.
-
-Until every item of a partition that has a vector there has one in a space of now, both are searched, each by itself;
-from then on the partition is answered from the spaces of now alone. Nothing is written down of this: it follows from
-which vectors there are, so that it is right after a crash, and in every process.
-
-The readers of files that this Mnemic may use at once, each lent to one reading at a time.
-
-What every use case is given: the ports it may call and the numbers it needs.
+A partition is searched in the retired space too until every item with a vector there has a new one. This follows from
+the vectors alone, so that it is right after a crash and in every process.
 """
 
 from __future__ import annotations
@@ -33,7 +26,7 @@ from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.candidates import Terms
 from mnemic.model.item import Memory
 from mnemic.model.recall import Hit
-from mnemic.model.scope import Partition
+from mnemic.model.scope import Partition, Visibility
 from mnemic.model.settings import Settings
 from mnemic.model.values import to_microseconds
 from mnemic.ports.files import ClosableReader, Files, Keyring
@@ -96,9 +89,7 @@ PLACES = 65_536
 
 
 class RetiredSpace:
-    """The embedder of before. Nothing fills its space; what is written meanwhile gets a vector in it too, when it is
-    local, so that going back to it costs nothing.
-    """
+    """The former embedder. New local items get its vector too, so that switching back costs nothing."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
@@ -106,10 +97,8 @@ class RetiredSpace:
         self._last: dict[Partition, str | None] = {}
 
     def is_needed(self, work: UnitOfWork, partitions: Sequence[Partition], present: Collection[str]) -> bool:
-        """True when an item of these partitions has a vector here and in none of the `present` spaces.
-
-        A partition that needs it no more is not looked at again: who still writes with the embedder of before, in
-        another process, is found by keyword until the next fill.
+        """True when an item of these partitions has a vector here and in no `present` space. A finished partition is
+        not checked again: late writes by another process's former embedder are found by keyword until the next fill.
         """
         return not self.is_removed and any(self._is_needed(work, each, present) for each in partitions)
 
@@ -119,9 +108,8 @@ class RetiredSpace:
         return not self.is_removed
 
     def _is_needed(self, work: UnitOfWork, partition: Partition, present: Collection[str]) -> bool:
-        """Spaces are filled in the order of ids: while the item that comes last lacks its vector, one look is enough.
-
-        This is asked before every question, and `alone` reads all vectors of a partition in the worst case.
+        """Spaces fill in order of ids: while the last item lacks its vector, one look is enough. Every question asks
+        this, and `alone` may read all vectors of a partition.
         """
         last = self._last.get(partition, "")
         if last is None:
@@ -258,14 +246,11 @@ class PassagePlaces:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of one open Mnemic. `embedder` None: everything works, by keyword alone. `reranker`: used by every
-    recall that does not say otherwise. `llm` None: summaries and their like are made by rules. `detector` None: secrets
-    stay in what is stored. `window` None: that of the store. `further_embedders` fill spaces of their own beside that
-    of `embedder`. `retired`: the space of the embedder before these, searched until they have filled theirs.
-    `writings`: to which embedder, by the id of its space, only texts of some writings are given.
-    `served_index`: the service that holds the rows of `index`, None where there is none.
-    `tools`: looks for the tools beside Mnemic's own. `database_lines`: a database that is imported, as lines of JSON.
-    `keyring`: the keys of sealed backups, None where none are made.
+    """The parts of one open Mnemic. Without an `embedder`: keyword search; without an `llm`: rules; without a
+    `detector`: secrets are stored; without a `window`: the store's. `reranker` is recall's default. `further_embedders`
+    fill spaces beside. `retired`: the former embedders' space, searched until they are filled. `writings`: scripts of
+    texts for the embedder of a space. `served_index`: the service behind `index`. `tools`: beyond Mnemic's own.
+    `database_lines`: reads databases to import. `keyring`: keys of sealed backups.
     """
 
     store: Store
@@ -321,11 +306,19 @@ class Parts:
         return Terms(self.analyser.name, " ".join(terms))
 
 
-def new_id(at: datetime) -> str:
-    """A UUIDv7 (RFC 9562) of the moment `at` (of 1970 for an earlier one): its milliseconds, and 74 bits by chance.
+class SessionRun:
+    """One run of a use case over one session. `may_fall_back`: when the model fails, rules do its work."""
 
-    Made here, since Python 3.11 has no `uuid7`.
-    """
+    def __init__(
+        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
+    ) -> None:
+        self._parts, self._partition, self._session, self._actor = parts, partition, session, actor
+        self._may_fall_back = may_fall_back
+        self._visible = Visibility((partition,), None)
+
+
+def new_id(at: datetime) -> str:
+    """A UUIDv7 (RFC 9562) of `at` (at earliest 1970): milliseconds and 74 random bits. Python 3.11 has no `uuid7`."""
     bits = (max(to_microseconds(at), 0) // 1000 << 80) | int.from_bytes(os.urandom(10))
     bits = bits & ~(0xF << 76) | 0x7 << 76
     return str(uuid.UUID(int=bits & ~(0b11 << 62) | 0b10 << 62))

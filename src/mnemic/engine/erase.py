@@ -1,13 +1,8 @@
-"""Removes one memory or message, leaving a tombstone without text.
+"""Erases an item to a tombstone, or a session, user, agent or org for good: rows, vectors, indexes and derivatives.
 
-What is to go for good, and its going: shared by `erase`, which plans it, and `replay`, which finds it again.
-
-Erases a session, a user, an agent or an org for good: rows, vectors, indexes and what was derived, with a receipt.
-
-What belongs to the owner alone is removed without a trace, tombstones too. What lies elsewhere, such as an agent's
-memory that was learnt from a user's words, is erased to a tombstone without text, with everything derived from it in
-turn. The receipt holds counts and keyed hashes, no names: `replay` finds the same again in a backup. With an org goes
-the key of its part of sealed backups.
+The owner's own data goes without a trace. Derivatives elsewhere, such as an agent's memory learnt from a user, become
+tombstones without text. The receipt holds counts and keyed hashes, no names: `replay` finds the same in a backup. With
+an org goes its key of sealed backups.
 """
 
 from __future__ import annotations
@@ -117,9 +112,7 @@ class Plan:
 
 
 def derived(work: UnitOfWork, org: str, plan: Plan) -> list[Place]:
-    """Memories elsewhere that come of what goes, and what comes of these, until there is no more. Never another user's:
-    what was exported and taken in for somebody else has the same ids.
-    """
+    """Memories that derive from what goes, transitively. Never another user's: imports keep the same ids."""
     known = {*plan.memories}
     found: list[Place] = []
     ids = [item_id for _, item_id in plan.items]
@@ -142,23 +135,23 @@ def counted(work: UnitOfWork, plan: Plan) -> dict[str, int]:
     for partition in plan.partitions:
         _add(counts, work.erasure.count(partition).items())
     _add(counts, (("messages", len(plan.messages)), ("memories", len(plan.memories))))
-    _add(counts, (("documents", len(plan.documents)), ("profiles", len(_told(work, plan)))))
+    _add(counts, (("documents", len(plan.documents)), ("profiles", len(_derived_facts(work, plan)))))
     return counts
 
 
 def carried_out(work: UnitOfWork, plan: Plan, now: datetime) -> dict[str, int]:
     """Carry a plan out: single items first, whole partitions last; what `counted` counts."""
     counts: dict[str, int] = {}
-    for partition, keys in _grouped(_told(work, plan)).items():
+    for partition, keys in _group_places(_derived_facts(work, plan)).items():
         _add(counts, (("profiles", work.profiles.remove(partition, keys)),))
         work.jobs.add([profile_job(now, partition, key) for key in keys])
-    for partition, ids in _grouped(plan.messages).items():
+    for partition, ids in _group_places(plan.messages).items():
         _add(counts, (("messages", work.messages.erase(partition, ids)),))
         work.history.scrub(partition, ids)
-    for partition, ids in _grouped(plan.memories).items():
+    for partition, ids in _group_places(plan.memories).items():
         _add(counts, (("memories", work.memories.erase(partition, ids, now)),))
         work.history.scrub(partition, ids)
-    for partition, ids in _grouped(plan.documents).items():
+    for partition, ids in _group_places(plan.documents).items():
         _add(counts, (("documents", work.documents.erase(partition, ids, now)),))
         work.history.scrub(partition, ids)
     for partition in plan.partitions:
@@ -173,16 +166,16 @@ def keyed_hash(key: bytes, partition: Partition, *parts: str) -> str:
     return hmac.new(key, named.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
-def _told(work: UnitOfWork, plan: Plan) -> list[Place]:
+def _derived_facts(work: UnitOfWork, plan: Plan) -> list[Place]:
     """The profile entries that nobody set by hand and that the messages of a plan say: their partitions and keys."""
     return [
         (partition, key)
-        for partition, ids in _grouped(plan.messages).items()
+        for partition, ids in _group_places(plan.messages).items()
         for key in told_in(work, work.messages.get(Visibility((partition,), None), ids))
     ]
 
 
-def _grouped(places: Iterable[Place]) -> dict[Partition, list[str]]:
+def _group_places(places: Iterable[Place]) -> dict[Partition, list[str]]:
     grouped: dict[Partition, list[str]] = {}
     for partition, item_id in places:
         grouped.setdefault(partition, []).append(item_id)
@@ -199,13 +192,10 @@ _PAGE = 500
 
 
 def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False) -> Receipt:
-    """Erase all that belongs to the owner of `level` in the scope, and what was derived from it, in one transaction.
-
-    A session: its messages, its session-level memories and what was made of them. A user: everything of theirs, in all
-    sessions. An agent: its level, and what is private to it. An org: everything but its keys and its audit log, which
-    hold no text, and the data keys of its sealed backups; where the keyring fails, nothing is erased. Raises
-    `InvalidInputError` when the scope lacks that part. Of a dry run the receipt is the plan: what the same call would
-    remove now.
+    """Erase all of the owner of `level`, and derivatives, in one transaction; a dry run returns the plan. Session: its
+    messages, memories, and what was made of them. User: all sessions. Agent: its level and private items. Org: all but
+    its keys, audit log and the data keys of sealed backups; nothing if the keyring fails. Raises `InvalidInputError`
+    without that part of the scope.
     """
     owner = scope.partition(level)
     now = parts.clock.now()
@@ -213,16 +203,13 @@ def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False)
     if is_dry_run:
         keys = () if keyring is None else keyring.of([scope.org])[scope.org]
         with parts.store.read() as work:
-            plan = _planned(work, scope, level)
+            plan = _plan_erasure(work, scope, level)
             counts = _with_keys(counted(work, plan), sum(bool(key.secret) for key in keys))
             return Receipt(now, counts, org=scope.org, is_plan=True)
     # The keys go last before the commit, and nobody is given new ones until after it: whoever seals rows of before with
     # a new key finds the receipt when he looks again.
-    with (
-        nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy,
-        parts.store.write() as work,
-    ):
-        plan = _planned(work, scope, level)
+    with nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy, parts.store.write() as work:
+        plan = _plan_erasure(work, scope, level)
         key = work.erasure.key()
         counts = carried_out(work, plan, now)
         receipt = Receipt(
@@ -234,7 +221,7 @@ def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False)
             hashes=tuple(sorted(plan.hashes(key))),
         )
         work.erasure.add(receipt)
-    return replace(receipt, notes=_cleaned(parts, plan))
+    return replace(receipt, notes=_clean_caches(parts, plan))
 
 
 def receipts(parts: Parts, scope: Scope) -> Sequence[Receipt]:
@@ -243,7 +230,7 @@ def receipts(parts: Parts, scope: Scope) -> Sequence[Receipt]:
         return work.erasure.receipts(scope.org)
 
 
-def _planned(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
+def _plan_erasure(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
     plan, everywhere = Plan(), [each for each in work.partitions.all() if each.org == scope.org]
     owner = scope.partition(level)
     if level is Level.ORG:
@@ -259,7 +246,7 @@ def _planned(work: UnitOfWork, scope: Scope, level: Level) -> Plan:
     else:
         plan.partitions = [each for each in everywhere if each == owner]
     if level is Level.SESSION and scope.session is not None and scope.message_partition != owner:
-        said = _said(work, scope.message_partition, scope.session)
+        said = _session_messages(work, scope.message_partition, scope.session)
         plan.messages = [(scope.message_partition, message_id) for message_id in said]
     if level is Level.AGENT:
         plan.memories, plan.documents = _private(work, scope.org, owner.owner, plan.partitions)
@@ -288,7 +275,7 @@ def _private(
     return memories, documents
 
 
-def _said(work: UnitOfWork, partition: Partition, session: str) -> list[str]:
+def _session_messages(work: UnitOfWork, partition: Partition, session: str) -> list[str]:
     ids: list[str] = []
     after = 0
     while page := work.conversations.messages(partition, session, after, _PAGE):
@@ -297,7 +284,7 @@ def _said(work: UnitOfWork, partition: Partition, session: str) -> list[str]:
     return ids
 
 
-def _cleaned(parts: Parts, plan: Plan) -> tuple[str, ...]:
+def _clean_caches(parts: Parts, plan: Plan) -> tuple[str, ...]:
     """Let index, window and files go of it too; what the files still hold, in words."""
     for partition in plan.partitions:
         forget(parts, partition)

@@ -1,9 +1,6 @@
-"""How the parts of a memory's life ask something of each other: events, published into the durable queue of jobs.
-
-An event is a job from the moment it is published: it is there if and only if its cause is, since both are one
-transaction; it waits while nobody works, is handled by a worker and never by who published it, at least once, and is
-listed with the reason when it cannot be (`engine/jobs/`). Who handles which event is written in `engine/handlers.py`
-alone, so that no part imports another.
+"""Events between the parts of a memory's life, published as jobs in their cause's transaction: both exist or neither. A
+worker handles each at least once, and lists it with a reason when it cannot. `engine/handlers.py` maps events to
+handlers, so that no part imports another.
 """
 
 from __future__ import annotations
@@ -32,9 +29,8 @@ _KEYS: Mapping[type[Event], Callable[[Any], str]] = {ConsolidationRequest: lambd
 
 
 def publish(work: UnitOfWork, event: Event, now: datetime) -> bool:
-    """Publish an event in the unit of work of its cause; False, and nothing, when one like it waits or is being
-    handled: of the same session, or for a consolidation of the same summary. Its handler looks at the rows, so that it
-    does what came meanwhile too.
+    """Publish an event in its cause's unit of work; False if one like it waits or runs (same session, or summary of a
+    consolidation). The handler reads the rows, so it covers later changes too.
     """
     return work.jobs.add([as_job(event, now)])[0]
 

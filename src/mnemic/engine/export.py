@@ -1,25 +1,19 @@
-"""Documents in an export: one record each, with its text and the spans of its passages; and the way back.
+"""Writes all that a scope owns as JSON lines, without loss; `import_` reads it back, and refuses what Mnemic would not
+have written.
 
-A passage is written as its span: its text is the document's, and both come back as they were.
-
-Writes everything a scope owns as JSON lines, without loss; `import_` reads it back.
-
-The first line is a header. Then, one record a line: the profile, messages in order of their ids, how far each of their
-conversations was worked on (so that no summary is made twice), memories oldest first, and documents by source, with
-text and passages; each memory and document is followed by its history.
-Vectors are not written: they are made again from the text. Erased rows are not written.
-
-Turns the records of an export back into nouns, and refuses what Mnemic itself would never have written.
+After the header: the profile, messages by id, how far conversations were worked on (so that no summary is made twice),
+memories oldest first, and documents by source with text and passages as spans; memories and documents with their
+history. Vectors and erased rows are left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from types import UnionType
-from typing import Any, Union, cast, get_args, get_origin
+from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 from mnemic.engine.dependants import MAX_FLAGS
 from mnemic.engine.engine import Parts
@@ -34,28 +28,12 @@ from mnemic.engine.inputs import (
     check_text,
 )
 from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
-from mnemic.engine.secrets import (
-    fact_without_secrets,
-    fields_without_secrets,
-    redact,
-    tell_redacted,
-    without_secrets,
-)
+from mnemic.engine.secrets import fact_without_secrets, fields_without_secrets, redact, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.bookkeeping import check_bookkeeping
 from mnemic.model.columns import field_types
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading, ReadDocument, ReadLimits
-from mnemic.model.item import (
-    CURSORS,
-    Chunk,
-    Flag,
-    Memory,
-    Message,
-    ProfileEntry,
-    Provenance,
-    State,
-    Trust,
-)
+from mnemic.model.item import CURSORS, Chunk, Flag, Memory, Message, ProfileEntry, Provenance, State, Trust
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, HistoryEntry
 from mnemic.model.scope import Level, Partition, Scope, Visibility
@@ -69,19 +47,10 @@ _PAGE = 500
 _ALL = 1 << 40
 _COUNTED = ("partition", "characters", "chunks", "headings")
 _SPAN = (
-    "id",
-    "index",
-    "start",
-    "end",
-    "token_count",
-    "page",
-    "last_page",
-    "headings",
-    "created_at",
-    "observed_at",
-    "state",
-    "trust",
+    *("id", "index", "start", "end", "token_count", "page", "last_page"),
+    *("headings", "created_at", "observed_at", "state", "trust"),
 )
+_RowT = TypeVar("_RowT")
 _TEXTS = ("id", "source", "title", "media_type", "sha256", "reason")
 
 
@@ -96,18 +65,28 @@ class WholeDocument:
 
 def whole_documents(parts: Parts, visible: Visibility) -> Iterator[tuple[WholeDocument, list[HistoryEntry]]]:
     """Every visible document by source, each read at one moment, with its history."""
-    after: tuple[str, str] | None = None
+
+    def read_page(work: UnitOfWork, last: Document | None) -> list[Document]:
+        after = None if last is None else (last.source, last.id)
+        return work.documents.list(visible, DocumentQuery(limit=_PAGE, after=after))
+
+    for listed in _read_pages(parts, read_page):
+        with parts.store.read() as work:
+            found = _read(work, visible, listed.id)
+        if found is not None:  # it was not erased meanwhile
+            yield found
+
+
+def _read_pages(parts: Parts, read: Callable[[UnitOfWork, _RowT | None], Sequence[_RowT]]) -> Iterator[_RowT]:
+    """Every row, page by page; `read` returns the page that follows a row. No unit of work is open in between."""
+    last: _RowT | None = None
     while True:
         with parts.store.read() as work:
-            page = work.documents.list(visible, DocumentQuery(limit=_PAGE, after=after))
-        for listed in page:
-            with parts.store.read() as work:
-                found = _read(work, visible, listed.id)
-            if found is not None:  # it was not erased meanwhile
-                yield found
+            page = read(work, last)
+        yield from page
         if len(page) < _PAGE:
             return
-        after = (page[-1].source, page[-1].id)
+        last = page[-1]
 
 
 def _read(work: UnitOfWork, visible: Visibility, document_id: str) -> tuple[WholeDocument, list[HistoryEntry]] | None:
@@ -136,9 +115,8 @@ class DocumentReader:
         self._parts, self._scope = parts, scope
 
     def read(self, record: Mapping[str, Any], partition: Partition) -> WholeDocument:
-        """The document of a record, in this partition, without the secrets that whoever wrote it may have kept.
-
-        Raises `InvalidInputError`, `KeyError`, `TypeError` or `ValueError` for what is not usable.
+        """The document of a record, without secrets. Raises `InvalidInputError`, `KeyError`, `TypeError` or
+        `ValueError` if unusable.
         """
         document, text = self._document(record, partition), _text(record["text"], "text")
         if len(text) > ReadLimits().max_characters:
@@ -309,6 +287,14 @@ def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -
     of the org shares is only written when ORG is among `levels`.
     """
     visible = scope.visibility.at(*levels) if levels else scope.visibility
+
+    def read_memories(
+        work: UnitOfWork, last: tuple[Memory, list[HistoryEntry]] | None
+    ) -> list[tuple[Memory, list[HistoryEntry]]]:
+        after = None if last is None else last[0].id
+        query = MemoryQuery(now=_LONG_AGO, states=(), order=Order.OLDEST, limit=_PAGE, after=after)
+        return [(m, work.history.of(visible, m.id)) for m in work.memories.list(visible, query)]
+
     header = {"format": FORMAT, "version": VERSION, "exported_at": to_json(parts.clock.now())}
     yield _line("header", header)
     for entry in get_profile(parts, scope):
@@ -316,12 +302,12 @@ def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -
             break
         yield _line("profile", {**_place(entry.partition), **_values(entry)})
     talks: dict[tuple[Partition, str], None] = {}
-    for message in _messages(parts, visible):
+    for message in _read_pages(parts, lambda work, last: work.messages.page(visible, last and last.id, _PAGE)):
         talks[message.partition, message.session] = None
         yield _line("message", {**_place(message.partition), **_values(message)})
     for (partition, session), cursors in _cursors(parts, talks):
         yield _line("conversation", {**_place(partition), "session": session, "cursors": cursors})
-    for memory, history in _memories(parts, visible):
+    for memory, history in _read_pages(parts, read_memories):
         yield _line("memory", {**_place(memory.partition), **_values(memory)})
         for entry in history:
             yield _line("history", {**_place(entry.partition), **_values(entry)})
@@ -329,17 +315,6 @@ def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -
         yield _line("document", {**_place(whole.document.partition), **document_record(whole)})
         for entry in history:
             yield _line("history", {**_place(entry.partition), **_values(entry)})
-
-
-def _messages(parts: Parts, visible: Visibility) -> Iterator[Message]:
-    after: str | None = None
-    while True:
-        with parts.store.read() as work:
-            page = work.messages.page(visible, after, _PAGE)
-        yield from page
-        if len(page) < _PAGE:
-            return
-        after = page[-1].id
 
 
 def _cursors(
@@ -351,18 +326,6 @@ def _cursors(
     for talk, cursors in found:
         if any(cursors.values()):
             yield talk, cursors
-
-
-def _memories(parts: Parts, visible: Visibility) -> Iterator[tuple[Memory, list[HistoryEntry]]]:
-    after: str | None = None
-    while True:
-        query = MemoryQuery(now=_LONG_AGO, states=(), order=Order.OLDEST, limit=_PAGE, after=after)
-        with parts.store.read() as work:
-            page = [(m, work.history.of(visible, m.id)) for m in work.memories.list(visible, query)]
-        yield from page
-        if len(page) < _PAGE:
-            return
-        after = page[-1][0].id
 
 
 def _place(partition: Partition) -> dict[str, object]:
@@ -417,7 +380,7 @@ class RecordReader:
             values = {name: _value(kind, name, known[name]) for name in field_types(kind) if name != "partition"}
             noun = kind(partition=self._partition(record, kind), **values)
             _check_types(noun)
-            return self._checked(self._clean(noun))
+            return self._check_noun(self._clean(noun))
         except KeyError as error:
             raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
@@ -490,7 +453,7 @@ class RecordReader:
         scope = self._scope if level is not Level.SESSION else replace(self._scope, session=session)
         return scope.partition(level)
 
-    def _checked(self, noun: Noun) -> Noun:
+    def _check_noun(self, noun: Noun) -> Noun:
         if isinstance(noun, ProfileEntry):
             check_profile_fact(self._parts, noun.key, noun.value)
             check_line(noun.source, "source")

@@ -1,8 +1,5 @@
-"""Finds facts in what users say, and writes them down.
-
-A model is asked about each message, or the rules of `text/facts` read it; the facts and the move of the cursor
-`extracted` are one transaction, by compare and set, so that a run that is repeated writes nothing twice. Nothing here
-is in the way of a chat.
+"""Finds facts in users' messages by a model, or the rules of `text/facts`. Facts and the cursor `extracted` move in one
+transaction, by compare and set, so that repeated runs write nothing twice. Never delays a chat.
 """
 
 from __future__ import annotations
@@ -13,13 +10,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, prepare
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Parts, SessionRun, new_id
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import lasting_facts, put_derived
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.item import EXTRACTED, Fact, Kind, Message, Role, State
 from mnemic.model.records import Job
-from mnemic.model.scope import Level, Partition, Scope, Visibility
+from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.facts.find import Reply, Said, find_facts, is_long_enough, terms_of
@@ -43,10 +40,8 @@ _log = logging.getLogger("mnemic.extract")
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """One fact: the message it was found in, its words and kind, and what became of it.
-
-    `verdict` None: nothing yet, in a dry run. `memory_id`: the memory that says it now; `other_id`: one that it was
-    merged with or set against. `fallback` names the class of the failure for which the rules read the message.
+    """A fact: its message, words, kind and result. `verdict` None: a dry run. `memory_id`: the memory that holds it;
+    `other_id`: the one merged or in conflict. `fallback`: the failure for which rules read the message.
     """
 
     message_id: str
@@ -71,10 +66,8 @@ class ExtractReport:
 
 
 def extract(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ExtractReport:
-    """Find the facts in what the user said in the scope's session since the last time.
-
-    Raises `InvalidInputError` for a scope without a user or a session, and the errors of the language model; what was
-    found before one stays.
+    """Find new facts in the user's messages of the session. Raises `InvalidInputError` without a user or session, and
+    the model's errors; earlier finds stay.
     """
     if scope.user is None or scope.session is None:
         raise InvalidInputError("facts are found in what a user says in a session; say which, as user=… and session=…")
@@ -131,15 +124,13 @@ class _Batch:
     until: int
 
 
-class Extracting:
+class Extracting(SessionRun):
     """One run over one conversation. `may_fall_back`: when the model fails, the rules read the message."""
 
     def __init__(
         self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
     ) -> None:
-        self._parts, self._partition, self._session, self._actor = parts, partition, session, actor
-        self._may_fall_back = may_fall_back
-        self._visible = Visibility((partition,), None)
+        super().__init__(parts, partition, session, actor, may_fall_back=may_fall_back)
         self._before: set[str] = set()
         self._names: set[str] = set()
         self._position = 0
@@ -155,7 +146,7 @@ class Extracting:
         after = self._begin()
         read, entries = 0, list[Extracted]()
         while (batch := self._next(after)).until > after:
-            found = [self._found(message) for message in batch.messages]
+            found = [self._find_facts_in(message) for message in batch.messages]
             read += len(found)
             entries += [_entry(each, fact) for each in found for fact in each.facts]
             after = batch.until
@@ -166,7 +157,7 @@ class Extracting:
         after = self._begin()
         read, entries = 0, list[Extracted]()
         while (most is None or read < most) and (batch := self._next(after)).until > after:
-            found = [self._found(message) for message in batch.messages]
+            found = [self._find_facts_in(message) for message in batch.messages]
             written = self._commit(after, batch.until, found)
             if written is None:
                 break
@@ -187,7 +178,7 @@ class Extracting:
                 self._note(message)
         return after
 
-    def _answered(self, messages: Sequence[Message]) -> None:
+    def _note_replies(self, messages: Sequence[Message]) -> None:
         """Keep, for each message of the user, the reply of the assistant that stands right before it."""
         for before, message in pairwise(messages):
             is_next = message.position == before.position + 1
@@ -208,7 +199,7 @@ class Extracting:
             talk = work.conversations.get(self._partition, self._session)
             found = work.conversations.messages(self._partition, self._session, after, RULE_MESSAGES)
             last = work.conversations.messages(self._partition, self._session, after - 1, 1) if after else []
-        self._answered([*last, *found])
+        self._note_replies([*last, *found])
         taken = [message for message in found if is_readable(message)]
         if len(taken) > limit:
             return _Batch(taken[:limit], taken[limit].position - 1)
@@ -217,7 +208,7 @@ class Extracting:
         )
         return _Batch(taken, end)
 
-    def _found(self, message: Message) -> _Found:
+    def _find_facts_in(self, message: Message) -> _Found:
         """The facts of one message. Raises the errors of the model, unless the rules may stand in."""
         said = Said(
             id=message.id,
@@ -230,7 +221,7 @@ class Extracting:
         )
         fallback = ""
         try:
-            facts = find_facts(said) if self._parts.llm is None else self._asked(self._parts.llm, message, said)
+            facts = find_facts(said) if self._parts.llm is None else self._ask_model(self._parts.llm, message, said)
         except MnemicError as error:
             fallback = type(error).__name__
             _log.debug("session %s: %s", self._session, fallback)
@@ -249,7 +240,7 @@ class Extracting:
             return None
         return Reply(reply.id, reply.text, reply.trust)
 
-    def _asked(self, llm: Llm, message: Message, said: Said) -> list[Fact]:
+    def _ask_model(self, llm: Llm, message: Message, said: Said) -> list[Fact]:
         has_learnings = self._parts.settings.life.promotes_learnings and message.agent is not None
         language = language_of([message.text])
         prompt = extraction_prompt(message.text, message.observed_at, language, has_learnings=has_learnings)
@@ -260,7 +251,7 @@ class Extracting:
         """Write the facts and move the cursor; None when somebody else moved it, or erased one of the messages."""
         pairs = [(each, fact) for each in found for fact in each.facts]
         places = [self._place(each.message, fact) for each, fact in pairs]
-        ready = self._prepared(places, [fact for _, fact in pairs])
+        ready = self._prepare_facts(places, [fact for _, fact in pairs])
         entries: list[Extracted] = []
         with self._parts.store.write() as work:
             ids = list({entry.source_id for _, fact in pairs for entry in fact.provenance})
@@ -298,7 +289,7 @@ class Extracting:
             return Place(agent, message.agent, heard=self._partition)
         return Place(self._partition, message.agent)
 
-    def _prepared(self, places: Sequence[Place], facts: Sequence[Fact]) -> list[Prepared]:
+    def _prepare_facts(self, places: Sequence[Place], facts: Sequence[Fact]) -> list[Prepared]:
         """The facts of one place are embedded together."""
         ready: dict[int, Prepared] = {}
         for place in dict.fromkeys(places):

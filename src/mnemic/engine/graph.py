@@ -1,6 +1,5 @@
-"""Walks the graph: what there is, what stands around a thing, and how two things are related.
-
-Work is bounded: of a node with very many relations the heaviest are followed, and an answer says where it was cut.
+"""Walks the graph: things, their neighbours and paths. Of crowded nodes only the heaviest relations are followed;
+answers tell where.
 """
 
 from __future__ import annotations
@@ -57,9 +56,7 @@ def nodes(
     limit: int = 50,
     after: str | None = None,
 ) -> NodePage:
-    """The nodes whose name holds `query`, by name. One that is another name of a node stands with that alone, unless
-    it was asked for.
-    """
+    """Nodes whose name contains `query`, by name. Aliases are listed only when asked for."""
     if query.strip() and not name_key(query):
         return NodePage(())
     asked = EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)
@@ -201,7 +198,7 @@ class Walking:
             if each.source_id in places and each.target_id in places:
                 edge = _edge(each, places)
                 key = (edge.source_id, edge.target_id, edge.type)
-                edges[key] = _joined(edges[key], edge) if key in edges else edge
+                edges[key] = _join_edges(edges[key], edge) if key in edges else edge
                 ids = self.relations.setdefault(key, [])
                 ids += [each.id] if each.id not in ids else []
         kept = [edge for edge in edges.values() if edge.source_id != edge.target_id]
@@ -221,7 +218,11 @@ class Walking:
 
     def said_by(self, edges: Iterable[Edge], limit: int) -> dict[str, Edge]:
         """The last items that say these edges, `limit` of each relation, each with the first edge that it says."""
-        by_relation = {each: edge for edge in reversed([*edges]) for each in self._ids(edge)}
+        by_relation = {
+            each: edge
+            for edge in reversed([*edges])
+            for each in self.relations[edge.source_id, edge.target_id, edge.type]
+        }
         links = self._work.graph.supports(self._visible, by_relation, limit) if by_relation else []
         return {link.item_id: by_relation[link.relation_id] for link in links}
 
@@ -240,9 +241,6 @@ class Walking:
         cited = (Citation(each.item_id, each.start, each.end, each.name, each.extractor) for each in last.values())
         return [*islice(cited, MENTIONS)]
 
-    def _ids(self, edge: Edge) -> list[str]:
-        return self.relations[edge.source_id, edge.target_id, edge.type]
-
 
 def cited(
     work: UnitOfWork,
@@ -250,9 +248,7 @@ def cited(
     edges: Sequence[Edge],
     relations: Mapping[tuple[str, str, str], Sequence[str]],
 ) -> list[Edge]:
-    """Edges with the words that say so, the last ones first. `relations`: those that each amounts to, by its ends and
-    type.
-    """
+    """Edges with their evidence, newest first. `relations`: the relation of each by its ends and type."""
     ids = {each for edge in edges for each in relations[edge.source_id, edge.target_id, edge.type]}
     links = work.graph.supports(visible, ids, CITATIONS) if ids else []
     texts = texts_of(work, visible, [*dict.fromkeys(link.item_id for link in links)])
@@ -294,7 +290,7 @@ def _edge(relation: Relation, places: Mapping[str, str]) -> Edge:
     )
 
 
-def _joined(one: Edge, other: Edge) -> Edge:
+def _join_edges(one: Edge, other: Edge) -> Edge:
     """What several partitions, or several names, say of two nodes."""
     starts, ends = (one.valid_from, other.valid_from), (one.valid_to, other.valid_to)
     return replace(

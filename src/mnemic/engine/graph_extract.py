@@ -1,19 +1,9 @@
-"""Nodes of the graph as a scope sees them: entities of several partitions that are one thing, with all its names.
+"""Reads items for the graph and embeds its entities; nodes are entities as a scope sees them.
 
-Nothing is merged in the store. Entities are one node when they have the same key and type, when one of them is a mere
-`thing` and no other type is told for the key, or when a relation says that one is another name of the other. So a
-thing that a user's memory and an organisation's document name is one, and whoever may not see one of them sees the
-other alone.
-
-Gives entities the vectors they lack: of their names and descriptions, in the space of every configured embedder.
-
-Capture does nothing for them. They are made when the graph is read, by night or by hand, and by `reembed`.
-
-Reads items for the graph: what they name and how they relate it.
-
-Rules read everything; where there is a model, it reads the memories, which are few and say most in the fewest words.
-What one page of items says is one transaction, and an item is not read twice by the same reader: a run that ends early
-is gone on with by the next.
+Entities are one node when they share key and type, when one is a mere `thing` without another type for the key, or when
+a relation names an alias. Nothing is merged in the store, so that whoever may not see one sees the other alone. Rules
+read everything; a model reads memories only, which say most in the fewest words. A page is one transaction, and no
+reader reads an item twice.
 """
 
 from __future__ import annotations
@@ -163,18 +153,14 @@ _log = logging.getLogger("mnemic.graph")
 
 
 def fill_entities(parts: Parts, partition: Partition, limit: int | None = None) -> int:
-    """Embed what entities of a partition say, as far as they have no vector, at most `limit` in each space; returns how
-    many vectors were stored. Embedding happens outside of the writing transactions; each page is one.
-
-    Raises `BackendError` or `ConfigError` when an embedder or the store fails; what was stored until then stays.
+    """Embed up to `limit` entities without a vector per space; returns how many were stored. Pages are embedded outside
+    transactions. Raises `BackendError` or `ConfigError`; earlier pages stay.
     """
     return sum(_fill(parts, embedder, partition, limit) for embedder in parts.embedders)
 
 
 def try_to_fill(parts: Parts, partition: Partition, limit: int | None = None) -> None:
-    """As `fill_entities`; where an embedder fails, the vectors follow in the next run, and names are found all the
-    same.
-    """
+    """Like `fill_entities`. If an embedder fails, the next run adds the vectors."""
     try:
         fill_entities(parts, partition, limit)
     except (BackendError, ConfigError) as error:
@@ -229,10 +215,8 @@ SPEAKER = "User"
 def extract_graph(
     parts: Parts, scope: Scope, levels: Sequence[Level], *, limit: int | None = None, is_dry_run: bool = False
 ) -> GraphReport:
-    """Read what is unread of the levels (none: of all that the scope names), at most `limit` items.
-
-    What was read gets its vectors too. What is private to other agents is left to the worker. Raises the errors of the
-    language model; what was read before one stays.
+    """Read and embed up to `limit` unread items of the levels (none: all the scope's). Other agents' private items are
+    left to the worker. Raises the model's errors; earlier items stay.
     """
     report = _Report(is_dry_run=is_dry_run)
     for partition in scope.visibility.at(*levels).partitions:

@@ -1,7 +1,5 @@
-"""What the graph adds to the answer of a question: items that are a few relations away from what it is about.
-
-A walk begins at the things that the question names, at those whose name and description are near to it by vector, and
-at those that the first hits name. It says which items it reached, how firmly, and by which way.
+"""Adds items a few relations away from a question to its answer. A walk starts at things that the question names,
+similar ones by vector, and those of the first hits; it tells which items it reached, how firmly, and how.
 """
 
 from __future__ import annotations
@@ -61,9 +59,8 @@ _BELOW = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """`values`: how firmly each item was reached, from 0 to 1. `ways` between two things that the question is about,
-    the shortest first; `on_ways`: the items that say their steps. `steps`: of the other items that say a relation, the
-    way by which they were reached. No way has citations yet; `relations`: those that its edges amount to.
+    """`values`: how firmly items were reached, 0..1. `ways` between the question's things, shortest first, without
+    citations; `on_ways`: items that state their steps. `steps`: the ways to others. `relations`: those of the edges.
     """
 
     values: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -77,9 +74,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """What is asked: a text, its vectors in the known spaces, when relations must hold, how far to go, and of how many
-    items.
-    """
+    """A question's text and vectors, the time its relations must hold, and the limits of hops and items."""
 
     text: str
     vectors: ItemVectors
@@ -107,12 +102,12 @@ def reach(
     with parts.store.read() as work:
         around = Walking(work, visible, Walk(as_of=asking.as_of), check)
         meant = _meant(parts, work, around, visible, asking)
-        starts = {**_beside(work, around, visible, first), **meant}
+        starts = {**_walk_from_hits(work, around, visible, first), **meant}
         if not starts:
             return Reach()
         begun = sorted(starts, key=lambda root: (-starts[root], root))[:MOST_BEGUN]
         ways = _ways(around, [*meant][:MOST_MEANT], asking.hops)
-        firmness, back = _walked(around, {root: starts[root] for root in begun}, asking)
+        firmness, back = _walk_edges(around, {root: starts[root] for root in begun}, asking)
         said = around.said_by([step[1] for step in back.values() if step is not None], ITEMS)
         on_ways = around.said_by([edge for _, steps in ways for edge in steps], ITEMS)
         values = _values(around, firmness, back, said, asking.common)
@@ -128,10 +123,9 @@ def reach(
 
 
 def with_reached(scored: Scored, reached: Reach, weight: float) -> Scored:
-    """The candidates with the feature `related`: how firmly the graph reached each, above an average row. It evens out
-    what put a row below that, since what a relation leads to need not be like the question, and what put it back for
-    being among documents or not (`elsewhere`). Less where it would be lifted above the first hit; what says a step of a
-    way between two things that the question is about comes right behind that.
+    """Candidates with the feature `related`: how firmly the graph reached each, above an average row. It offsets weak
+    likeness and `elsewhere`, never lifts above the first hit, and puts items on ways between the question's things
+    right behind that.
     """
     if weight <= 0 or not reached.values or not scored.order.shape[0]:
         return scored
@@ -177,7 +171,7 @@ def _nearest(
     return [(own, cosine) for own, cosine in nearest if cosine >= LEAST_NEAR]
 
 
-def _beside(work: UnitOfWork, around: Walking, visible: Visibility, first: Sequence[str]) -> dict[str, float]:
+def _walk_from_hits(work: UnitOfWork, around: Walking, visible: Visibility, first: Sequence[str]) -> dict[str, float]:
     """The things that the first hits name, less firmly with each hit."""
     firm = {item_id: FROM_HITS / (1 + place) for place, item_id in enumerate(first)}
     links = work.graph.named_in(visible, firm) if firm else []
@@ -200,7 +194,7 @@ def _ways(around: Walking, meant: Sequence[str], hops: int) -> list[tuple[str, l
     return sorted(found, key=lambda way: len(way[1]))[:MOST_PATHS]
 
 
-def _walked(
+def _walk_edges(
     around: Walking, starts: Mapping[str, float], asking: GraphQuestion
 ) -> tuple[dict[str, float], dict[str, tuple[str, Edge] | None]]:
     """How firmly each node was reached, and by which edge; by the firmest way that was found."""
@@ -226,9 +220,7 @@ def _values(
     said: Mapping[str, Edge],
     common: float,
 ) -> dict[str, float]:
-    """How firmly each item was reached: what says a relation as its farther end, what merely names a thing that a
-    relation led to less, the less the more items name it.
-    """
+    """How firmly each item was reached. Naming a thing counts less, the more items name it."""
     values: dict[str, float] = {}
     for item_id, edge in said.items():
         values[item_id] = min(min(firmness[edge.source_id], firmness[edge.target_id]) / FADING, 1.0)
@@ -250,9 +242,7 @@ def _steps(
 
 
 def paths_of(parts: Parts, visible: Visibility, reached: Reach, shown: Collection[str]) -> tuple[GraphPath, ...]:
-    """The ways to tell beside these hits, with the words that say each step: those between what the question is about,
-    or else those to the hits that were reached.
-    """
+    """Paths to show with these hits, with evidence: between the question's things, or else to reached hits."""
     ways = reached.ways or tuple(dict.fromkeys(reached.steps[i] for i in shown if i in reached.steps))[:MOST_PATHS]
     if not ways:
         return ()

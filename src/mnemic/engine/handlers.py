@@ -1,7 +1,4 @@
-"""Who does which kind of job, and who handles which event: the one table that joins the job loop with the use cases.
-
-The parts of a memory's life do not know of each other; here they meet (`tests/architecture/test_capabilities.py`).
-"""
+"""The table of job and event handlers, the only place where parts meet (`tests/architecture/test_capabilities.py`)."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from mnemic.engine import kinds
 from mnemic.engine.cascade import Remade, Remaking
 from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating, consolidate_summary
 from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
@@ -20,19 +18,6 @@ from mnemic.engine.graph_extract import graph_partition
 from mnemic.engine.health import HealthRequest, health
 from mnemic.engine.indexing import fill_vectors, lacks_vectors
 from mnemic.engine.jobs import FollowUp, Handler, anew
-from mnemic.engine.kinds import (
-    CONSOLIDATE,
-    CURATE,
-    DECAY,
-    EMBED,
-    EVICT,
-    EXTRACT,
-    GRAPH,
-    HEALTH,
-    REFLECT,
-    REMAKE,
-    SUMMARISE,
-)
 from mnemic.engine.lasting_facts import find_again
 from mnemic.engine.reflect import Reflecting
 from mnemic.engine.summaries import SUMMARIES_AT_ONCE, Summarising, SummarisingAgain, pending
@@ -50,9 +35,7 @@ HELD = "held"
 
 
 def _embed(parts: Parts, job: Job) -> FollowUp:
-    """Fill the vectors of the job's partition. An item written while this ran found the job still running and left none
-    of its own; it is seen when the job is finished.
-    """
+    """Fill the vectors of the job's partition. Items written meanwhile are found when the job finishes."""
     report = fill_vectors(parts, job.partition)
     if report.refused and report.is_complete:
         raise BadReplyError(f"the embedder refuses {len(report.refused)} texts, the first of item {report.refused[0]}")
@@ -89,14 +72,12 @@ def _nothing(_: UnitOfWork) -> Sequence[Job]:
 
 
 def _summarise(parts: Parts, asked: SummarisationRequest, job: Job) -> FollowUp:
-    """Some summaries of what was asked for and what else is pending. What is left then, or came while this ran and
-    found the request still there, is asked for again.
-    """
+    """Make some of the summaries asked for or pending. Ask again for those left, or requested meanwhile."""
     life = parts.settings.life
     if not life.summarises:
         return _nothing
     is_last = job.attempts >= life.llm_tries
-    run = Summarising(parts, asked.partition, asked.session, SUMMARISE, may_fall_back=is_last)
+    run = Summarising(parts, asked.partition, asked.session, kinds.SUMMARISE, may_fall_back=is_last)
     due = run.due(asked.last)
     run.run(due, SUMMARIES_AT_ONCE)
 
@@ -117,7 +98,7 @@ def _reflect(parts: Parts, asked: ReflectionRequest, job: Job) -> FollowUp:
     if not parts.settings.life.reflects:
         return _nothing
     is_last = job.attempts >= parts.settings.life.llm_tries
-    run = Reflecting(parts, asked.partition, asked.session, REFLECT, may_fall_back=is_last)
+    run = Reflecting(parts, asked.partition, asked.session, kinds.REFLECT, may_fall_back=is_last)
     episodes, skipped = run.plan()
     if not skipped:
         run.run(episodes)
@@ -129,7 +110,7 @@ def _extract(parts: Parts, job: Job) -> FollowUp:
     session, is_last = str(job.payload["session"]), job.attempts >= parts.settings.life.llm_tries
     if not parts.settings.life.extracts:
         return _nothing
-    run = Extracting(parts, job.partition, session, EXTRACT, may_fall_back=is_last)
+    run = Extracting(parts, job.partition, session, kinds.EXTRACT, may_fall_back=is_last)
     run.run(RULE_MESSAGES if parts.llm is None else MODEL_MESSAGES)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
@@ -139,14 +120,12 @@ def _extract(parts: Parts, job: Job) -> FollowUp:
 
 
 def _curate(parts: Parts, job: Job) -> FollowUp:
-    """Some parts of the days that were not read yet; the rest is the work of a next job, which leaves alone what this
-    one left for the next night.
-    """
+    """Curate some unread days. The rest goes to a next job, which skips what is left for the next night."""
     if not parts.settings.life.curates:
         return _nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
     is_last = job.attempts >= parts.settings.life.llm_tries
-    run = Curating(parts, job.partition, CURATE, held=held, may_fall_back=is_last)
+    run = Curating(parts, job.partition, kinds.CURATE, held=held, may_fall_back=is_last)
     run.run(DAYS_AT_ONCE if parts.llm is None else PARTS_AT_ONCE)
     payload = {**job.payload, HELD: sorted(run.held)}
     rest = [replace(anew(job, parts.clock.now()), payload=payload)] if run.is_unfinished else []
@@ -157,7 +136,7 @@ def _consolidate(parts: Parts, job: Job) -> FollowUp:
     """Some general preferences; the rest is the work of a next job."""
     if not parts.settings.life.consolidates:
         return _nothing
-    run = Consolidating(parts, job.partition, CONSOLIDATE)
+    run = Consolidating(parts, job.partition, kinds.CONSOLIDATE)
     groups = run.groups()
     done = run.write(groups[:GROUPS_AT_ONCE])
     rest = [anew(job, parts.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
@@ -172,19 +151,17 @@ def _remake(parts: Parts, job: Job) -> FollowUp:
         return _nothing
     if "positions" in job.payload:
         session, (first, last) = str(job.payload["session"]), cast("list[int]", job.payload["positions"])
-        again = SummarisingAgain(parts, job.partition, session, first, last, REMAKE, may_fall_back=is_last)
+        again = SummarisingAgain(parts, job.partition, session, first, last, kinds.REMAKE, may_fall_back=is_last)
         is_done = again.run()
         return _nothing if is_done else lambda _: [anew(job, parts.clock.now())]
-    return _remade(parts, job, may_fall_back=is_last)
+    return _remake_memory(parts, job, may_fall_back=is_last)
 
 
-def _remade(parts: Parts, job: Job, *, may_fall_back: bool) -> FollowUp:
-    """One memory. Where its sources come first, the last of their jobs leaves one for it, or, where that found this one
-    still running, this one does.
-    """
+def _remake_memory(parts: Parts, job: Job, *, may_fall_back: bool) -> FollowUp:
+    """Make one memory again. If its sources come first, the last of their jobs asks for it."""
     agent, memory_id = job.payload.get("agent"), str(job.payload["memory"])
     agent = None if agent is None else str(agent)
-    work = Remaking(parts, job.partition, memory_id, agent, REMAKE, may_fall_back=may_fall_back)
+    work = Remaking(parts, job.partition, memory_id, agent, kinds.REMAKE, may_fall_back=may_fall_back)
     ended = work.run()
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
@@ -203,16 +180,16 @@ def _graph(parts: Parts, job: Job) -> FollowUp:
     return lambda _: rest
 
 
-def _on(event: type[E], subscriber: Callable[[Parts, E, Job], FollowUp]) -> tuple[str, Handler]:
+def _subscribe(event: type[E], subscriber: Callable[[Parts, E, Job], FollowUp]) -> tuple[str, Handler]:
     """The handler of the jobs that these events are while they wait."""
     return KINDS[event], lambda parts, job: subscriber(parts, read(event, job), job)
 
 
 SUBSCRIBERS: Mapping[str, Handler] = dict(
     [
-        _on(SummarisationRequest, _summarise),
-        _on(ConsolidationRequest, _consolidate_summary),
-        _on(ReflectionRequest, _reflect),
+        _subscribe(SummarisationRequest, _summarise),
+        _subscribe(ConsolidationRequest, _consolidate_summary),
+        _subscribe(ReflectionRequest, _reflect),
     ]
 )
 """Who handles the events, by the kind of job under which each waits."""
@@ -225,20 +202,20 @@ def _health(parts: Parts, job: Job) -> FollowUp:
     owner = {Level.USER: "user", Level.AGENT: "agent"}.get(job.partition.level)
     if owner is not None:
         scope = Scope(org=job.partition.org, **{owner: job.partition.owner})
-        health(parts, scope, HealthRequest(levels=OWN_LEVELS), actor=HEALTH)
+        health(parts, scope, HealthRequest(levels=OWN_LEVELS), actor=kinds.HEALTH)
     return _nothing
 
 
 HANDLERS: Mapping[str, Handler] = {
     **SUBSCRIBERS,
-    EMBED: _embed,
-    DECAY: _decay,
-    EVICT: _evict,
-    EXTRACT: _extract,
-    CURATE: _curate,
-    CONSOLIDATE: _consolidate,
-    GRAPH: _graph,
-    HEALTH: _health,
-    REMAKE: _remake,
+    kinds.EMBED: _embed,
+    kinds.DECAY: _decay,
+    kinds.EVICT: _evict,
+    kinds.EXTRACT: _extract,
+    kinds.CURATE: _curate,
+    kinds.CONSOLIDATE: _consolidate,
+    kinds.GRAPH: _graph,
+    kinds.HEALTH: _health,
+    kinds.REMAKE: _remake,
 }
 """By kind of job. A schedule, too, adds jobs of these kinds only."""

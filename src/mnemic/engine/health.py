@@ -1,10 +1,5 @@
-"""Ends findings in ways that can be taken back: each in a unit of work of its own, and looked at again there.
-
-How well what a scope remembers is: looks at every memory it sees once, tells what is wrong and what ends it, does
-what is safe, and keeps the score.
-
-One sweep collects; then what must be compared is compared by index (`health_pairs`). How well the installation is, is
-another question: `engine.doctor.doctor`.
+"""A scope's health: looks at every memory once, finds problems and remedies, fixes safe ones in units of work of their
+own that check again, and keeps the score. For the installation see `engine.doctor.doctor`.
 """
 
 from __future__ import annotations
@@ -47,10 +42,7 @@ class Fixed:
 
 
 def fixed(parts: Parts, scope: Scope, findings: Sequence[HealthFinding], *, actor: str, is_dry_run: bool) -> Fixed:
-    """End each of the findings, all of which are safe to end; what is no longer as it was found is left and counted.
-
-    A memory is changed for one finding only; others about it are found again the next time.
-    """
+    """Fix each safe finding that still holds; count the others. A memory is changed for one finding per run."""
     done, touched = Fixed(), set[str]()
     for one in findings:
         if not touched.isdisjoint(one.ids):
@@ -133,9 +125,8 @@ class HealthRequest:
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """How well it is: the `score` now, the findings (at most `limit` of a kind, the gravest first; `score.counts` has
-    all), what was ended (of a dry run: would be), and the scores kept before, oldest first. `examined`: memories looked
-    at; `notes`: what was not looked at or could not be ended, in words.
+    """The `score` now, findings (at most `limit` of a kind, gravest first), fixes (planned, in a dry run), and earlier
+    scores, oldest first. `examined`: memories seen; `notes`: what was skipped or not fixed.
     """
 
     score: HealthScore
@@ -148,12 +139,10 @@ class HealthReport:
 
 
 def health(parts: Parts, scope: Scope, request: HealthRequest, *, actor: str) -> HealthReport:
-    """Look at all that the scope sees of some levels, end what is safe to end of the kinds asked for, and look again.
-
-    Nothing is deleted: duplicates are merged, junk and stale ones archived, unsupported ones quarantined, of two that
-    contradict each other the older one superseded or both disputed, dead jobs tried again; `undo` takes each memory
-    back. The score of a look at everything is kept, once a day or when it is another; a dry run keeps and changes
-    nothing. Raises `InvalidInputError` for a limit out of 1 to 1000.
+    """Examine what the scope sees of some levels, fix what is safe of the chosen kinds, and examine again. Duplicates
+    are merged, junk and stale memories archived, unsupported ones quarantined, contradictions superseded or disputed,
+    dead jobs retried; `undo` reverts each. The full score is kept daily and on change, never in a dry run. Raises
+    `InvalidInputError` for a limit outside 1..1000.
     """
     if not 1 <= request.limit <= MAX_LISTED:
         raise InvalidInputError(f"limit must be from 1 to {MAX_LISTED}, not {request.limit}")

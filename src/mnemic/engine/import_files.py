@@ -1,15 +1,8 @@
-"""Takes in conversations of other programs: idempotent, resumable, with progress, and as a dry run.
+"""Imports conversations and memories of other programs: idempotent, resumable, with progress and dry runs.
 
-What becomes of imported memories whose place says something else now: a line of a file, or a memory of mem0.
-
-The new text supersedes the one before, which `undo` brings back; a line that was taken out of its file is told and
-stays. What somebody changed here is never superseded by a file: it is told.
-
-Takes in memories of other programs: idempotent, resumable, with progress, and as a dry run.
-
-What is imported has an id that is made of what it says, so that it is known again when it is read again: after an edit,
-after it was superseded, and after it was deleted, which is for good. What follows a line that was edited in its file is
-in `revised_lines`.
+An import's id derives from its words, so that it is recognised after an edit, a supersession, or a deletion, which is
+final. An edited line supersedes its former text, for `undo`; a removed line is reported and stays. Imports never
+supersede edits made here.
 """
 
 from __future__ import annotations
@@ -46,12 +39,8 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(slots=True)
 class ImportReport:
-    """What came in (`added`), what was there already (`known`) and what was left out on purpose (`skipped`), by kind;
-    what could not be read (`problems`), by line or place; and in how many exchanges of a log secrets of a kind were
-    redacted (`redacted`).
-
-    Of memories too: `quarantined`, how many of those that were added wait for a review, and `changed`, what another
-    text stands in the place of now, or what is no longer in the file, by place.
+    """What was `added`, `known` or `skipped`, by kind; `problems` by line; `redacted` exchanges by kind of secret. Of
+    memories too: `quarantined` for review, and `changed`: replaced or removed in the file, by place.
     """
 
     format: str
@@ -68,10 +57,8 @@ class ImportReport:
 def import_logs(
     parts: Parts, scope: Scope, reading: LogReading, *, is_dry_run: bool = False, progress: Progress | None = None
 ) -> ImportReport:
-    """Capture every conversation into a session of its own name, in batches of one transaction each.
-
-    A batch that was committed stays when the call is interrupted; called again, it goes on where it stopped, because a
-    message that is known (by its external id) is not stored again. Times are those of the log; trust is "imported".
+    """Capture conversations into sessions of their own names, a transaction per batch. Interrupted imports resume,
+    because known messages (by external id) are skipped. Times are the log's; trust is "imported".
     """
     report = ImportReport(reading.format, skipped=reading.skipped, problems=reading.problems, is_dry_run=is_dry_run)
     total = sum(len(conversation.messages) for conversation in reading.conversations)
@@ -81,7 +68,7 @@ def import_logs(
         end = done + len(conversation.messages)
         for batch in _exchange_batches(_usable(parts, conversation, report)):
             messages = [message for exchange in batch for message in exchange]
-            known = _known(parts, place, messages)
+            known = _known_messages(parts, place, messages)
             new = {(place.session, m.external_id) for m in messages if m.external_id not in known} - seen
             seen |= new
             if new and not is_dry_run:
@@ -137,7 +124,7 @@ def _exchange_batches(exchanges: Sequence[list[MessageDraft]]) -> Iterator[list[
         yield batch
 
 
-def _known(parts: Parts, scope: Scope, messages: Sequence[MessageDraft]) -> set[str]:
+def _known_messages(parts: Parts, scope: Scope, messages: Sequence[MessageDraft]) -> set[str]:
     ids = [message.external_id for message in messages if message.external_id is not None]
     with parts.store.read() as work:
         return set(work.messages.by_external_id(scope.message_partition, scope.session or "", ids))
@@ -219,7 +206,7 @@ class _Revising:
     def bring_back(self, old: Memory, edit: Memory) -> None:
         """The text before an edit is active again, and the edit superseded by it."""
         place = self._revision.entries[old.id].place
-        self._report.changed.append(f"{place}: says again what it said before: {_told(old)}")
+        self._report.changed.append(f"{place}: says again what it said before: {_quote_memory(old)}")
         if self._report.is_dry_run:
             return
         with self._parts.store.write() as work:
@@ -234,13 +221,17 @@ class _Revising:
             new_id = self._now_of(old)
             if new_id is None:
                 if not self._origins:
-                    self._report.changed.append(f"{_place(old)}: no longer in the file, and kept here: {_told(old)}")
+                    self._report.changed.append(
+                        f"{old.source or old.id}: no longer in the file, and kept here: {_quote_memory(old)}"
+                    )
                 continue
             place = self._revision.entries[new_id].place
             if old.id != imported_id(old.partition, old.dedup_key):
-                self._report.changed.append(f"{place}: was changed there and here, and both are kept: {_told(old)}")
+                self._report.changed.append(
+                    f"{place}: was changed there and here, and both are kept: {_quote_memory(old)}"
+                )
                 continue
-            self._report.changed.append(f"{place}: was edited, which supersedes {_told(old)}")
+            self._report.changed.append(f"{place}: was edited, which supersedes {_quote_memory(old)}")
             if not self._report.is_dry_run:
                 with self._parts.store.write() as work:
                     editor = Editor(self._parts, work, self._scope.visibility, self._actor)
@@ -275,11 +266,7 @@ class _Revising:
         return MemoryQuery(now=now, states=_LIVE, filter=wanted, order=Order.OLDEST, limit=MAX_FORMER)
 
 
-def _place(memory: Memory) -> str:
-    return memory.source or memory.id
-
-
-def _told(memory: Memory) -> str:
+def _quote_memory(memory: Memory) -> str:
     text = " ".join(memory.text.split())
     short = text if len(text) <= TOLD_CHARS else f"{text[:TOLD_CHARS]}\u2026"
     return f"{short!r} (memory {memory.id})"
@@ -324,15 +311,13 @@ def import_memories(
     is_dry_run: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Remember every entry, in batches of one transaction each, and capture the messages that came with them.
-
-    Trust is "imported", times are those of the entries; secrets are redacted, and what gives orders to the model waits
-    for a review. A batch that was committed stays when the call is interrupted; called again, it goes on from there.
-    What an entry says that is known in its place, or was deleted there, is not added again.
+    """Remember entries with their messages, a transaction per batch. Trust is "imported", times are the entries';
+    secrets are redacted, orders to the model wait for review. Interrupted imports resume. Known or deleted texts are
+    not added.
     """
     logged = LogReading(reading.format, reading.conversations)
     total = len(reading.entries) + sum(len(each.messages) for each in reading.conversations)
-    report = import_logs(parts, scope, logged, is_dry_run=is_dry_run, progress=_behind(progress, 0, total))
+    report = import_logs(parts, scope, logged, is_dry_run=is_dry_run, progress=_shift_progress(progress, 0, total))
     report.skipped, report.problems = reading.skipped, [*reading.problems, *report.problems]
     said = total - len(reading.entries)
     importing = _Importing(parts, scope, report, actor)
@@ -350,7 +335,7 @@ def import_memories(
     return report
 
 
-def _behind(progress: Progress | None, before: int, total: int) -> Progress | None:
+def _shift_progress(progress: Progress | None, before: int, total: int) -> Progress | None:
     return None if progress is None else lambda done, _total: progress(before + done, total)
 
 
@@ -377,7 +362,7 @@ class _Importing:
                 self._report.skipped["memories that had expired"] += 1
                 continue
             try:
-                found.append(self._prepared(reading, entry))
+                found.append(self._prepare_entry(reading, entry))
             except InvalidInputError as error:
                 self._report.problems.append(f"{entry.place}: {error}")
         return found
@@ -412,7 +397,7 @@ class _Importing:
         """True when it is quarantined as it is remembered."""
         return bool(suspicion_of(self._parts, one.draft.trust, (one.draft.text, one.draft.context)))
 
-    def _prepared(self, reading: MemoryReading, entry: Entry) -> Imported:
+    def _prepare_entry(self, reading: MemoryReading, entry: Entry) -> Imported:
         settings = self._parts.settings
         level = entry.level if entry.level in {p.level for p in self._scope.visibility.partitions} else None
         is_ahead = entry.observed_at is not None and entry.observed_at > self._now

@@ -1,8 +1,5 @@
-"""Stores the documents of an export, each whole in one transaction with its history and its vectors.
-
-Reads an export back: into an empty place without loss, into a used one without doubles.
-
-Takes in whatever another program, or Mnemic itself, has written: finds out what it is, and hands it on.
+"""Reads exports back, lossless and without duplicates; recognises other programs' files and passes them on. A document
+is one transaction with its history and vectors.
 """
 
 from __future__ import annotations
@@ -14,17 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from mnemic.engine.engine import Parts
-from mnemic.engine.export import (
-    FORMAT,
-    VERSION,
-    Cursors,
-    Record,
-    RecordReader,
-    WholeDocument,
-)
-from mnemic.engine.export import (
-    FORMAT as EXPORT_FORMAT,
-)
+from mnemic.engine.export import FORMAT, VERSION, Cursors, Record, RecordReader, WholeDocument
+from mnemic.engine.export import FORMAT as EXPORT_FORMAT
 from mnemic.engine.import_files import ImportReport, Progress, import_logs, import_memories
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.inputs import check_line
@@ -49,9 +37,8 @@ def restore_document(
     numbered: tuple[int, WholeDocument],
     history: Sequence[HistoryEntry],
 ) -> None:
-    """Store a document unless it is here, was here and is deleted, or its source was read from the same bytes here.
-
-    One whose source is here with other bytes is told as a problem, with the number of its line.
+    """Store a document unless it is known, deleted, or its source was read from the same bytes. Other bytes are
+    reported as a problem with the line number.
     """
     number, whole = numbered
     document = whole.document
@@ -102,11 +89,8 @@ _KEEPS_ITS_KEY = (State.ACTIVE, State.QUARANTINED)
 def restore_export(
     parts: Parts, scope: Scope, lines: Iterable[str], *, is_dry_run: bool = False, progress: Progress | None = None
 ) -> ImportReport:
-    """Take in the records of an export, in batches of one transaction each; repeating it changes nothing.
-
-    Rows go to the scope's own user, agent and org, whoever exported them; what was deleted here does not come back. A
-    line that cannot be used is reported with its number and does not stop the rest. Raises `InvalidInputError` when it
-    is no export, or of a newer version.
+    """Import an export's records, a transaction per batch; idempotent. Rows go to the scope's own user, agent and org;
+    deletions here stay. Bad lines are reported. Raises `InvalidInputError` for no export, or a newer version.
     """
     report = ImportReport(FORMAT, is_dry_run=is_dry_run)
     restoring = _Restoring(parts, scope, report)
@@ -388,9 +372,8 @@ class ImportRequest:
 def import_content(
     parts: Parts, scope: Scope, content: str | bytes, request: ImportRequest, *, actor: str
 ) -> ImportReport:
-    """Take in a text, or bytes: UTF-8, or the history database of mem0. Broken parts are reported, not raised.
-
-    Raises `InvalidInputError` for a format that is not known, bytes that are neither, or a name that cannot be one.
+    """Import a text, UTF-8 bytes, or mem0's history database. Broken parts are reported. Raises `InvalidInputError` for
+    an unknown format or a bad name.
     """
     format_, name = request.format, check_line(request.name, "name")
     if format_ is not None and format_ not in ALL_FORMATS:

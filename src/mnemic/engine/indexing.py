@@ -1,14 +1,8 @@
-"""Brings the index up to date with the store before a search.
+"""Brings the index up to date before a search, and embeds texts and missing vectors without a failing model ever
+stopping a write or question.
 
-The passages of documents are kept apart: to the index they are a partition beside that of the messages and memories,
-with statistics, and where it is large a graph, of its own. So a shelf of manuals changes nothing about what is found of
-a conversation, or how quickly.
-
-What is searched of an item: its text, and what says whose it is or where it stands.
-
-Turns texts into vectors, in every space, without ever letting a failing model stop a write or a question.
-
-Gives items the vectors they lack in a space: after an outage, a slow embedder, or a new model.
+Passages of documents are a partition of their own to the index, with statistics and a graph, so that a shelf of manuals
+does not change what is found of conversations, or how quickly.
 """
 
 from __future__ import annotations
@@ -41,10 +35,8 @@ _SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
 
 
 def search(parts: Parts, query: IndexQuery, *, passages: bool = False) -> Candidates:
-    """Candidates that know everything committed before the call: messages and memories, or the passages of documents.
-
-    The index may forget a partition between the catching up and the search (its memory is bounded); then both are
-    repeated. Raises `UnavailableError` when that does not end, which only a budget far too small can cause.
+    """Candidates as of the call: messages and memories, or passages. Repeats when the bounded index forgets a partition
+    in between; raises `UnavailableError` if that does not end, which only a far too small budget can cause.
     """
     for _ in range(_ATTEMPTS):
         wanted = catch_up(parts, query.partitions)
@@ -79,9 +71,7 @@ def sides(partitions: Collection[Partition]) -> list[Partition]:
 
 
 def reached(parts: Parts, partitions: Collection[Partition]) -> tuple[str, ...]:
-    """Told after the commit that something was deleted in these partitions: a service that holds the index lets go of
-    it at once, not with the next search. What it may still hold, in words.
-    """
+    """Forget deleted items of these partitions in external indexes now. Returns what may remain, in words."""
     served = parts.served_index
     if served is None:
         return ()
@@ -99,9 +89,8 @@ def _forget(parts: Parts, partition: Partition) -> None:
 
 
 def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int) -> None:
-    """Bring both sides of a partition to `version`. The rows are read once, unless one side alone was forgotten.
-
-    The side of the passages is begun with the first passage, so that who has no documents pays nothing for them.
+    """Bring a partition's sides to `version`, reading rows once unless one side was forgotten. Passages begin with the
+    first one, so that they cost nothing without documents.
     """
     index, side, holds = parts.index, _side(partition), parts.passage_places.holds(partition)
     since = index.version(partition)
@@ -130,9 +119,7 @@ def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int
 
 
 def _is_behind(work: UnitOfWork, partition: Partition, version: int, *held: int) -> bool:
-    """True when changes do not tell of all that is gone since what is held: a backup was restored meanwhile, tombstones
-    were removed, or the partition was erased and began anew.
-    """
+    """True when changes cannot list all removals: after a restore, an erasure, or removal of tombstones."""
     oldest = min((each for each in held if 0 < each < version), default=version)
     if oldest == version:
         return False
@@ -165,15 +152,11 @@ def _changes(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -
         yield from main
         return
     for change, *others in zip(main, *further, strict=True):
-        vectors = tuple(_change(other).vector for other in others)
+        vectors = tuple((other if isinstance(other, Change) else other.change).vector for other in others)
         if isinstance(change, StaleTerms):
             yield replace(change, change=change.change._replace(further=vectors))
         else:
             yield change._replace(further=vectors)
-
-
-def _change(read: Change | StaleTerms) -> Change:
-    return read if isinstance(read, Change) else read.change
 
 
 def _fresh(parts: Parts, change: Change | StaleTerms) -> Change:
@@ -181,9 +164,7 @@ def _fresh(parts: Parts, change: Change | StaleTerms) -> Change:
 
 
 def indexed_text(item: Item) -> str:
-    """The text that is analysed and embedded of an item; spans of hits still count in its stored text. Of a memory it
-    is its text, why it matters, and the words it came from.
-    """
+    """An item's text to analyse and embed; of a memory with why it matters and its source words."""
     if isinstance(item, Message):
         return message_text(item.name, item.text)
     if isinstance(item, Chunk):
@@ -219,9 +200,7 @@ _questions = logging.getLogger("mnemic.recall")
 
 
 def document_vectors(parts: Parts, texts: Sequence[str]) -> list[ItemVectors] | None:
-    """Vectors of texts about to be written, or None when all must follow by a job: no embedder is local, or they failed
-    (logged as an error and counted). Without an embedder there are none to follow, and the answer is empty.
-    """
+    """Vectors of new texts; None when a job must make them. Without an embedder the list is empty."""
     if not parts.embedders:
         return []
     columns = [_column(parts, embedder, texts) for embedder in parts.embedders]
@@ -251,17 +230,15 @@ def _column(parts: Parts, embedder: Embedder, texts: Sequence[str]) -> Vectors |
 def question_vectors(
     parts: Parts, partitions: Sequence[Partition], text: str, watch: Watch
 ) -> tuple[ItemVectors, tuple[str, ...]]:
-    """The vectors of a question to these partitions, one per embedder, None where there is none to be had, and what
-    failed or was late. One of the retired space is behind them where a partition still needs it.
-
-    A blank question costs no model call. With a deadline all embedders are asked at once.
+    """A question's vectors, one per embedder or None, and what failed or was late; the retired space's last, where
+    needed. Blank questions cost no call. With a deadline all embedders run at once.
     """
-    asking = [_Asking(parts, embedder, text, watch) for embedder in _asked(parts, partitions)]
+    asking = [_Asking(parts, embedder, text, watch) for embedder in _asked_embedders(parts, partitions)]
     vectors = tuple(each.answer() for each in asking)
     return vectors, tuple(each.failure for each in asking if each.failure)
 
 
-def _asked(parts: Parts, partitions: Sequence[Partition]) -> Sequence[Embedder]:
+def _asked_embedders(parts: Parts, partitions: Sequence[Partition]) -> Sequence[Embedder]:
     """Who is asked."""
     if parts.retired is None or parts.retired.is_removed:
         return parts.embedders
@@ -366,9 +343,8 @@ _JOBS_LOOKED_AT = 1000
 
 @dataclass(frozen=True, slots=True)
 class FillReport:
-    """`filled`: vectors stored. `refused`: ids of items whose text an embedder cannot answer. `empty`: ids of items
-    that say nothing to one (the zero vector), which need none. `passed_over`: (space, id) of both, which would have no
-    vector after another try at once. `is_complete`: nothing else was missing when it ended.
+    """`filled`: stored vectors. `refused`: ids that an embedder cannot answer. `empty`: ids with a zero vector, which
+    need none. `passed_over`: (space, id) of both. `is_complete`: nothing else is missing.
     """
 
     filled: int
@@ -381,13 +357,10 @@ class FillReport:
 def fill_vectors(
     parts: Parts, partition: Partition | None, *, limit: int = FILL_LIMIT, told: Told = lambda _: None
 ) -> FillReport:
-    """Embed at most `limit` texts that have no vector in a space, of one partition, or of all when None (for
-    maintenance only).
-
-    A text that is changed while it is embedded gets no vector of what it was. Embedding happens outside the writing
-    transaction; each batch is one durable commit, so that an interrupted run loses at most one batch of work, and
-    running it again repeats nothing else. Raises `BackendError` or `ConfigError`
-    when an embedder or the store fails, after the other embedders had their turn; what was filled until then stays.
+    """Embed up to `limit` texts without a vector in a space, of a partition or all (None, for maintenance). A text
+    changed meanwhile gets none. Batches are embedded outside transactions and committed one by one, so that an
+    interruption loses one. Raises `BackendError` or `ConfigError` after the other embedders' turn; earlier batches
+    stay.
     """
     runs: list[_Run] = []
     failures: list[MnemicError] = []
@@ -429,14 +402,12 @@ def missing_texts(
     count: int,
     passed_over: Collection[str] = frozenset(),
 ) -> dict[str, str]:
-    """At most `count` items that should have a vector of this embedder and have none, by id, with the text as it is
-    indexed; those of `passed_over` are left out.
-    """
+    """At most `count` items without this embedder's vector, by id, with the indexed text; none of `passed_over`."""
     wanted = count + len(passed_over)
     while True:
         missing = work.vectors.missing(partition, embedder.space.id, wanted)
         texts = {item_id: text for item_id, text in missing if item_id not in passed_over}
-        texts |= _indexed(work, partition, list(texts))
+        texts |= _indexed_texts(work, partition, list(texts))
         read = [(item_id, text) for item_id, text in texts.items() if parts.reads(embedder, text)]
         if len(read) >= count or len(missing) < wanted:
             return dict(read[:count])
@@ -444,9 +415,7 @@ def missing_texts(
 
 
 def adopt_spaces(parts: Parts) -> int:
-    """Leave a job for every partition that lacks vectors and has none, as all do after an embedder was added or
-    changed; returns how many. One whose job gave up is left alone until that is retried.
-    """
+    """Leave a job for each partition that lacks vectors and has none; return how many. Failed jobs stay failed."""
     now, lacking = parts.clock.now(), list[Partition]()
     with parts.store.read() as work:
         for partition in work.partitions.all():
@@ -518,7 +487,7 @@ class _Run:
         """One durable commit. The texts are looked at when nobody else may write in the partition any more."""
         with self._parts.store.write() as work:
             kept = work.vectors.put(partition, rows, self._parts.clock.now())
-            present = _indexed(work, partition, [row.item_id for row in rows])
+            present = _indexed_texts(work, partition, [row.item_id for row in rows])
             if changed := [i for i, text in present.items() if text != texts[i]]:
                 raise _ChangedMeanwhileError(changed)
         return kept
@@ -550,10 +519,9 @@ class _Run:
                 self.empty.append(item_id)
 
 
-def _indexed(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
-    """What is embedded of these items beside their bare text: who said it, why it matters, where it stands.
-
-    Items that are private to an agent are looked for on behalf of each agent that has some: no scope sees them all.
+def _indexed_texts(work: UnitOfWork, partition: Partition, ids: Sequence[str]) -> dict[str, str]:
+    """Texts to embed with context: author, reason, place. Agents' private items are read for each such agent, since no
+    scope sees them all.
     """
     found: dict[str, str] = {}
     for agent in (None, *work.upkeep.private_agents(partition)):

@@ -1,7 +1,5 @@
-"""Stores what was read of files, a group at a time: every document whole, in one transaction with its vectors.
-
-Takes in files: plans, reads, cuts and stores them, so that what is interrupted at any point is finished by asking
-again. The data flow is that of docs/decisions/0015-documents.md.
+"""Ingests files: plans, reads, cuts and stores them (docs/decisions/0015-documents.md). A document is one transaction
+with its vectors, and repeating an interrupted ingest completes it.
 """
 
 from __future__ import annotations
@@ -58,9 +56,7 @@ class Result:
 
 
 class Storing:
-    """One ingest as far as it writes. `chunks` and `characters` count what was stored; `needs_vectors` is True when
-    some must follow.
-    """
+    """The writing part of one ingest. `chunks` and `characters` count what was stored."""
 
     def __init__(self, parts: Parts, shelf: Shelf, actor: str) -> None:
         self.chunks = self.characters = 0
@@ -124,7 +120,7 @@ class Storing:
         stored = [each.prepared for each in results if each.prepared is not None]
         self.chunks += sum(len(each.chunks) for each in stored)
         self.characters += sum(len(each.text) for each in stored)
-        return [self._told(each, document.id) for each, (document, _) in zip(results, filled, strict=True)]
+        return [self._report_file(each, document.id) for each, (document, _) in zip(results, filled, strict=True)]
 
     def _put(
         self, work: UnitOfWork, result: Result, held: Document | None, now: datetime
@@ -162,7 +158,7 @@ class Storing:
             after={"sha256": ready.sha256, "chunks": len(prepared.chunks)},
         )
 
-    def _told(self, result: Result, document_id: str) -> FileReport:
+    def _report_file(self, result: Result, document_id: str) -> FileReport:
         task, prepared = result.task, result.prepared
         outcome = Outcome.FAILED if prepared is None else task.outcome
         self._parts.observer.count(f"mnemic.ingest.{outcome.value}")
@@ -218,12 +214,12 @@ def ingest(parts: Parts, scope: Scope, content: str | bytes, request: IngestRequ
     if request.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True keeps documents to their agent; this scope names none")
     with parts.observer.span("mnemic.ingest", is_dry_run=request.is_dry_run) as span:
-        report = _ingested(parts, scope, content, request, actor)
+        report = _ingest_files(parts, scope, content, request, actor)
         span.note(files=len(report.files), chunks=report.chunks, characters=report.characters, **report.counts)
         return report
 
 
-def _ingested(parts: Parts, scope: Scope, content: str | bytes, request: IngestRequest, actor: str) -> IngestReport:
+def _ingest_files(parts: Parts, scope: Scope, content: str | bytes, request: IngestRequest, actor: str) -> IngestReport:
     began, at = time.perf_counter(), parts.clock.now()
     shelf = Shelf(scope.partition(request.level or scope.default_level), scope.agent if request.is_private else None)
     made = plan(parts, shelf, content, request)
@@ -253,7 +249,7 @@ def _would(made: Plan, request: IngestRequest) -> Iterator[FileReport]:
 
 def _done(parts: Parts, made: Plan, storing: Storing, request: IngestRequest, actor: str) -> Iterator[FileReport]:
     if made.tasks:
-        yield from _stored(parts, made, storing, request)
+        yield from _store_files(parts, made, storing, request)
     if request.is_pruning:
         for batch in batches(made.gone, LOOKED_UP):
             with parts.store.write() as work:
@@ -262,7 +258,7 @@ def _done(parts: Parts, made: Plan, storing: Storing, request: IngestRequest, ac
         yield _report_gone(document, is_removed=request.is_pruning)
 
 
-def _stored(parts: Parts, made: Plan, storing: Storing, request: IngestRequest) -> Iterator[FileReport]:
+def _store_files(parts: Parts, made: Plan, storing: Storing, request: IngestRequest) -> Iterator[FileReport]:
     """Read, prepare and store, group after group; the next ones are read meanwhile."""
     grouped: list[Sequence[Task]] = [*groups(made.tasks), ()]
     storing.begin(made.tasks, len(grouped[0]))

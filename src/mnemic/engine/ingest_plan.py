@@ -1,10 +1,5 @@
-"""How an ingest is asked for, and the sums of what it tells.
-
-From a document that was read to what is stored of it: its text without secrets, and its passages.
-
-What an ingest would do: which files there are, which of them are known and unchanged, and which are gone.
-
-Reads files on a few threads, so far ahead of who stores them as their bytes fit; results come in their order.
+"""Plans an ingest, reads files on threads ahead of storing as their bytes fit, and cuts texts without secrets into
+passages.
 """
 
 from __future__ import annotations
@@ -45,15 +40,7 @@ from mnemic.model.settings import Settings
 from mnemic.ports.files import ClosableReader, FoundFile, Place
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.analyser import Analyser
-from mnemic.text.chunking import (
-    DOCUMENT_CHUNKS,
-    ChunkConfig,
-    ChunkDraft,
-    Span,
-    boilerplate,
-    draft_chunks,
-    trimmed,
-)
+from mnemic.text.chunking import DOCUMENT_CHUNKS, ChunkConfig, ChunkDraft, Span, boilerplate, draft_chunks, trimmed
 from mnemic.text.pages import last_page_of, page_of
 
 Progress = Callable[[int, int, str], None]
@@ -64,9 +51,8 @@ MAX_SOURCE_CHARS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestRequest:
-    """How to ingest. `source`: what the path is called in the store, None for its absolute path; `name` of bytes, whose
-    ending tells their type. `is_again`: read what is unchanged too. `is_pruning`: remove the documents of files that
-    are gone from the folder.
+    """`source`: the path's name in the store, default absolute; `name` of bytes, for the type. `is_again`: read
+    unchanged files too. `is_pruning`: remove documents of vanished files.
     """
 
     level: Level | None = None
@@ -142,11 +128,9 @@ class Prepared:
 
 
 def prepare(parts: Parts, request: IngestRequest, document: Document, read: ReadDocument, at: datetime) -> Prepared:
-    """The document with all it gets from what was read. Raises `InvalidInputError` when it holds a secret and secrets
-    are refused.
-    """
+    """The document with the reader's results. Raises `InvalidInputError` for a secret, if those are refused."""
     clean = redact(parts, read.text)
-    title, about = redact(parts, read.title), _about(parts, read.metadata)
+    title, about = redact(parts, read.title), _clean_about(parts, read.metadata)
     if clean.findings and request.secrets is Secrets.REFUSE:
         raise InvalidInputError(_refusal(clean))
     pages = tuple(clean.moved(page) for page in read.pages)
@@ -172,9 +156,7 @@ def prepare(parts: Parts, request: IngestRequest, document: Document, read: Read
 
 
 def _drafts(request: IngestRequest, document: Document, text: str) -> list[ChunkDraft]:
-    """The passages; those of nothing but running heads and feet are left out, and none ends in them. A text that would
-    give no passage is one.
-    """
+    """The passages, without running heads and feet. A text that gives no passage is one itself."""
     drafts = draft_chunks(
         text,
         request.config,
@@ -185,14 +167,16 @@ def _drafts(request: IngestRequest, document: Document, text: str) -> list[Chunk
     )
     repeated = boilerplate(text, document.pages)
     if repeated:
-        drafts = [draft for each in drafts if (draft := _without(text, each, repeated, document.pages)) is not None]
+        drafts = [
+            draft for each in drafts if (draft := _cut_repeated(text, each, repeated, document.pages)) is not None
+        ]
     if not drafts:
         start = len(text) - len(text.lstrip())
         drafts = [_cut(text, ChunkDraft("", 0, 0, 0, 0), start, start + len(text.strip()), document.pages)]
     return [replace(draft, index=index) for index, draft in enumerate(drafts)]
 
 
-def _without(text: str, draft: ChunkDraft, repeated: Sequence[Span], pages: Sequence[int]) -> ChunkDraft | None:
+def _cut_repeated(text: str, draft: ChunkDraft, repeated: Sequence[Span], pages: Sequence[int]) -> ChunkDraft | None:
     span = trimmed(text, (draft.start, draft.end), repeated)
     if span == (draft.start, draft.end):
         return draft
@@ -233,7 +217,7 @@ def _chunk(document: Document, draft: ChunkDraft, at: datetime) -> Chunk:
     )
 
 
-def _about(parts: Parts, told: Mapping[str, str]) -> dict[str, str]:
+def _clean_about(parts: Parts, told: Mapping[str, str]) -> dict[str, str]:
     """What the file says of itself, within bounds and without secrets."""
     entries = list(told.items())[:MAX_ABOUT]
     return {key[:MAX_ABOUT_CHARS]: redact(parts, value).text[:MAX_ABOUT_CHARS] for key, value in entries}
@@ -297,9 +281,7 @@ class Task:
 
 @dataclass(slots=True)
 class Plan:
-    """`tasks` are to be done; `reports` tell of the files with which nothing is done; `gone` are the documents of files
-    that are no more.
-    """
+    """`tasks` are to do; `reports` tell of skipped files; `gone` are documents whose files are gone."""
 
     tasks: list[Task] = field(default_factory=list[Task])
     reports: list[FileReport] = field(default_factory=list[FileReport])
@@ -311,10 +293,10 @@ def plan(parts: Parts, shelf: Shelf, content: str | bytes, request: IngestReques
     made = Plan()
     place: Place | None = None
     if isinstance(content, bytes):
-        candidates: Iterable[Task] = [_given(content, request)]
+        candidates: Iterable[Task] = [_task_of_bytes(content, request)]
     else:
         place = _place(parts, content, request)
-        candidates = list(_found(parts, place, made))
+        candidates = list(_find_tasks(parts, place, made))
     done, total = 0, len(list(candidates))
     for batch in batches(candidates, LOOKED_UP):
         with parts.store.read() as work:
@@ -329,7 +311,7 @@ def plan(parts: Parts, shelf: Shelf, content: str | bytes, request: IngestReques
     return made
 
 
-def _given(data: bytes, request: IngestRequest) -> Task:
+def _task_of_bytes(data: bytes, request: IngestRequest) -> Task:
     name = check_line(request.name or request.source or "", "name", limit=MAX_SOURCE_CHARS).strip()
     source = check_line(request.source or name, "source", limit=MAX_SOURCE_CHARS).strip()
     if not name or not source:
@@ -349,7 +331,7 @@ def _place(parts: Parts, path: str, request: IngestRequest) -> Place:
     return Place(place.path, source, place.is_folder)
 
 
-def _found(parts: Parts, place: Place, made: Plan) -> Iterator[Task]:
+def _find_tasks(parts: Parts, place: Place, made: Plan) -> Iterator[Task]:
     """The files of a place as tasks; what is left out is reported."""
     files, most = parts.files, int(parts.settings.max_file_bytes)
     if files is None:

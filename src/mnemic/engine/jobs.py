@@ -1,16 +1,8 @@
-"""When a cron line is due in a time zone; pure, and refused with words when the line or the zone cannot be.
+"""Schedules, jobs and the worker that runs them.
 
-What is due by the clock: looks at schedules and at conversations that went quiet, and adds their jobs.
-
-Several workers may look at once: a run is noted by compare and set in the transaction that adds its jobs, and a job
-whose like is waiting is not added again.
-
-Does the work that was written down in the transaction of its cause: claims jobs, runs them, tries again, gives up.
-
-A job is done at least once and never by two workers at a time: its lease is taken in one transaction, and what came of
-it is written in another, which only the holder of the lease can end. Handlers repeat without harm.
-
-A worker: runs jobs for as long as it is wanted, in a thread of its own, and sleeps while there is nothing to do.
+Several workers may look at once: a run is noted by compare and set in the transaction that adds its jobs, and waiting
+jobs are not added again. A job is written in its cause's transaction, and done at least once, never by two workers:
+only the holder of its lease can end it. Handlers are idempotent.
 """
 
 from __future__ import annotations
@@ -51,12 +43,11 @@ _FROM = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class Cron:
-    """A cron line of five fields, or six with seconds first, in the time zone `zone`.
+    """A cron line of five fields, or six with seconds first, in the time zone `zone`. As in Debian's cron, 0 and 7 are
+    Sunday, and day and weekday are alternatives unless one begins with `*`; as in Quartz, `?` means `*`.
 
-    As in Debian's cron, 0 and 7 are Sunday, and day and weekday are alternatives when neither begins with `*`; as in
-    Quartz, either may be `?`, which means `*`. A line that names its hours is due by the clock on the wall: a time that
-    the clock skips in spring is due as soon as it has jumped, and an hour that it repeats in autumn counts once. A line
-    for every hour (`*`) follows elapsed time, with the repeated hour twice. Raises `ConfigError` for anything else.
+    A line with hours follows the wall clock: a skipped time is due after the jump, a repeated hour counts once. Hourly
+    lines (`*`) follow elapsed time. Raises `ConfigError` for anything else.
     """
 
     def __init__(self, line: str, zone: str) -> None:
@@ -174,19 +165,16 @@ def timetables(parts: Parts, kinds: Collection[str]) -> list[Timetable]:
 
 
 def add_due(parts: Parts, kinds: Collection[str]) -> int:
-    """Add the jobs of all that is due, of `kinds` only; returns how many are new.
-
-    A schedule that nobody ever looked at begins to count now, and several missed runs are one. Raises `ConfigError` for
-    a line or a zone that cannot be.
+    """Add jobs that are due, of `kinds` only; returns how many are new. A new schedule begins to count now, and missed
+    runs are one. Raises `ConfigError` for a bad line or zone.
     """
     added = sum(_run(parts, each) for each in timetables(parts, kinds))
     return added + (_flush_idle(parts) if SUMMARISE in kinds and parts.settings.life.summarises else 0)
 
 
 def following(job: Job, more: Sequence[Job], now: datetime) -> list[Job]:
-    """What is added when a scheduled job is done: what it left over itself, `more`, and then the next kind of its run.
-
-    While a job of its own kind is among what it left over, the next kind waits for that one.
+    """Jobs to add after a scheduled one: what it left, `more`, and the next kind of its run, which waits for any of its
+    own kind.
     """
     then = cast("Sequence[str]", job.payload.get(THEN) or ())
     if not then:
@@ -218,8 +206,8 @@ def _run(parts: Parts, at: Timetable) -> int:
             return 0
         places = unit.partitions.all()
         added = unit.jobs.add([_job(place, first, at.schedule.name, {THEN: then}, now) for place in places])
-        unit.upkeep.forget_jobs(_before(now, parts.settings.life.done_jobs_days))
-        unit.audit.forget(_before(now, parts.settings.life.audit_days))
+        unit.upkeep.forget_jobs(_days_before(now, parts.settings.life.done_jobs_days))
+        unit.audit.forget(_days_before(now, parts.settings.life.audit_days))
         unit.requests.forget(now - KEPT)
         unit.research.forget(now - STEPS_KEPT)
     _schedule_log.info("schedule %s, due at %s: %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
@@ -227,7 +215,7 @@ def _run(parts: Parts, at: Timetable) -> int:
     return sum(added)
 
 
-def _before(now: datetime, days: float) -> datetime:
+def _days_before(now: datetime, days: float) -> datetime:
     """So many days ago; the beginning of time where a calendar does not go back so far."""
     try:
         return now - timedelta(days=days)
@@ -236,10 +224,7 @@ def _before(now: datetime, days: float) -> datetime:
 
 
 def _flush_idle(parts: Parts) -> int:
-    """Ask for a summary of the rest of each conversation in which nothing was said for long.
-
-    One whose job waits, or gave up, is left alone, and does not stand in the way of those behind it.
-    """
+    """Ask for a summary of the rest of quiet conversations, skipping those whose job waits or gave up."""
     now = parts.clock.now()
     since = now - timedelta(seconds=parts.settings.life.idle_flush_s)
     with parts.store.read() as unit:
@@ -321,12 +306,10 @@ def work(parts: Parts, handlers: Mapping[str, Handler], *, worker: str, until_id
 
 
 def run_jobs(parts: Parts, handlers: Mapping[str, Handler], *, worker: str) -> Iterator[JobRun]:
-    """Add the jobs of schedules that are due, then run one job after the other, oldest first, each when asked for.
-
-    `handlers` do them by kind; jobs of other kinds are left alone. `worker` names the holder of the leases and differs
-    between workers. A job that fails with an error of Mnemic waits for its next try, from 5 s, twice as long each time,
-    at most an hour, or as long as the server asked for; after 8 tries it is dead, with the reason. Any other exception
-    counts as a failure of the job too, and is raised. Raises `ConfigError` for a schedule that cannot be.
+    """Add due jobs of schedules, then run jobs one by one, oldest first. `handlers`: by kind; others are left.
+    `worker`: the unique holder of leases. After an error of Mnemic a job retries from 5 s, doubling to an hour, or as
+    long as the server asks; after 8 tries it is dead. Other exceptions count too, and are raised. Raises `ConfigError`
+    for a bad schedule.
     """
     add_due(parts, handlers)
     while job := _claim(parts, handlers, worker):
@@ -369,7 +352,7 @@ class _Lease:
         self._outcome: JobState | None = None
         self._error = ""
         self._begin = time.perf_counter()
-        _job_log.debug("%s of %s: job %s begins, try %d", job.kind, _whose(job), job.id, job.attempts)
+        _job_log.debug("%s of %s: job %s begins, try %d", job.kind, _describe_owner(job), job.id, job.attempts)
 
     @property
     def run(self) -> JobRun:
@@ -394,21 +377,21 @@ class _Lease:
 
     def _finish(self) -> None:
         now = self.parts.clock.now()
-        job = self._metered()
+        job = self._add_cost()
         with self.parts.store.write() as unit:
             if unit.jobs.finish(job):
                 self._outcome = JobState.DONE
                 unit.jobs.add(following(job, self.follow_up(unit) if self.follow_up else (), now))
         if self._outcome is JobState.DONE:
             self.parts.observer.count("mnemic.jobs.done", kind=job.kind)
-            _job_log.info("%s of %s: job %s is done", job.kind, _whose(job), job.id)
+            _job_log.info("%s of %s: job %s is done", job.kind, _describe_owner(job), job.id)
         else:
-            _job_log.warning("%s of %s: job %s was taken by another worker", job.kind, _whose(job), job.id)
+            _job_log.warning("%s of %s: job %s was taken by another worker", job.kind, _describe_owner(job), job.id)
 
     def _fail(self, error: BaseException) -> None:
         """The reason holds the words of Mnemic's own errors only: others may quote what is stored."""
         self._error = f"{type(error).__name__}: {error}" if isinstance(error, MnemicError) else type(error).__name__
-        job = self._metered()
+        job = self._add_cost()
         is_last = job.attempts >= TRY_LIMIT
         retry_at = None if is_last else self.parts.clock.now() + timedelta(seconds=_wait_s(job, error))
         with self.parts.store.write() as unit:
@@ -416,11 +399,11 @@ class _Lease:
                 self._outcome = JobState.DEAD if is_last else JobState.PENDING
         is_quiet = job.kind == EXTRACT
         level = logging.DEBUG if is_quiet else logging.ERROR if is_last else logging.WARNING
-        told = (job.kind, _whose(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
+        told = (job.kind, _describe_owner(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
         _job_log.log(level, "%s of %s: job %s failed at try %d: %s", *told)
         self.parts.observer.count("mnemic.jobs.failed", kind=job.kind)
 
-    def _metered(self) -> Job:
+    def _add_cost(self) -> Job:
         """The job with the cost of this try added to that of the tries before; the observer is told of it."""
         if self._llm is None:
             return self._job
@@ -440,7 +423,9 @@ def _claim(parts: Parts, handlers: Mapping[str, Handler], worker: str) -> Job | 
             if job.attempts <= TRY_LIMIT:
                 return job
             unit.jobs.fail(job, f"gave up: its worker vanished {TRY_LIMIT} times", None)
-            _job_log.error("%s of %s: job %s gave up, its worker vanished every time", job.kind, _whose(job), job.id)
+            _job_log.error(
+                "%s of %s: job %s gave up, its worker vanished every time", job.kind, _describe_owner(job), job.id
+            )
     return None
 
 
@@ -449,7 +434,7 @@ def _wait_s(job: Job, error: BaseException) -> float:
     return min(LONGEST_RETRY_S, max(wish or 0.0, FIRST_RETRY_S * 2 ** (job.attempts - 1)))
 
 
-def _whose(job: Job) -> str:
+def _describe_owner(job: Job) -> str:
     """The session of a job, else its partition, for the log; never what anybody said."""
     session = job.payload.get("session")
     return f"session {session}" if session else f"{job.partition.level} {job.partition.owner}"
@@ -464,12 +449,9 @@ Told = Callable[[JobRun], object]
 
 
 class Worker:
-    """Runs the jobs of a whole store until it is stopped. Several may run beside each other, in one process or many.
-
-    `name` holds its leases and differs between workers. It looks for work at least every `poll_s` seconds, and earlier
-    when a schedule or another try is due. `on_run` is told of every try of a job, on the thread of the worker. A
-    failure of the store or of a handler is logged, and the worker goes on after `poll_s`. `failure` is that of the last
-    time it looked, None when all went well.
+    """Runs a store's jobs until stopped. Several may run, in one process or many; `name` is unique. It looks every
+    `poll_s`, or earlier when a job is due. `on_run` hears every try, on the worker's thread. Failures are logged, and
+    the next look follows after `poll_s`; `failure`: the last look's, or None.
     """
 
     def __init__(
@@ -490,17 +472,13 @@ class Worker:
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
 
     def start(self, *, until_idle: bool = False) -> None:
-        """Begin; with `until_idle` it ends when nothing is due. Raises `ConfigError` when a schedule cannot be. Once
-        it has ended, a worker cannot begin again.
-        """
+        """Start; `until_idle` ends when no job is due. Raises `ConfigError` for a bad schedule. Runs only once."""
         timetables(self._parts, self._handlers)
         self._is_lasting = not until_idle
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask it to end after the job that it does now; returns at once, also inside a signal handler of another
-        thread than its own.
-        """
+        """Ask it to end after its current job. Returns at once, also inside a signal handler."""
         self._stop.set()
 
     def join(self, timeout_s: float | None = None) -> bool:
@@ -516,9 +494,8 @@ class Worker:
             self._stop.wait(pause_s)
 
     def _round(self) -> float:
-        """Do what is due; returns how many seconds to sleep.
-
-        Whatever a handler raised is noted at its job already; a worker that died of it would leave all other jobs.
+        """Do what is due; returns seconds to sleep. A handler's error is noted at its job; a worker that died of it
+        would leave the rest.
         """
         self.failure = None
         try:

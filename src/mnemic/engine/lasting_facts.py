@@ -1,12 +1,6 @@
-"""How many facts a profile holds, and which give way when it is full.
-
-What somebody set by hand never gives way. Of derived facts the one that was said longest ago does, and what it was
-derived from stays.
-
-Carries what users plainly said of themselves into their profile; what somebody set there by hand always stays.
-
-Only the user's own messages count, never what an assistant, a tool or a document says, and nothing where several people
-speak as the user. What a model proposes must stand in such a statement word for word.
+"""Carries users' plain statements about themselves into their profile; entries set by hand always stay. Only the user's
+own messages count, and none where several people speak as the user. A model's proposal must stand there word for word.
+In a full profile the oldest derived fact gives way; its source stays.
 """
 
 from __future__ import annotations
@@ -50,10 +44,8 @@ def put_fitting(
 def fitting(
     there: Sequence[ProfileEntry], new: Sequence[ProfileEntry], limit: int
 ) -> tuple[list[ProfileEntry], list[str]]:
-    """Which of the new facts are to be written, so that there are at most `limit`, and the keys that give way.
-
-    A key that is there already needs no room. Facts set by hand come first, then derived ones, those said last first;
-    a derived fact makes only an older one give way.
+    """The new facts to write, at most `limit` in all, and keys that give way. Known keys need no room. Facts set by
+    hand come first, then the newest derived ones, which replace only older derived ones.
     """
     known, coming = {entry.key for entry in there}, {entry.key for entry in new}
     kept = [entry for entry in new if entry.key in known]
@@ -101,9 +93,8 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
 
 
 def put_derived(parts: Parts, work: UnitOfWork, partition: Partition, facts: Facts, *, source: str) -> dict[str, str]:
-    """Write facts into a profile; `updated_at` is when they were said. Entries that were set by hand, or that were said
-    later, stay, and what a memory said that is believed no more is not written, nor what finds no room (see
-    `profile_room`). Returns what is new.
+    """Write facts said at `updated_at` into a profile; returns the new ones. Entries set by hand or later, disbelieved
+    facts, and facts without room are left out (see `profile_room`).
     """
     now = parts.clock.now()
     there = {entry.key: entry for entry in work.profiles.of(partition)}
@@ -118,9 +109,7 @@ def put_derived(parts: Parts, work: UnitOfWork, partition: Partition, facts: Fac
 
 
 def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
-    """What the change of a memory means for its user's profile: an entry that nobody set by hand goes when the memory
-    that says the same is believed no more, and is looked for again when it is.
-    """
+    """Follow a memory's change in its user's profile. Entries set by hand stay."""
     filled, was, is_ = filled_of(new), is_believed(old, hand.now), is_believed(new, hand.now)
     if filled is None or filled.slot not in STABLE_KEYS or was == is_ or new.level not in (Level.USER, Level.SESSION):
         return
@@ -133,9 +122,7 @@ def profile_follows(hand: Hand, old: Memory, new: Memory) -> None:
 
 
 def take_back(hand: Hand, messages: Sequence[Message]) -> int:
-    """Remove the profile entries that these messages of one partition, which are being erased, say; a job for each key
-    looks whether the user said so elsewhere. How many there were.
-    """
+    """Remove profile entries that these messages gave, and look for other sources. Returns how many."""
     partition, keys = messages[0].partition, told_in(hand.work, messages)
     hand.work.jobs.add([profile_job(hand.now, partition, key) for key in keys])
     return hand.work.profiles.remove(partition, keys) if keys else 0
@@ -171,10 +158,7 @@ def find_again(parts: Parts, partition: Partition, key: str) -> None:
 def _is_refuted(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> bool:
     """True when memories say what an entry says, and none of them is believed."""
     query = MemoryQuery(
-        now=now,
-        states=(State.ACTIVE, State.SUPERSEDED),
-        filter=fills_slot(entry.key),
-        limit=MAX_RIVALS,
+        now=now, states=(State.ACTIVE, State.SUPERSEDED), filter=fills_slot(entry.key), limit=MAX_RIVALS
     )
     known = work.memories.list(Visibility((entry.partition,), None), query)
     same = [memory for memory in known if _is_same(entry, filled_of(memory))]

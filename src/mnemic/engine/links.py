@@ -1,11 +1,6 @@
-"""One side of an answer, messages and memories or the passages of documents: what was found of it, and its scores.
-
-A side can take in rows that did not come in by themselves; they are scored as if they had.
-
-A second hop from the first passages found: a document whose title one of them names is nearer to the answer.
-
-Where a question describes one thing and asks about another ("Who directed the film with …?"), what it asks about shares
-hardly a word with it, but the passage about the first thing names the second.
+"""One side of an answer, messages and memories or passages, with scores; and a second hop over titles: a document whose
+title a first hit names. "Who directed the film with …?" shares no word with the director's document, but the film's
+passage names it.
 """
 
 from __future__ import annotations
@@ -82,7 +77,7 @@ def joined(found: Candidates, beside: Candidates) -> Candidates:
         surroundings=Surroundings.joined(
             [found.surroundings or none, beside.surroundings or Surroundings.nowhere(beside.ids.shape[0])]
         ),
-        flagged=_flagged(found, beside),
+        flagged=_join_flags(found, beside),
         further=tuple(
             replace(one, cosines=np.concatenate([one.cosines, other.cosines]))
             for one, other in zip(found.further, beside.further, strict=True)
@@ -90,7 +85,7 @@ def joined(found: Candidates, beside: Candidates) -> Candidates:
     )
 
 
-def _flagged(found: Candidates, beside: Candidates) -> NDArray[np.bool_] | None:
+def _join_flags(found: Candidates, beside: Candidates) -> NDArray[np.bool_] | None:
     if found.flagged is None and beside.flagged is None:
         return None
     flags = [np.zeros(each.ids.shape, np.bool_) if each.flagged is None else each.flagged for each in (found, beside)]
@@ -134,15 +129,10 @@ class _Beside:
 
 
 def with_links(
-    parts: Parts,
-    visible: Visibility,
-    query: IndexQuery,
-    scored: Scored,
-    score: Callable[[Candidates], Scored],
+    parts: Parts, visible: Visibility, query: IndexQuery, scored: Scored, score: Callable[[Candidates], Scored]
 ) -> Scored:
-    """The passages with the feature `linked`: 1 for the best passage of each document whose title stands in one of the
-    first hits, less where 1 would lift it above the hit that names it, 0 for all others. Passages that did not come in
-    by themselves do now. `score` scores candidates as `scored` was; without such a title nothing is changed.
+    """Passages with the feature `linked`: 1 for the best passage of each document whose title a first hit names, less
+    if lifted above that hit. New passages come in. `score` scores candidates as `scored` was.
     """
     weight = parts.settings.weights.of(FEATURE)
     links = _links(parts, visible, scored) if weight > 0 and scored.order.shape[0] else []
@@ -151,7 +141,7 @@ def with_links(
     places = _places(scored, links)
     missing = {i for link in links if places.keys().isdisjoint(link.passages) for i in link.passages}
     missing = missing if query.allowed is None else missing & query.allowed
-    beside = _beside(parts, query, links, frozenset(missing))
+    beside = _find_linked(parts, query, links, frozenset(missing))
     links = [link for link in links if _is_telling(link, beside)]
     if beside.candidates.ids.shape[0]:
         scored = score(joined(scored.candidates, beside.candidates))
@@ -194,7 +184,7 @@ def _links(parts: Parts, visible: Visibility, scored: Scored) -> list[_Link]:
     return links
 
 
-def _beside(parts: Parts, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _Beside:
+def _find_linked(parts: Parts, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _Beside:
     """The passages wanted as candidates, and how common the words of the titles are. The latter alone costs little."""
     own = query.terms if wanted else ()
     terms = tuple(dict.fromkeys((*own, *(term for link in links for term in link.terms))))

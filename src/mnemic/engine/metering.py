@@ -13,23 +13,11 @@ from mnemic.ports.models import Llm, LlmCapabilities
 from mnemic.ports.observer import Attribute, Observer, Span
 
 
-class Metered:
-    """The `Llm` port around another one; `usage` is the sum of all calls until now.
-
-    Every call counts, also one that fails or whose stream is left early: with its seconds, and with the tokens that the
-    server told, which it does at the end of a reply. Closing is the owner's affair.
-    """
+class _Wrapper:
+    """A model inside another; it keeps the name and the capabilities."""
 
     def __init__(self, llm: Llm) -> None:
         self._llm = llm
-        self._usage = Usage()
-        self._guard = threading.Lock()
-
-    @property
-    def usage(self) -> Usage:
-        """What the calls that have ended cost."""
-        with self._guard:
-            return self._usage
 
     @property
     def name(self) -> str:
@@ -40,6 +28,23 @@ class Metered:
     def capabilities(self) -> LlmCapabilities:
         """As of the model."""
         return self._llm.capabilities
+
+
+class Metered(_Wrapper):
+    """The `Llm` port around another; `usage` sums all calls, failed or abandoned ones included, with seconds and the
+    server's token counts, which come last. Does not close it.
+    """
+
+    def __init__(self, llm: Llm) -> None:
+        super().__init__(llm)
+        self._usage = Usage()
+        self._guard = threading.Lock()
+
+    @property
+    def usage(self) -> Usage:
+        """What the calls that have ended cost."""
+        with self._guard:
+            return self._usage
 
     def complete(self, prompt: Prompt) -> Completion:
         """As of the model, and counted."""
@@ -72,21 +77,12 @@ class Metered:
             self._usage += Usage(told.calls or 1, told.prompt_tokens, told.completion_tokens, seconds)
 
 
-class Traced:
+class Traced(_Wrapper):
     """The `Llm` port around another one; every call is a span with sizes and cost. Closing closes the model."""
 
     def __init__(self, llm: Llm, observer: Observer) -> None:
-        self._llm, self._observer = llm, observer
-
-    @property
-    def name(self) -> str:
-        """As of the model."""
-        return self._llm.name
-
-    @property
-    def capabilities(self) -> LlmCapabilities:
-        """As of the model."""
-        return self._llm.capabilities
+        super().__init__(llm)
+        self._observer = observer
 
     def complete(self, prompt: Prompt) -> Completion:
         """As of the model, in a span."""

@@ -1,9 +1,5 @@
-"""What a person can do about a finding: the verb, and the same as a command with the options of the scope.
-
-Judges single memories and jobs: junk, stale, unsupported, orphaned, disputed. One page of memories at a time.
-
-Finds memories that say the same, or that cannot both hold: by words, slots and vectors, without comparing all with
-all.
+"""Finds problems of memories and jobs, with remedies as verbs and commands: junk, stale, unsupported, orphaned,
+disputed, duplicate or contradictory. Pairs are found by words, slots and vectors, without comparing all with all.
 """
 
 from __future__ import annotations
@@ -107,7 +103,7 @@ class Judge:
                 yield from self._stale(memory, importance)
             if is_live(memory, self.now):
                 yield from self._junk(memory)
-        yield from self._named(work, memories)
+        yield from self._find_named(work, memories)
         yield from self._unsupported(work, [memory for memory in memories if is_live(memory, self.now)])
 
     def jobs(self, jobs: Iterable[Job]) -> Iterator[HealthFinding]:
@@ -138,7 +134,7 @@ class Judge:
                 reason = f"nothing has recalled it since {memory.created_at:%Y-%m-%d}"
                 yield finding(Ailment.STALE, [memory], reason, self.remedies.outdated(memory.id))
 
-    def _named(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
+    def _find_named(self, work: UnitOfWork, memories: Sequence[Memory]) -> Iterator[HealthFinding]:
         """Flags of what was made of something no longer believed; disputes; and what gave way to something gone."""
         naming = [m for m in memories if m.other_id and m.state in (State.ACTIVE, State.DISPUTED, State.SUPERSEDED)]
         ids = sorted({m.other_id for m in naming if m.other_id})
@@ -153,9 +149,9 @@ class Judge:
                 reason = "what superseded it was deleted, so nothing says it now"
                 yield finding(Ailment.ORPHANED, [memory], reason, self.remedies.undo(memory.id))
             elif memory.state is State.DISPUTED and is_live(memory, self.now):
-                yield from self._disputed(memory, other)
+                yield from self._find_dispute(memory, other)
 
-    def _disputed(self, memory: Memory, other: Memory | None) -> Iterator[HealthFinding]:
+    def _find_dispute(self, memory: Memory, other: Memory | None) -> Iterator[HealthFinding]:
         if other is None:
             reason = "it is in dispute with something that was deleted"
             yield finding(Ailment.ORPHANED, [memory], reason, self.remedies.judge(memory.id))
@@ -256,13 +252,13 @@ class Pairs:
         denied = [[id_, self._keys[place, key]] for place, key, id_ in self._denied if (place, key) in self._keys]
         memories = self._read([id_ for group in (*groups, *denied) for id_ in group])
         for group in groups:
-            known = sorted((memories[id_] for id_ in group if id_ in memories), key=_said)
+            known = sorted((memories[id_] for id_ in group if id_ in memories), key=_time_said)
             for older in known[:-1]:
                 if _values(older, known[-1]) is Relation.OTHER:
                     told.add(frozenset((older.id, known[-1].id)))
                     yield self._contradiction(older, known[-1])
         for pair in denied:
-            known = sorted((memories[id_] for id_ in pair if id_ in memories), key=_said)
+            known = sorted((memories[id_] for id_ in pair if id_ in memories), key=_time_said)
             ids = frozenset(memory.id for memory in known)
             if len(ids) > 1 and ids not in told:
                 told.add(ids)
@@ -282,7 +278,7 @@ class Pairs:
             others = [memories[i] for i in beside[best.id] if i in memories and i not in taken]
             same = [other for other in sorted(others, key=_preference) if self._is_duplicate(best, other)]
             taken |= {best.id, *(other.id for other in same)} if same else set()
-            yield from self._told(best, same)
+            yield from self._report_duplicates(best, same)
 
     def _note(self, place: Place, memory: Memory) -> None:
         filled = filled_of(memory)
@@ -331,10 +327,8 @@ class Pairs:
         is_like = share >= (SHARED_TERMS if is_part else SHARED_OTHERWISE)
         return is_like and in_order and may_be_same(one.text, other.text) and not _differ_in_names(one.text, other.text)
 
-    def _told(self, best: Memory, same: Sequence[Memory]) -> Iterator[HealthFinding]:
-        """The others of one place that merging loses nothing of; those that somebody should look at; those of other
-        places, which cannot be merged.
-        """
+    def _report_duplicates(self, best: Memory, same: Sequence[Memory]) -> Iterator[HealthFinding]:
+        """Others of one place that merge without loss, those to review, and those elsewhere, which cannot merge."""
         here = [
             other for other in same if (other.partition, other.private_agent) == (best.partition, best.private_agent)
         ]
@@ -366,7 +360,7 @@ def _holds(memory: Memory, now: datetime) -> bool:
     return memory.valid_to is None or memory.valid_to > now
 
 
-def _said(memory: Memory) -> tuple[datetime, datetime]:
+def _time_said(memory: Memory) -> tuple[datetime, datetime]:
     return memory.observed_at, memory.created_at
 
 
@@ -389,14 +383,18 @@ def _only_fills(memory: Memory) -> bool:
 
 def _differ_in_names(one: str, other: str) -> bool:
     """True when a word that is written as a name, not at the beginning, stands in one of them only."""
-    words = {word.casefold() for word in _bare(one.split())}, {word.casefold() for word in _bare(other.split())}
+    words = (
+        {word.casefold() for word in _strip_words(one.split())},
+        {word.casefold() for word in _strip_words(other.split())},
+    )
     names = [
-        {w.casefold() for w in _bare(text.split()[1:]) if w[0].isupper() or w[0].isdigit()} for text in (one, other)
+        {w.casefold() for w in _strip_words(text.split()[1:]) if w[0].isupper() or w[0].isdigit()}
+        for text in (one, other)
     ]
     return bool(names[0] - words[1] or names[1] - words[0])
 
 
-def _bare(words: Iterable[str]) -> list[str]:
+def _strip_words(words: Iterable[str]) -> list[str]:
     return [bare for word in words if (bare := word.strip("\"'.,;:!?()[]*_"))]
 
 

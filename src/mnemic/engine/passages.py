@@ -1,7 +1,4 @@
-"""What is asked of the passages of documents, and how found passages become excerpts.
-
-Answers for which documents a question admits, and for putting together passages that lie side by side.
-"""
+"""Which passages of documents a question admits, and how neighbouring passages become excerpts."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ def passage_query(parts: Parts, visible: Visibility, question: Question, query: 
     """What the index is asked of passages; None when it is known, after a search of all else, that there are none."""
     if question.asks_memory and not any(parts.passage_places.holds(partition) for partition in visible.partitions):
         return None
-    allowed = None if question.filter == EVERYTHING else _admitted(parts, visible, question.filter)
+    allowed = None if question.filter == EVERYTHING else _admitted_passages(parts, visible, question.filter)
     limit = query.dense_limit * (_PAST_CANDIDATES if question.is_about_the_past else 1)
     return replace(query, allowed=allowed, dense_limit=limit)
 
@@ -41,11 +38,9 @@ def admits(parts: Parts, visible: Visibility, filter_: Filter, chunk: Chunk) -> 
     return any(meets(lambda path, d=document: _field(d, path), filter_) for document in found)
 
 
-def _admitted(parts: Parts, visible: Visibility, filter_: Filter) -> frozenset[str] | None:
-    """The passages of the documents that meet a filter, None for all there are.
-
-    A document has these fields: kind ("document"), level, source, agent (whose it is alone), trust, state, created_at,
-    updated_at, observed_at (when it was last read) and metadata; it lacks the others.
+def _admitted_passages(parts: Parts, visible: Visibility, filter_: Filter) -> frozenset[str] | None:
+    """The passages of documents that meet a filter, None for all. Fields: kind ("document"), level, source, agent
+    (owner), trust, state, created_at, updated_at, observed_at (last read) and metadata.
     """
     admitted: list[Document] = []
     known = 0
@@ -82,10 +77,8 @@ def _field(document: Document, path: Sequence[str]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of a document, characters `start` until before `end`, as found (`hit` is the best of its chunks).
-
-    `text` is the text of that stretch; nothing of it stands in it twice, however much its chunks overlap. White space
-    between two chunks is blank lines or a blank. It begins on the page of its chunk and ends on `last_page`.
+    """Characters `start` until before `end` of a document; `hit` is the best chunk. `text` repeats nothing, however
+    chunks overlap; white space between chunks is blank lines or a blank. Runs from its chunk's page to `last_page`.
     """
 
     hit: Hit
@@ -99,20 +92,16 @@ class Passage:
 
 
 def passages_of(hits: Sequence[Hit]) -> list[Passage]:
-    """The chunks among the hits as passages, in the order of the best chunk of each: chunks of one page (or of a
-    document without pages) that overlap or follow each other are one passage.
-    """
+    """Group chunk hits into passages, best first. Chunks of a page that overlap or follow each other are joined."""
     found: list[Passage] = []
     for hit in hits:
         if isinstance(hit.item, Chunk):
-            found = _with(found, _passage(hit, hit.item))
+            found = _add_passage(found, _passage(hit, hit.item))
     return found
 
 
 def widened(parts: Parts, visible: Visibility, passage: Passage, others: Sequence[Passage]) -> Passage:
-    """The passage with the chunks just before and after its best one, as far as they stand in the same section, on the
-    same page, and in no other passage.
-    """
+    """Extend a passage by the chunks around its best one, within the section and page, without overlap."""
     chunk = passage.chunk
     taken = {i for other in others for i in other.ids}
     with parts.store.read() as work:
@@ -120,7 +109,7 @@ def widened(parts: Parts, visible: Visibility, passage: Passage, others: Sequenc
     for each in beside:
         is_free = each.partition == chunk.partition and each.headings == chunk.headings and each.id not in taken
         if is_free and each.id not in passage.ids and _touches(passage, _passage(passage.hit, each)):
-            passage = _joined(passage, _passage(passage.hit, each))
+            passage = _join_passages(passage, _passage(passage.hit, each))
     return passage
 
 
@@ -130,14 +119,14 @@ def _passage(hit: Hit, chunk: Chunk) -> Passage:
     )
 
 
-def _with(found: list[Passage], passage: Passage) -> list[Passage]:
+def _add_passage(found: list[Passage], passage: Passage) -> list[Passage]:
     """The passages with one more, which may close the gap between two of them."""
     beside = [each for each in found if _touches(each, passage)]
     if not beside:
         return [*found, passage]
     joined = beside[0]
     for each in (*beside[1:], passage):
-        joined = _joined(joined, each)
+        joined = _join_passages(joined, each)
     return [joined if each is beside[0] else each for each in found if each is beside[0] or each not in beside]
 
 
@@ -148,7 +137,7 @@ def _touches(one: Passage, other: Passage) -> bool:
     return is_same and is_beside and max(one.start, other.start) - min(one.end, other.end) <= _GAP
 
 
-def _joined(best: Passage, other: Passage) -> Passage:
+def _join_passages(best: Passage, other: Passage) -> Passage:
     """Both as one, which keeps the hit of the better."""
     first, last = (best, other) if best.start <= other.start else (other, best)
     gap = last.start - first.end

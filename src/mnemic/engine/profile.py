@@ -26,9 +26,8 @@ def profile_partition(scope: Scope) -> Partition:
 
 
 def set_profile(parts: Parts, scope: Scope, entries: Mapping[str, str | None], *, source: str) -> list[ProfileEntry]:
-    """Write facts by key (a value of None removes its key) and give the whole static profile back. Secrets are
-    redacted. Raises `InvalidInputError`, and writes nothing, when there would be more facts set by hand than a profile
-    may hold; derived ones give way to them.
+    """Write facts by key (None removes) and return the profile. Secrets are redacted. Raises `InvalidInputError`,
+    writing nothing, for too many facts set by hand; derived ones give way.
     """
     now, partition = parts.clock.now(), profile_partition(scope)
     kept = [

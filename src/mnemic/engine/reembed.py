@@ -1,7 +1,5 @@
-"""Fills the space of a changed embedder beside the old one and beside live traffic, and removes what is no longer used.
-
-Answers for the whole store: how much is missing, the filling in durable batches, and the end of old spaces. Where a
-question is asked meanwhile is said in `retired`; there is no switch to throw, and nothing to undo after a crash.
+"""Fills a changed embedder's space beside the old one and live traffic, in durable batches, and removes unused spaces.
+`retired` decides where to search meanwhile; nothing needs undoing after a crash.
 """
 
 from __future__ import annotations
@@ -52,11 +50,9 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
-    """`spaces`: each configured embedder's, at the end. `filled`: vectors that were stored, those of the graph's
-    entities among them. `refused`: ids of items
-    whose text an embedder cannot answer; they are found by keyword. `kept`: vectors by space that no configured
-    embedder fills, to go back to; `removed`: those that were removed (of a dry run: would be). `estimate`: of a dry
-    run.
+    """`spaces`: each embedder's, at the end. `filled`: stored vectors, entities included. `refused`: ids found by
+    keyword only. `kept`: vectors of other spaces, to go back to; `removed`: those removed (or to be). `estimate`: of a
+    dry run.
     """
 
     spaces: tuple[SpaceFill, ...]
@@ -72,12 +68,9 @@ class ReembedReport:
 def reembed(
     parts: Parts, *, is_dry_run: bool = False, is_pruning: bool = False, progress: Progress | None = None
 ) -> ReembedReport:
-    """Give every item and every entity of the store its vectors in the spaces of the configured embedders; with
-    `is_pruning`, remove the vectors of all others when that is done.
-
-    Each batch is one durable commit: an interrupted run loses at most one batch of work, and the next one goes on from
-    there. A dry run embeds a few texts to measure, and writes nothing. Raises `ConfigError` without an embedder, and
-    `BackendError` when one or the store fails; what was filled until then stays, and nothing is removed.
+    """Embed every item and entity in the configured spaces; `is_pruning` then removes all other vectors. Batches are
+    durable, so that an interrupted run resumes. A dry run embeds a few texts to measure. Raises `ConfigError` without
+    an embedder, `BackendError` on failure; filled vectors stay, nothing is removed.
     """
     if not parts.embedders:
         raise ConfigError("no embedder is configured: name one, such as embedder.name = 'minilm', and run it again")
@@ -89,7 +82,7 @@ def reembed(
     filled, refused = 0, tuple[str, ...]()
     if not is_dry_run:
         filled, refused = _fill(parts, places, spaces, progress)
-    removed = _removed(parts, is_dry_run=is_dry_run) if is_pruning else {}
+    removed = _remove_spaces(parts, is_dry_run=is_dry_run) if is_pruning else {}
     with parts.store.read() as work:
         spaces = spaces if is_dry_run else _spaces(parts, work, work.partitions.all())
         kept = _others(parts, work)
@@ -137,7 +130,7 @@ def _others(parts: Parts, work: UnitOfWork) -> dict[str, int]:
     return {space: counts.get(space, 0) for space in sorted(work.vectors.known() - own)}
 
 
-def _removed(parts: Parts, *, is_dry_run: bool) -> dict[str, int]:
+def _remove_spaces(parts: Parts, *, is_dry_run: bool) -> dict[str, int]:
     """Remove the vectors of all other spaces, partition by partition; the space itself with the last of them."""
     with parts.store.read() as work:
         removed, places = _others(parts, work), work.partitions.all()

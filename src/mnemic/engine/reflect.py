@@ -1,7 +1,5 @@
-"""Makes one reflection of a session's newest summaries, and carries what lasts into the user's profile.
-
-The reflection, its history, and the profile are one transaction; a second run over the same summaries finds the
-reflection and changes nothing. A model is asked only when enough summaries are there.
+"""Makes one reflection of a session's newest summaries, and updates the user's profile, in one transaction; repeated
+runs change nothing. The model is asked only when there are enough summaries.
 """
 
 from __future__ import annotations
@@ -12,22 +10,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Parts, SessionRun
 from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import REFLECT
 from mnemic.engine.lasting_facts import Facts, lasting_facts, put_derived
 from mnemic.errors import InvalidInputError, MnemicError
-from mnemic.model.bookkeeping import (
-    fallback_in,
-    is_made_up_to,
-    is_of_session,
-    note_fallback,
-    note_reflection,
-)
+from mnemic.model.bookkeeping import fallback_in, is_made_up_to, is_of_session, note_fallback, note_reflection
 from mnemic.model.filter import Filter
 from mnemic.model.item import Kind, Memory, Message, Provenance, Role
 from mnemic.model.recall import MemoryQuery
-from mnemic.model.scope import Partition, Scope, Visibility
+from mnemic.model.scope import Scope
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import prompts
 
@@ -65,23 +57,17 @@ def reflect(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False)
     return work.run(episodes)
 
 
-class Reflecting:
+class Reflecting(SessionRun):
     """One run over one session. `may_fall_back`: when the model fails, sentences of the summaries are chosen."""
-
-    def __init__(
-        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
-    ) -> None:
-        self._parts, self._partition, self._session = parts, partition, session
-        self._actor = actor
-        self._may_fall_back = may_fall_back
-        self._visible = Visibility((partition,), None)
 
     def plan(self) -> tuple[list[Memory], str]:
         """The last summaries of the session in its order; and why no reflection is made of them, or ""."""
         most = self._parts.settings.life.reflection_episodes
         least = -(-most // 2)
         with self._parts.store.read() as work:
-            episodes = sorted(self._with(work, Kind.SUMMARY, is_of_session(self._session)), key=place_of)[-most:]
+            episodes = sorted(self._list_of_kind(work, Kind.SUMMARY, is_of_session(self._session)), key=place_of)[
+                -most:
+            ]
             is_known = self._is_known(work, episodes)
         if len(episodes) < least:
             _reflect_log.debug(
@@ -127,7 +113,7 @@ class Reflecting:
             try:
                 reply = llm.complete(prompts.reflection_prompt([source.text for source in sources], language))
                 text, proposed = prompts.read_reflection(reply)
-                return self._derived(text, episodes, by_model(self._parts, llm, REFLECT, text, sources)), proposed
+                return self._derive(text, episodes, by_model(self._parts, llm, REFLECT, text, sources)), proposed
             except MnemicError as error:
                 if not self._may_fall_back:
                     raise
@@ -138,10 +124,10 @@ class Reflecting:
         text, provenance = by_rules(
             self._parts, REFLECT, [line for source in sources for line in _lines(source)], limit
         )
-        derived = self._derived(text or texts[-1], episodes, provenance)
+        derived = self._derive(text or texts[-1], episodes, provenance)
         return replace(derived, bookkeeping={**derived.bookkeeping, **note_fallback(failure)}), {}
 
-    def _derived(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> Derived:
+    def _derive(self, text: str, episodes: Sequence[Memory], provenance: Sequence[Provenance]) -> Derived:
         return Derived(
             text=text,
             kind=Kind.REFLECTION,
@@ -162,9 +148,9 @@ class Reflecting:
     def _is_known(self, work: UnitOfWork, episodes: Sequence[Memory]) -> bool:
         """True when there is a reflection of the session whose newest summary is the newest of these."""
         newest = episodes[-1].id if episodes else ""
-        return bool(newest) and bool(self._with(work, Kind.REFLECTION, is_made_up_to(newest)))
+        return bool(newest) and bool(self._list_of_kind(work, Kind.REFLECTION, is_made_up_to(newest)))
 
-    def _with(self, work: UnitOfWork, kind: Kind, condition: Filter) -> list[Memory]:
+    def _list_of_kind(self, work: UnitOfWork, kind: Kind, condition: Filter) -> list[Memory]:
         """The memories of a kind that meet a condition."""
         query = MemoryQuery(now=self._parts.clock.now(), kinds=(kind,), filter=condition)
         return work.memories.list(self._visible, query)

@@ -1,10 +1,5 @@
-"""Settles a memory that was just written with what is known in its place: what it repeats takes it in, and what it
-contradicts ends, or both are disputed. Unrelated memories never touch each other.
-
-Answers for the decision and its history. Whether a memory may be written at all is decided before.
-
-Keeps a memory, once: what is already known in the same place is given back instead of stored again, and what it
-plainly contradicts ends with it.
+"""Stores a memory once, and settles it with what is known in its place: repetitions merge, contradictions end or both
+are disputed. Unrelated memories never touch. Whether it may be written is decided before.
 """
 
 from __future__ import annotations
@@ -63,7 +58,7 @@ class Settler:
         if not _is_live(memory, self._editor.now) or not (neighbours.near or may_settle(memory)):
             return Decision(Verdict.ADD, memory.id)
         memory = self._editor.get(memory.id)
-        same, rivals = self._sorted(memory, neighbours)
+        same, rivals = self._sort_known(memory, neighbours)
         if same is not None:
             return self._merge(same, memory)
         decision = Decision(Verdict.ADD, memory.id)
@@ -73,7 +68,7 @@ class Settler:
                 break
         return decision
 
-    def _sorted(self, memory: Memory, neighbours: Neighbours) -> tuple[Memory | None, list[Memory]]:
+    def _sort_known(self, memory: Memory, neighbours: Neighbours) -> tuple[Memory | None, list[Memory]]:
         """The one that `memory` repeats, and those that cannot hold beside it."""
         rivals: dict[str, Memory] = {}
         for known, how in self._of_slot(memory):
@@ -106,11 +101,7 @@ class Settler:
         if filled is None or not is_single(filled.slot) or not _is_about_one_user(memory):
             return []
         query = MemoryQuery(
-            now=self._editor.now,
-            states=_LIVE,
-            filter=fills_slot(filled.slot),
-            order=Order.NEWEST,
-            limit=MAX_RIVALS,
+            now=self._editor.now, states=_LIVE, filter=fills_slot(filled.slot), order=Order.NEWEST, limit=MAX_RIVALS
         )
         known = self._work.memories.list(Visibility((memory.partition,), memory.private_agent), query)
         others = [m for m in known if m.id != memory.id and m.private_agent == memory.private_agent]
@@ -137,9 +128,7 @@ class Settler:
         return self._dispute(memory, known)
 
     def _is_later(self, memory: Memory, known: Memory) -> bool:
-        """True when the order is clear: an hour lies between, or both were said, one after the other, in one
-        conversation.
-        """
+        """True when the order is clear: an hour apart, or both in order in one conversation."""
         between = memory.observed_at - known.observed_at
         if between >= TOGETHER:
             return True
@@ -152,13 +141,13 @@ class Settler:
 
     def _supersede(self, memory: Memory, known: Memory) -> Decision:
         reason = "it was said later and says otherwise"
-        ended = _ended(known, memory, self._editor.now)
+        ended = _end_memory(known, memory, self._editor.now)
         self._editor.put(known, ended, Action.SUPERSEDED, f"{memory.id} was said later and says otherwise")
         return Decision(Verdict.SUPERSEDE, memory.id, known.id, reason)
 
     def _late(self, memory: Memory, known: Memory) -> Decision:
         reason = "what was said later was known already"
-        ended = _ended(memory, known, self._editor.now)
+        ended = _end_memory(memory, known, self._editor.now)
         self._editor.put(memory, ended, Action.SUPERSEDED, f"{known.id} was said later and says otherwise")
         return Decision(Verdict.SUPERSEDE, known.id, memory.id, reason)
 
@@ -211,9 +200,7 @@ def _says_the_same(known: Memory, memory: Memory, judgement: Judgement | None) -
 
 
 def _is_mergeable(known: Memory, memory: Memory) -> bool:
-    """True when merging loses nothing: the same place and kind, no other dates, the same day for an event, and the
-    known one had not ended when the new one was said.
-    """
+    """True when merging loses nothing: same place, kind and dates, and the known one was still valid."""
     times = [(m.valid_from, m.valid_to, m.expires_at, m.is_pinned) for m in (known, memory)]
     is_event = Kind.EVENT in (known.kind, memory.kind)
     return (
@@ -246,7 +233,7 @@ def _rank(memory: Memory) -> int:
     return TRUST_ORDER.index(memory.trust)
 
 
-def _ended(old: Memory, by: Memory, now: datetime) -> Memory:
+def _end_memory(old: Memory, by: Memory, now: datetime) -> Memory:
     """`old` as it ends with what `by` says; one that ends in the future stays active until then."""
     start, end = old.valid_from or old.observed_at, by.valid_from or by.observed_at
     ends = max(end, start + _TICK)
@@ -264,21 +251,17 @@ def remember(
     ids: Sequence[str] = (),
     notes: Sequence[Mapping[str, object]] = (),
 ) -> list[Memory]:
-    """Store each draft in one durable transaction; the answer holds, in order, the new memory or the one that already
-    says the same in the same place, which then notes that it was said again. A plain sentence about the user that
-    contradicts a known one supersedes it. `actor` is written into the history. Each is created a microsecond after the
-    one before, so that their order stays known. A session that then has more live memories than it may keep archives
-    the least important of them, the new ones included. Secrets are redacted; the history names their kinds. What gives
-    orders to the model, and the user did not say, is quarantined and contradicts nothing.
-
-    `ids`: those of the new memories where they are not to be chance; raises `ConflictError` where one is taken.
-    `notes`: what Mnemic itself has to note on each, where there is anything.
+    """Store drafts in one durable transaction; returns, in order, the new memory or the known one in the same words,
+    which notes the repetition. Plain sentences about the user supersede contradicted ones. `actor` goes into the
+    history. Each is created a microsecond after the last, to keep order. Full sessions archive the least important.
+    Secrets are redacted; orders to the model that the user did not say are quarantined. `ids`: fixed ids,
+    `ConflictError` if taken. `notes`: per draft.
     """
     with parts.observer.span("mnemic.remember", memories=len(drafts)):
-        return _remembered(parts, scope, drafts, actor, ids, notes)
+        return _remember_drafts(parts, scope, drafts, actor, ids, notes)
 
 
-def _remembered(
+def _remember_drafts(
     parts: Parts,
     scope: Scope,
     drafts: Sequence[MemoryDraft],
@@ -308,7 +291,7 @@ def _remembered(
         for memory, (_, reason), new in zip(memories, judged, is_new, strict=True):
             if reason and new:
                 editor.quarantine(memory, reason)
-        kept = [_settled(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
+        kept = [_settle_memory(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
         for partition in dict.fromkeys(m.partition for m in added if m.level is Level.SESSION):
             _keep_small(parts, work, Visibility((partition,), scope.agent), actor, now)
     parts.observer.count("mnemic.remember.added", len(added))
@@ -318,9 +301,7 @@ def _remembered(
 
 
 def _add(parts: Parts, work: UnitOfWork, memories: Sequence[Memory], editor: Editor, actor: str) -> list[bool]:
-    """True where a memory is new. One that has expired or ended must not keep its like from being remembered: it is
-    archived, or superseded.
-    """
+    """True where a memory is new. Expired or ended ones do not block it: they are archived or superseded."""
     rows = [(memory, parts.terms(indexed_text(memory))) for memory in memories]
     is_new = work.memories.add(rows)
     taken = [place for place, new in enumerate(is_new) if not new]
@@ -340,9 +321,7 @@ def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, editor: Editor, ac
 
 
 def _keep_small(parts: Parts, work: UnitOfWork, session: Visibility, actor: str, now: datetime) -> None:
-    """Archive what a session holds beyond its most: the least important, then the oldest; never what is pinned, and no
-    reflection.
-    """
+    """Archive a session's surplus: the least important, then the oldest; never pinned ones or reflections."""
     most = parts.settings.max_session_memories
     if len(work.memories.ids(session, MemoryQuery(now=now))) <= most:
         return
@@ -400,7 +379,7 @@ def _entry(memory: Memory, actor: str, now: datetime, redacted: Kinds) -> Histor
     )
 
 
-def _settled(work: UnitOfWork, editor: Editor, memory: Memory, *, is_new: bool) -> Memory:
+def _settle_memory(work: UnitOfWork, editor: Editor, memory: Memory, *, is_new: bool) -> Memory:
     """The memory that says what `memory` says, after it was compared with what is known."""
     if not is_new:
         held = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)

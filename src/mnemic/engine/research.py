@@ -1,7 +1,5 @@
-"""Answers a question about one huge document: cut into pieces, each read by the model for what bears on the question,
-the notes combined, the answer cited. See docs/decisions/0022-research.md.
-
-Answers for the whole of it: what is read within the limits and in which order, and for saying what was not.
+"""Answers a question about a huge document: the model reads piece by piece, notes are combined, the answer cites
+(docs/decisions/0022-research.md). Says what was not read within the limits.
 """
 
 from __future__ import annotations
@@ -76,11 +74,9 @@ class ResearchRequest:
 
 
 def research(parts: Parts, scope: Scope, reference: str, request: ResearchRequest) -> ResearchReport:
-    """The answer to a question about the document with this id or source, or, of a dry run, what it would take.
-
-    Raises as `get_document`; `InvalidInputError` for a document without text and for a model whose context holds no
-    piece beside the question; `ConflictError` when the document changes meanwhile; `BackendError` when the model fails
-    for good. What was read until then is kept, and asking the same again goes on from there.
+    """Answer a question about the document with this id or source; a dry run tells the cost. Raises as `get_document`;
+    `InvalidInputError` for no text or too small a model; `ConflictError` on a change meanwhile; `BackendError` when the
+    model fails for good. Asking again resumes.
     """
     begin = time.perf_counter()
     with parts.observer.span("mnemic.research", is_dry_run=request.is_dry_run) as span:
@@ -114,13 +110,13 @@ class _Research:
         waiting = [piece for piece in reading.pieces if piece.index not in reading.notes]
         plan = self._plan(reading, waiting)
         if self._request.is_dry_run:
-            return self._made("", (), self._coverage(reading, (), is_planned=True), plan)
+            return self._make_report("", (), self._coverage(reading, (), is_planned=True), plan)
         if not plan.read:
             return self._passages(TOO_LITTLE, self._coverage(reading, waiting), plan)
         if plan.read < plan.pieces:
-            waiting = self._ranked(reading, waiting)
+            waiting = self._rank_pieces(reading, waiting)
         reading.read(waiting)
-        return replace(self._answered(reading, plan), usage=model.usage)
+        return replace(self._answer_question(reading, plan), usage=model.usage)
 
     def _reading(self, model: Llm) -> Reading:
         limits, context = self._request.limits, model.capabilities.context_tokens
@@ -157,18 +153,20 @@ class _Research:
         kept = len(reading.pieces) - len(waiting)
         return ResearchPlan(len(reading.pieces), kept, kept + read, total.calls, total.tokens)
 
-    def _ranked(self, reading: Reading, waiting: Sequence[Piece]) -> list[Piece]:
+    def _rank_pieces(self, reading: Reading, waiting: Sequence[Piece]) -> list[Piece]:
         """The pieces that recall finds first, and then the others, spread over the document."""
         best: dict[int, int] = {}
         pieces = iter(reading.pieces)
         piece = next(pieces)
-        for start, rank in sorted((chunk.start, rank) for rank, chunk in enumerate(self._found(reading, RANKED))):
+        for start, rank in sorted(
+            (chunk.start, rank) for rank, chunk in enumerate(self._find_passages(reading, RANKED))
+        ):
             while start >= piece.end and piece.index + 1 < len(reading.pieces):
                 piece = next(pieces)
             best[piece.index] = min(rank, best.get(piece.index, rank))
         return sorted(waiting, key=lambda each: (best.get(each.index, RANKED), each.index * _GOLDEN % 1))
 
-    def _found(self, reading: Reading | None, limit: int) -> list[Chunk]:
+    def _find_passages(self, reading: Reading | None, limit: int) -> list[Chunk]:
         """The passages of the document that answer the question best."""
         question = Question(
             text=self._request.question[: self._parts.settings.max_query_chars],
@@ -188,32 +186,31 @@ class _Research:
         chunks = [hit.item for hit in hits if isinstance(hit.item, Chunk)]
         return [chunk for chunk in chunks if chunk.document_id == self._document.id]
 
-    def _answered(self, reading: Reading, plan: ResearchPlan) -> ResearchReport:
+    def _answer_question(self, reading: Reading, plan: ResearchPlan) -> ResearchReport:
         waiting = [p for p in reading.pieces if p.index not in reading.notes and p.index not in reading.failed]
         coverage = self._coverage(reading, waiting)
         if not coverage.read:
-            return self._passages(self._why(reading), coverage, plan, reading.degraded)
+            return self._passages(next(iter(reading.failed.values()), TOO_LITTLE), coverage, plan, reading.degraded)
         notes = reading.combined()
         cited = [_citation(number, note, self._document, reading.quotes) for number, note in enumerate(notes, 1)]
         if not notes:
-            return self._made(wording(self._language, "research.nothing"), (), coverage, plan, self._degraded(reading))
+            return self._make_report(
+                wording(self._language, "research.nothing"), (), coverage, plan, self._list_degraded(reading)
+            )
         share = "" if coverage.is_whole else f"{percent(coverage)} %"
         told = reading.answer(notes, share)
         if isinstance(told, Missed):
             lines = [wording(self._language, "research.unanswered").format(told.reason)]
             lines += [f"[{each.number}] {each.says}" for each in cited]
-            degraded = (*self._degraded(reading), f"answer: {told.reason}")
-            made = self._made("\n".join(lines), cited, coverage, plan, degraded)
+            degraded = (*self._list_degraded(reading), f"answer: {told.reason}")
+            made = self._make_report("\n".join(lines), cited, coverage, plan, degraded)
             return replace(made, is_extractive=True)
         text, numbers = told
         named = [cited[number - 1] for number in sorted(numbers)]
-        degraded = self._degraded(reading) + (() if named else ("citations: the answer names none",))
-        return self._made(text, named, coverage, plan, degraded)
+        degraded = self._list_degraded(reading) + (() if named else ("citations: the answer names none",))
+        return self._make_report(text, named, coverage, plan, degraded)
 
-    def _why(self, reading: Reading) -> str:
-        return next(iter(reading.failed.values()), TOO_LITTLE)
-
-    def _degraded(self, reading: Reading) -> tuple[str, ...]:
+    def _list_degraded(self, reading: Reading) -> tuple[str, ...]:
         dropped = (f"notes: {reading.dropped} were dropped, whose quotes are not in the text",) * bool(reading.dropped)
         return (*reading.degraded, *dropped)
 
@@ -222,16 +219,21 @@ class _Research:
     ) -> ResearchReport:
         """The best passages in their order: what can be said without a model."""
         if self._request.is_dry_run:
-            return self._made("", (), coverage, plan, (f"model: {why}",))
-        chunks = sorted(self._found(None, PASSAGES), key=lambda chunk: chunk.start)
+            return self._make_report("", (), coverage, plan, (f"model: {why}",))
+        chunks = sorted(self._find_passages(None, PASSAGES), key=lambda chunk: chunk.start)
         texts = [(chunk, text) for chunk in chunks if (text := sanitise(chunk.text))]
         cited = [
-            _citation(number, Note(text, (0,)), self._document, [_quote(chunk)])
+            _citation(
+                number,
+                Note(text, (0,)),
+                self._document,
+                [ResearchQuote(chunk.text, chunk.start, chunk.end, chunk.page, chunk.last_page)],
+            )
             for number, (chunk, text) in enumerate(texts, 1)
         ]
         head = wording(self._language, "research.passages" if cited else "research.no_passages").format(why)
         text = "\n\n".join([head, *(f"[{each.number}] {each.says}" for each in cited)])
-        made = self._made(text, cited, coverage, plan, (*degraded, f"model: {why}"))
+        made = self._make_report(text, cited, coverage, plan, (*degraded, f"model: {why}"))
         return replace(made, is_extractive=True)
 
     def _coverage(self, reading: Reading, waiting: Sequence[Piece], *, is_planned: bool = False) -> Coverage:
@@ -239,7 +241,7 @@ class _Research:
         read = reading.kept if is_planned else reading.notes.keys()
         return coverage_of(reading.pieces, read, len(reading.kept), reasons, self._document.pages)
 
-    def _made(
+    def _make_report(
         self,
         text: str,
         citations: Sequence[ResearchCitation],
@@ -265,9 +267,7 @@ class _Research:
 
 
 def _place(scope: Scope) -> Partition:
-    """Whose the replies are: the user's who asks, else the agent's, else the session's; the org's where nobody is
-    named.
-    """
+    """Who owns the replies: the scope's user, else its agent, else its session, else the org."""
     is_named = scope.user is not None or scope.agent is not None or scope.session is not None
     return scope.partition(scope.default_level if is_named else Level.ORG)
 
@@ -275,7 +275,3 @@ def _place(scope: Scope) -> Partition:
 def _citation(number: int, note: Note, document: Document, quotes: Sequence[ResearchQuote]) -> ResearchCitation:
     named = tuple(quotes[quote] for quote in note.quotes)
     return ResearchCitation(number, note.says, document.id, document.source, document.title, named)
-
-
-def _quote(chunk: Chunk) -> ResearchQuote:
-    return ResearchQuote(chunk.text, chunk.start, chunk.end, chunk.page, chunk.last_page)

@@ -1,8 +1,5 @@
-"""What of a document was read and what was not, as numbers, as places, and in words.
-
-The notes of a research: read from pieces, made fewer in a tree until they fit into one prompt, and answered from.
-
-Answers for the order of calls and for what is left of the limits at each; the words are in `text.research`.
+"""A research's notes: read from pieces, reduced in a tree to one prompt, and answered from, within limits; and what was
+read and not. The words are in `text.research`.
 """
 
 from __future__ import annotations
@@ -104,9 +101,8 @@ _MAX_QUOTES = 12
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """One document, one question: what is known of it so far. `room`: tokens of notes that one prompt takes.
-
-    `quotes` are numbered from 0 in the order they were found; notes name them so.
+    """One question to one document. `room`: tokens of notes in a prompt. `quotes` are numbered from 0 in order; notes
+    cite the numbers.
     """
 
     asking: Asking
@@ -137,7 +133,7 @@ class Reading:
         """Take what was answered about pieces before."""
         keys = {self.key(piece): piece for piece in self.pieces}
         for key, completion in self.steps.kept([*keys]).items():
-            noted = self._noted(keys[key], completion)
+            noted = self._read_notes(keys[key], completion)
             if noted is not None:
                 self.kept.add(keys[key].index)
                 self._add(keys[key], noted)
@@ -204,7 +200,7 @@ class Reading:
             groups = list(_groups(notes, self.room))
             merged: dict[int, list[Note]] = {}
             self._weight = _weigh(notes)
-            with closing(self._merged(groups)) as kept:
+            with closing(self._merge_groups(groups)) as kept:
                 for number, fewer in kept:
                     merged[number] = fewer
                     self.progress(len(merged), len(groups), "combining" if level == 1 else f"combining, level {level}")
@@ -232,11 +228,11 @@ class Reading:
         shown = self.text[piece.start : piece.end]
         page = page_of(self.document.pages, piece.own)
         prompt = map_prompt(self.asking, shown, page, (piece.index + 1, len(self.pieces)))
-        wish = Wish(self.key(piece), prompt, lambda told: self._noted(piece, told))
+        wish = Wish(self.key(piece), prompt, lambda told: self._read_notes(piece, told))
         self._next = (piece.index, wish)
         return wish
 
-    def _noted(self, piece: Piece, completion: Completion) -> list[_Found] | None:
+    def _read_notes(self, piece: Piece, completion: Completion) -> list[_Found] | None:
         """What a reply about a piece notes, with the places of its quotes; those that are not there are dropped."""
         said = read_notes(completion)
         if said is None:
@@ -260,7 +256,7 @@ class Reading:
         self.notes[piece.index] = notes
         self._weight += _weigh(notes)
 
-    def _merged(self, groups: Sequence[Sequence[Note]]) -> Generator[tuple[int, list[Note]]]:
+    def _merge_groups(self, groups: Sequence[Sequence[Note]]) -> Generator[tuple[int, list[Note]]]:
         """Each group made half as heavy, by the model where the limits allow it, else by what comes first."""
         waiting = list(reversed([*enumerate(groups)]))
 
@@ -268,7 +264,7 @@ class Reading:
             if not waiting:
                 return None
             number, group = waiting.pop()
-            return lambda: (number, self._fewer(group))
+            return lambda: (number, self._reduce_notes(group))
 
         return side_by_side(following, self.parallel)
 
@@ -279,7 +275,7 @@ class Reading:
             note = replace(note, text="")
         return note if note.weight <= most else replace(note, says=note.says[: most // 4])
 
-    def _fewer(self, group: Sequence[Note]) -> list[Note]:
+    def _reduce_notes(self, group: Sequence[Note]) -> list[Note]:
         if len(group) == 1:
             return [*group]
         most = max(_weigh(group) // 2, 1)

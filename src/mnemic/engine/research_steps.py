@@ -1,8 +1,5 @@
-"""What research may still cost: calls, tokens and time, reserved before they are spent, so that no limit is passed.
-
-Asks the model what research wants to know, once: what it answered is kept, and given again when asked the same.
-
-Answers for second tries, for what a failure of the model means, and for calls side by side.
+"""Asks research's model once per prompt: replies are kept. Calls, tokens and time are reserved before they are spent,
+so that no limit is passed, also by parallel calls and retries.
 """
 
 from __future__ import annotations
@@ -159,11 +156,9 @@ class Steps:
         return {key: Completion(step.reply) for key, step in found.items()}
 
     def ask(self, wish: Wish[_T]) -> _T | Missed:
-        """What the model answers; the limits must hold one call already. Asked again once, where they allow it, when
-        the reply is no answer or does not come.
-
-        Raises `UnavailableError` and `RateLimitedError` when the model is away twice, and `ConflictError` when the
-        document has changed; what was answered before is kept.
+        """Ask the model; the limits must hold one call. Retries once, if they allow it, after a missing or unusable
+        reply. Raises `UnavailableError` and `RateLimitedError` if both fail, `ConflictError` when the document changed;
+        earlier replies are kept.
         """
         missed = Missed(UNREADABLE)
         for prompt in (wish.prompt, again(wish.prompt)):
@@ -174,13 +169,13 @@ class Steps:
             try:
                 completion = self._reply(prompt, cost, is_last=wish.ahead is None)
             except (TimedOutError, BadReplyError) as error:
-                missed = Missed(_told(error))
+                missed = Missed(_describe_error(error))
             except InvalidInputError:
                 return Missed(TOO_LONG)
             except (UnavailableError, RateLimitedError) as error:
                 if is_second:
                     raise
-                missed = Missed(_told(error))
+                missed = Missed(_describe_error(error))
                 self._wait(error, is_last=wish.ahead is None)
             else:
                 answer = wish.read(completion)
@@ -223,9 +218,8 @@ class Steps:
 
 
 def side_by_side(following: Callable[[], Callable[[], _T] | None], parallel: int) -> Generator[_T]:
-    """What the tasks that `following` gives come to, as they end, at most `parallel` of them under way. It is asked on
-    this thread; None means that there is none now, and with none under way that there is none at all. When one raises,
-    or whoever reads ends early, those under way are waited for, and no other begins.
+    """Results of `following`'s tasks as they end, at most `parallel` at once. It is called on this thread; None: no
+    task now, or, with none running, ever. On an error or early end the running ones are awaited.
     """
     if parallel == 1:
         while (task := following()) is not None:
@@ -258,6 +252,6 @@ def prompt_key(llm: Llm, prompt: Prompt) -> str:
     return digest(llm, str(prompt.max_tokens), *(message.content for message in prompt.messages))
 
 
-def _told(error: BackendError) -> str:
+def _describe_error(error: BackendError) -> str:
     _log.info("a call of the model failed (%s)", type(error).__name__)
     return f"{type(error).__name__}: {error}"[:200]

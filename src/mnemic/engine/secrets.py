@@ -1,9 +1,5 @@
-"""Takes secrets out of a text before it is stored, and says what was taken out without saying what it was.
-
-The gate before memories: what gives orders to the model, and was not said by the user, is kept but not recalled.
-
-Only what counts alone stops a memory (findings of high severity); what was measured: docs/decisions/0017-write-gate.md.
-Messages and passages of documents pass: they are what was said and written, and recall takes the orders out of them.
+"""Redacts secrets before storage, and gates memories: orders to the model that the user did not say are kept but not
+recalled (docs/decisions/0017-write-gate.md). Messages and passages pass; recall removes orders from them.
 """
 
 from __future__ import annotations
@@ -46,9 +42,8 @@ class SecretFinding:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without its secrets, and what they were, in their order. Without findings the text is the one given.
-
-    `rounds`: what was replaced, in positions of the text as it was before that round.
+    """A text without secrets, and what they were, in order; unchanged without findings. `rounds`: replacements, by
+    positions before each round.
     """
 
     text: str
@@ -74,9 +69,8 @@ class Redacted:
 
 
 def redact(parts: Parts, text: str) -> Redacted:
-    """The text with each secret replaced by `[REDACTED: <kind>]`, all else verbatim; secrets that overlap become one.
-
-    Without a detector, or for kinds that the settings let pass, the text stays. Redacting twice changes nothing more.
+    """Replace each secret by `[REDACTED: <kind>]`, overlapping ones as one. Unchanged without a detector, or for
+    allowed kinds. Idempotent.
     """
     found: list[SecretFinding] = []
     rounds: list[tuple[SecretSpan, ...]] = []
@@ -86,24 +80,19 @@ def redact(parts: Parts, text: str) -> Redacted:
                 break
             found += [SecretFinding(span.kind, text.count("\n", 0, span.start) + 1) for span in spans]
             rounds.append(tuple(spans))
-            text = _replaced(text, spans)
+            text = _replace_spans(text, spans)
     return Redacted(text, tuple(found), tuple(rounds))
 
 
 def without_secrets(parts: Parts, noun: Noun) -> tuple[Noun, Kinds]:
-    """A draft or an item whose texts and metadata hold no secret, and the kinds of those it held.
-
-    One that holds none is given back as it is.
-    """
+    """A draft or item without secrets in texts and metadata, and the kinds found. Without any it is returned as is."""
     fields = {name: getattr(noun, name) for name in (*TEXTS, *MAPPINGS) if hasattr(noun, name)}
     clean, kinds = fields_without_secrets(parts, fields)
     return (replace(noun, **clean), kinds) if kinds else (noun, ())
 
 
 def clean_reason(parts: Parts, reason: str) -> str:
-    """Why something was done, as it may stand in the history. Raises `InvalidInputError` for one that is too long, or
-    no valid Unicode.
-    """
+    """Check a reason for the history. Raises `InvalidInputError` if it is too long or invalid Unicode."""
     return redact(parts, check_line(reason, "reason", limit=MAX_REASON_CHARS)).text
 
 
@@ -183,10 +172,10 @@ def _spans(parts: Parts, text: str) -> list[SecretSpan]:
         return []
     done = [match.span() for match in _PLACEHOLDER.finditer(text)]
     fresh = [span for span in found if not any(start <= span.start and span.end <= end for start, end in done)]
-    return list(_merged(fresh))
+    return list(_merge_spans(fresh))
 
 
-def _merged(spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
+def _merge_spans(spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
     """Spans that overlap as one, under the kind of the one that begins first, of several the longest."""
     held: SecretSpan | None = None
     for span in sorted(spans, key=lambda span: (span.start, -span.end, span.kind)):
@@ -200,7 +189,7 @@ def _merged(spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
         yield held
 
 
-def _replaced(text: str, spans: Iterable[SecretSpan]) -> str:
+def _replace_spans(text: str, spans: Iterable[SecretSpan]) -> str:
     pieces: list[str] = []
     done = 0
     for start, end, kind in spans:

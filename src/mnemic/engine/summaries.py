@@ -1,12 +1,7 @@
-"""What of a conversation waits for a summary, and the request to make it. Positions of rows, never a second list.
+"""Summarises what fell out of a session's window, and again what erased messages leave.
 
-Makes summaries of what has fallen out of a session's window.
-
-Each summary, its history, the move of the cursor and the request to consolidate it are one transaction, by compare
-and set: two workers make one summary, and one that dies before it commits has changed nothing. The model is asked
-outside of any transaction.
-
-Makes a summary again of what is left of its messages, after the one there was told of nothing but erased ones.
+A summary, its history, the cursor and the request to consolidate are one transaction, by compare and set: two workers
+make one summary, and a dying one changes nothing. The model is asked outside any transaction.
 """
 
 from __future__ import annotations
@@ -16,17 +11,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mnemic.engine.digest import (
-    Derived,
-    Source,
-    add_derived,
-    by_model,
-    by_rules,
-    covered,
-    derived_memory,
-    raw,
-)
-from mnemic.engine.engine import Parts
+from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory, raw
+from mnemic.engine.engine import Parts, SessionRun
 from mnemic.engine.events import publish
 from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import SUMMARISE
@@ -37,10 +23,8 @@ from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import ConsolidationRequest, SummarisationRequest
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.model.settings import LifeSettings
-from mnemic.ports.models import Llm
 from mnemic.ports.store import UnitOfWork
 from mnemic.text import prompts
-from mnemic.text.blocks import Language
 
 EVERYTHING = sys.maxsize
 """As the position that is wanted: all that was said."""
@@ -60,10 +44,8 @@ class Pending:
 
 
 def pending(work: UnitOfWork, life: LifeSettings, partition: Partition, session: str, *, wanted: int = 0) -> Pending:
-    """What is to be summarised now.
-
-    That is what has fallen out of the window, if it is at least a batch; whatever was said until the session was ended;
-    and in any case what was said up to the position `wanted`.
+    """What to summarise now: what fell out of the window, at least a batch; all until the session's end; and all up to
+    `wanted`.
     """
     talk = work.conversations.get(partition, session)
     said = 0 if talk is None else talk.messages
@@ -75,9 +57,7 @@ def pending(work: UnitOfWork, life: LifeSettings, partition: Partition, session:
 
 
 def ask_if_pending(parts: Parts, work: UnitOfWork, partition: Partition, session: str, said: int) -> None:
-    """Ask for a summary when a batch is pending in a conversation of `said` messages. The first messages of a
-    conversation cost no look.
-    """
+    """Ask for a summary if a batch of the `said` messages is pending. A new conversation costs no look."""
     life = parts.settings.life
     if life.summarises and said >= life.window_messages + life.summary_batch:
         ask_for_summary(parts, work, partition, session)
@@ -86,9 +66,7 @@ def ask_if_pending(parts: Parts, work: UnitOfWork, partition: Partition, session
 def ask_for_summary(
     parts: Parts, work: UnitOfWork, partition: Partition, session: str, *, wanted: int = 0
 ) -> tuple[int, bool]:
-    """Publish that what is pending waits for a summary, unless nothing is, or summaries are switched off. Returns how
-    many messages are pending, and whether the request is new.
-    """
+    """Publish that a summary is due. Returns how many messages are pending, and whether the request is new."""
     waiting = pending(work, parts.settings.life, partition, session, wanted=wanted)
     if not waiting.count or not parts.settings.life.summarises:
         return waiting.count, False
@@ -113,9 +91,8 @@ _summarise_log = logging.getLogger("mnemic.summarise")
 
 @dataclass(frozen=True, slots=True)
 class Summarised:
-    """Messages at the positions `first` to `last` (inclusive), and the id of their summary: None in a dry run, and
-    where they say nothing, or just what another memory says. `fallback` is the failure for which the raw text was
-    taken.
+    """Messages `first` to `last` (inclusive), and their summary's id: None in a dry run, or when it would say nothing
+    new. `fallback`: the failure for which the raw text was taken.
     """
 
     first: int
@@ -137,10 +114,7 @@ class SummariseReport:
 def summarise(
     parts: Parts, scope: Scope, *, actor: str, is_flush: bool = False, is_dry_run: bool = False
 ) -> SummariseReport:
-    """Summarise what is pending in the scope's session; with `is_flush` all that is in no summary yet.
-
-    Raises the errors of the language model; what was summarised before one stays.
-    """
+    """Summarise a session's pending messages; `is_flush`: all. Raises the model's errors; earlier summaries stay."""
     if scope.session is None:
         raise InvalidInputError("summaries are made of a session; say which, as session=…")
     work = Summarising(parts, scope.message_partition, scope.session, actor)
@@ -162,18 +136,8 @@ class _Batch:
     place: Pending
 
 
-class Summarising:
-    """One run over one conversation. `may_fall_back`: when the model fails, the raw text becomes the summary, and the
-    run ends there.
-    """
-
-    def __init__(
-        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
-    ) -> None:
-        self._parts, self._partition, self._session = parts, partition, session
-        self._actor = actor
-        self._may_fall_back = may_fall_back
-        self._visible = Visibility((partition,), None)
+class Summarising(SessionRun):
+    """One run over a conversation. `may_fall_back`: if the model fails, the raw text becomes the summary."""
 
     def due(self, wanted: int = 0) -> Pending:
         """What is to be summarised now; what was said up to the position `wanted` in any case."""
@@ -204,9 +168,7 @@ class Summarising:
         return done
 
     def _next(self, due: Pending) -> _Batch:
-        """What goes into the next summary: equal shares of what is due, less where messages are long. Positions of
-        erased messages go with those before them.
-        """
+        """Select the next summary's messages, in equal shares. Positions of erased messages are included."""
         most = max(SUMMARY_MESSAGES, self._parts.settings.life.summary_batch)
         share = -(-due.count // -(-due.count // most))
         with self._parts.store.read() as work:
@@ -243,26 +205,21 @@ class Summarising:
         if self._parts.llm is None:
             limit = prompts.SUMMARY_LENGTH[language]
             text, provenance = by_rules(self._parts, SUMMARISE, sources, limit)
-            return self._derived(text, messages, provenance=provenance) if text else None
+            return self._derive(text, messages, provenance=provenance) if text else None
         try:
-            text = self._asked(self._parts.llm, messages, language)
+            text = prompts.read_summary(self._parts.llm.complete(prompts.summary_prompt(messages, language)))
         except MnemicError as error:
             if not self._may_fall_back:
                 raise
             reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
             _summarise_log.warning("session %s: the raw text becomes the summary (%s)", self._session, reason)
             self._parts.observer.count("mnemic.summarise.fallback")
-            derived = self._derived(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
+            derived = self._derive(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
             importance = self._parts.settings.life.raw_importance
             return replace(derived, importance=importance, bookkeeping={**derived.bookkeeping, **note_fallback(reason)})
-        return self._derived(
-            text, messages, provenance=by_model(self._parts, self._parts.llm, SUMMARISE, text, sources)
-        )
+        return self._derive(text, messages, provenance=by_model(self._parts, self._parts.llm, SUMMARISE, text, sources))
 
-    def _asked(self, llm: Llm, messages: Sequence[Message], language: Language) -> str:
-        return prompts.read_summary(llm.complete(prompts.summary_prompt(messages, language)))
-
-    def _derived(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
+    def _derive(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
         positions = (messages[0].position, messages[-1].position)
         return Derived(
             text=text,
@@ -273,9 +230,7 @@ class Summarising:
         )
 
     def _commit(self, batch: _Batch, made: Derived | None) -> Summarised | None:
-        """Write the summary and move the cursor; None when somebody else moved it, or erased one of the messages
-        meanwhile.
-        """
+        """Write the summary and move the cursor; None if the cursor moved or a message was erased meanwhile."""
         now = self._parts.clock.now()
         memory = None if made is None else derived_memory(made, batch.messages, now)
         vectors = None if memory is None else document_vectors(self._parts, [indexed_text(memory)])
@@ -298,9 +253,9 @@ class Summarising:
                 publish(work, request, now)
         if self._parts.window is not None:
             self._parts.window.moved(self._partition, [self._session], now)
-        return self._told(batch.place, memory if is_new else None)
+        return self._report_summary(batch.place, memory if is_new else None)
 
-    def _told(self, place: Pending, memory: Memory | None) -> Summarised:
+    def _report_summary(self, place: Pending, memory: Memory | None) -> Summarised:
         first, last = place.after + 1, place.until
         _summarise_log.info("session %s: messages %d to %d are summarised", self._session, first, last)
         self._parts.observer.count("mnemic.summarise.messages", place.count)
@@ -347,10 +302,7 @@ class SummarisingAgain:
 
     def _is_there(self, unit: UnitOfWork) -> bool:
         query = MemoryQuery(
-            now=self.parts.clock.now(),
-            states=(),
-            kinds=(Kind.SUMMARY,),
-            filter=is_of_session(self.session),
+            now=self.parts.clock.now(), states=(), kinds=(Kind.SUMMARY,), filter=is_of_session(self.session)
         )
         known = unit.memories.list(Visibility((self.partition,), None), query)
         return any(covered(each) == (self.first, self.last) for each in known)

@@ -49,10 +49,9 @@ def sweep(
     plan: Callable[[UnitOfWork, Sequence[Memory]], Sequence[_Found]],
     deed: Callable[[UnitOfWork, Partition, Sequence[_Found]], Sequence[_Found]] | None,
 ) -> Iterator[Swept[_Found]]:
-    """Plan each page, and do what was planned; without a `deed` it is only planned. `deed` returns what it did.
-
-    A page is planned in a unit of work that reads. Only where there is something to do it is read and planned again in
-    one that writes, so that what happened in between counts, and a page is done as a whole or not at all.
+    """Plan each page, and do it; without a `deed` only plan. `deed` returns its result. Pages are planned in a reading
+    unit of work, and again in a writing one only where needed, so that a page is done wholly on current data, or not at
+    all.
     """
     after: str | None = reach.after
     while after is not None:

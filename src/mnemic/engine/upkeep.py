@@ -46,9 +46,8 @@ _compact_log = logging.getLogger("mnemic.compact")
 
 
 def compact_partition(parts: Parts, partition: Partition) -> int:
-    """Remove the tombstones of a partition's passages, if there are enough of them; returns how many went.
-
-    Those of messages, memories and documents stay: they keep an import from bringing back what was deleted.
+    """Remove a partition's passage tombstones, if there are enough; returns how many. Others stay, to keep imports from
+    restoring deletions.
     """
     with parts.store.read() as work:
         gone = work.partitions.tombstones(partition)
@@ -95,9 +94,8 @@ class DecayReport:
 
 
 def decay(parts: Parts, scope: Scope, levels: Sequence[Level], *, is_dry_run: bool = False) -> DecayReport:
-    """Note what the importance of the visible memories of some levels (none: of all) has faded to.
-
-    A second run at the same moment changes nothing. What was recalled until now is written down first.
+    """Note the decayed importance of visible memories of some levels (none: all). Idempotent at one moment. Pending
+    recalls are written first.
     """
     now, examined, entries = parts.clock.now(), 0, list[Fading]()
     parts.accesses.flush(parts.store)
@@ -111,9 +109,7 @@ def decay(parts: Parts, scope: Scope, levels: Sequence[Level], *, is_dry_run: bo
 
 
 def decay_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
-    """The work of one job: `PAGES_A_JOB` pages of a partition behind the id `after`. Returns the id to go on behind,
-    None at the end.
-    """
+    """Decay `PAGES_A_JOB` pages of a partition after the id `after`. Returns the next id, None at the end."""
     parts.accesses.flush(parts.store)
     plan = partial(_plan, parts.settings.life, parts.clock.now())
     for number, page in enumerate(sweep(parts, Reach(partition, None, after), plan, _fade), start=1):
@@ -124,14 +120,12 @@ def decay_partition(parts: Parts, partition: Partition, after: str = "") -> str 
 
 
 def present_importance(memories: Sequence[Memory], now: datetime, life: LifeSettings) -> list[float]:
-    """What the importance of each has faded to at `now`, whether it was noted or not; pinned memories and reflections
-    keep theirs.
-    """
+    """Each item's decayed importance at `now`; pinned memories and reflections keep theirs."""
     if not memories:
         return []
     faded = decayed(
         [memory.importance for memory in memories],
-        [_idle_days(memory, now) for memory in memories],
+        [(now - (memory.last_accessed_at or memory.created_at)) / _DAY for memory in memories],
         [life.half_lives.get(memory.kind, life.half_life_days) for memory in memories],
         life.faded_floor,
     )
@@ -140,10 +134,6 @@ def present_importance(memories: Sequence[Memory], now: datetime, life: LifeSett
         memory.importance if is_lasting(memory) else min(value, memory.importance)
         for memory, value in zip(memories, rounded, strict=True)
     ]
-
-
-def _idle_days(memory: Memory, now: datetime) -> float:
-    return (now - (memory.last_accessed_at or memory.created_at)) / _DAY
 
 
 def _plan(life: LifeSettings, now: datetime, _: UnitOfWork, memories: Sequence[Memory]) -> list[Fading]:
@@ -189,9 +179,7 @@ class EvictReport:
 
 
 def evict(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, is_dry_run: bool = False) -> EvictReport:
-    """Evict from the visible memories of some levels (none: of all). `undo` brings back what was archived; what was
-    deleted is gone as by `delete`.
-    """
+    """Evict from the visible memories of some levels (none: of all). `undo` restores archived ones only."""
     parts.accesses.flush(parts.store)
     evicting, examined, found = _Evicting(parts, actor), 0, list[Eviction]()
     visible = scope.visibility.at(*levels)
@@ -206,9 +194,7 @@ def evict(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, is
 
 
 def evict_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
-    """The work of one job: `PAGES_A_JOB` pages of a partition behind the id `after`. Returns the id to go on behind,
-    None at the end.
-    """
+    """Evict from `PAGES_A_JOB` pages of a partition after the id `after`. Returns the next id, None at the end."""
     parts.accesses.flush(parts.store)
     evicting, count = _Evicting(parts, UPKEEP), 0
     for number, page in enumerate(sweep(parts, Reach(partition, None, after), evicting.plan, evicting.deed), start=1):
@@ -232,7 +218,7 @@ class _Evicting:
         """Those of a page that are to go."""
         found: list[tuple[Memory, Eviction]] = []
         for memory, present in zip(memories, present_importance(memories, self.now, self._life), strict=True):
-            eviction = None if is_lasting(memory) else self._judged(work, memory, present)
+            eviction = None if is_lasting(memory) else self._judge_memory(work, memory, present)
             if eviction is not None:
                 found.append((memory, eviction))
         return found
@@ -251,7 +237,7 @@ class _Evicting:
             self._parts.observer.count(f"mnemic.evict.{eviction.action.value}")
         return done
 
-    def _judged(self, work: UnitOfWork, memory: Memory, present: float) -> Eviction | None:
+    def _judge_memory(self, work: UnitOfWork, memory: Memory, present: float) -> Eviction | None:
         life = self._life
         if memory.state is State.ARCHIVED:
             since = memory.retired_at or memory.updated_at

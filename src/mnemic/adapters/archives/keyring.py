@@ -1,7 +1,6 @@
-"""The keyring as a file: JSON that only its owner may read, replaced as a whole under a lock.
-
-With a master key everything secret in it is encrypted under that, so that the file alone opens nothing. Names of orgs
-are keyed hashes. A key that was destroyed leaves its id and two moments, so that a restore can tell what happened.
+"""The keyring as a JSON file that only its owner may read, replaced as a whole under a lock. A master key encrypts
+every secret in it. Names of orgs are keyed hashes. A destroyed key leaves its id and two moments, so that a restore can
+explain it.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class FileKeyring:
         return "" if held is None else held.id
 
     def issue(self, orgs: Collection[str | None], at: datetime) -> Mapping[str | None, DataKey]:
-        with self._errors(), self._locked():
+        with self._errors(), self._hold_lock():
             held = self._read() or _Held(secrets.token_hex(8), secrets.token_bytes(16), secrets.token_bytes(KEY_BYTES))
             alive = {named: key for named, key in held.keys.values() if key.secret}
             found = {org: alive.get(held.name(org)) for org in orgs}
@@ -97,7 +96,7 @@ class FileKeyring:
 
     @contextmanager
     def destroying(self) -> Generator[Destroy]:
-        with self._locked():
+        with self._hold_lock():
 
             def destroy(org: str, at: datetime, until: datetime | None) -> int:
                 with self._errors():
@@ -113,11 +112,11 @@ class FileKeyring:
             yield destroy
 
     @contextmanager
-    def _locked(self) -> Generator[None]:
+    def _hold_lock(self) -> Generator[None]:
         deadline = time.monotonic() + self._lock_wait_s
         with ExitStack() as stack:
             with self._errors():
-                while not stack.enter_context(lease_at_once(self._beside("lock"))):
+                while not stack.enter_context(lease_at_once(self._path_beside("lock"))):
                     stack.close()
                     if time.monotonic() > deadline:
                         raise UnavailableError(f"the keyring {self._path} is locked by another process; try again")
@@ -135,7 +134,7 @@ class FileKeyring:
             _check_format(told, self._path)
             salt = bytes.fromhex(told["salt"])
             wrapping = self._wrapping_key(salt, is_needed=bool(told["is_wrapped"]))
-            held = _Held(str(told["id"]), salt, _unwrapped(wrapping, told["naming"], "naming"))
+            held = _Held(str(told["id"]), salt, _unwrap_secret(wrapping, told["naming"], "naming"))
             for each in told["keys"]:
                 held.keys[each["id"]] = (each["org"], _key(wrapping, each))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -167,10 +166,10 @@ class FileKeyring:
             "id": held.id,
             "is_wrapped": wrapping is not None,
             "salt": held.salt.hex(),
-            "naming": _wrapped(wrapping, held.naming, "naming"),
-            "keys": [_told(wrapping, org, key) for org, key in held.keys.values()],
+            "naming": _wrap_secret(wrapping, held.naming, "naming"),
+            "keys": [_key_record(wrapping, org, key) for org, key in held.keys.values()],
         }
-        new, old = self._beside("new"), self._beside("old")
+        new, old = self._path_beside("new"), self._path_beside("old")
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write((json.dumps(told, indent=1) + "\n").encode())
             file.flush()
@@ -184,9 +183,7 @@ class FileKeyring:
         self._clear()
 
     def _keep_old(self, old: Path, stack: ExitStack) -> IO[bytes] | None:
-        """Keep the old file under a name, so that whoever comes next can overwrite it; only open, where a file system
-        has no links.
-        """
+        """Rename the old file so that the next process can overwrite it. Without hard links, only open it."""
         try:
             os.link(self._path, old)
         except OSError:
@@ -195,7 +192,7 @@ class FileKeyring:
 
     def _clear(self) -> None:
         """Overwrite and remove what a write leaves, or left when its process died: keys may be in it."""
-        for left in (self._beside("new"), self._beside("old")):
+        for left in (self._path_beside("new"), self._path_beside("old")):
             if not left.exists():
                 continue
             if not (self._path.exists() and left.samefile(self._path)):
@@ -213,7 +210,7 @@ class FileKeyring:
             finally:
                 os.close(folder)
 
-    def _beside(self, suffix: str) -> Path:
+    def _path_beside(self, suffix: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{suffix}")
 
     @contextmanager
@@ -239,27 +236,27 @@ def _check_format(told: Mapping[str, Any], path: Path) -> None:
         raise ConfigError(f"the keyring {path} was made by a newer Mnemic: run `pip install --upgrade mnemic`")
 
 
-def _told(wrapping: AESGCM | None, org: str, key: DataKey) -> dict[str, object]:
+def _key_record(wrapping: AESGCM | None, org: str, key: DataKey) -> dict[str, object]:
     told: dict[str, object] = {"id": key.id, "org": org, "made_at": key.made_at.isoformat()}
     if key.destroyed_at is not None:
         return {**told, "destroyed_at": key.destroyed_at.isoformat()}
-    return {**told, "secret": _wrapped(wrapping, key.secret, key.id)}
+    return {**told, "secret": _wrap_secret(wrapping, key.secret, key.id)}
 
 
 def _key(wrapping: AESGCM | None, told: Mapping[str, str]) -> DataKey:
     made_at = datetime.fromisoformat(told["made_at"])
     if "destroyed_at" in told:
         return DataKey(told["id"], made_at, b"", datetime.fromisoformat(told["destroyed_at"]))
-    return DataKey(told["id"], made_at, _unwrapped(wrapping, told["secret"], told["id"]))
+    return DataKey(told["id"], made_at, _unwrap_secret(wrapping, told["secret"], told["id"]))
 
 
-def _wrapped(wrapping: AESGCM | None, secret: bytes, bound: str) -> str:
+def _wrap_secret(wrapping: AESGCM | None, secret: bytes, bound: str) -> str:
     nonce = secrets.token_bytes(_NONCE_BYTES)
     kept = secret if wrapping is None else nonce + wrapping.encrypt(nonce, secret, bound.encode())
     return base64.b64encode(kept).decode()
 
 
-def _unwrapped(wrapping: AESGCM | None, text: str, bound: str) -> bytes:
+def _unwrap_secret(wrapping: AESGCM | None, text: str, bound: str) -> bytes:
     kept = base64.b64decode(text, validate=True)
     if wrapping is not None:
         kept = wrapping.decrypt(kept[:_NONCE_BYTES], kept[_NONCE_BYTES:], bound.encode())

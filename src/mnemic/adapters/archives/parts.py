@@ -1,8 +1,5 @@
-"""The manifest of a backup as JSON, and back; what comes from a file is believed of nothing.
-
-What can be told of the parts of a sealed backup without any key.
-
-Private folders for work that is done in files, which are gone with it, and with the next one if the process died.
+"""The manifest of a backup as JSON and back, and private folders for work in files. Nothing read from a file is
+trusted.
 """
 
 from __future__ import annotations
@@ -71,7 +68,7 @@ def _checked_manifest(fields: Mapping[str, Any], newest_schema: int) -> Manifest
         )
     return Manifest(
         contents=Contents(fields["contents"]),
-        made_at=_aware(fields["made_at"]),
+        made_at=_parse_time(fields["made_at"]),
         made_by=made_by,
         schema=schema,
         store=str(fields["store"]),
@@ -97,7 +94,7 @@ def _key_id(text: object) -> str:
     return str(text)
 
 
-def _aware(text: object) -> datetime:
+def _parse_time(text: object) -> datetime:
     at = datetime.fromisoformat(str(text))
     if at.tzinfo is None:
         raise ValueError(text)

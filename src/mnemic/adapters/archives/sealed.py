@@ -1,13 +1,9 @@
-"""Bytes to ciphertext and back, in chunks: what is cut off, moved, or comes from elsewhere does not open.
+"""Encrypts backups in chunks with AES-256-GCM (NIST SP 800-38D) as a STREAM (Hoang, Reyhanitabar, Rogaway and Vizár
+2015): the nonce counts the chunks and marks the last, so that cut, moved or foreign chunks fail. Every part has its own
+key (HKDF, RFC 5869), so that no nonce repeats under one key.
 
-AES-256-GCM (NIST SP 800-38D) over deflated bytes, as a STREAM (Hoang, Reyhanitabar, Rogaway and Vizár 2015): the nonce
-counts the chunks and marks the last one. Every part of every backup has a key of its own (HKDF, RFC 5869), so that no
-nonce ever comes twice under one.
-
-The parts of a sealed backup: the rows of each org under a key of its own, and what belongs to none.
-
-A part is rows as lines of JSON: `{"table": …, "columns": […]}`, then one list for each row. The part of what belongs to
-no org begins with the manifest, so that a part that is left out, or another one, or a changed manifest, is seen.
+A part holds the rows of one org as JSON lines: `{"table": …, "columns": […]}`, then a list per row. The part without an
+org begins with the manifest, so that missing, foreign or changed parts are noticed.
 """
 
 from __future__ import annotations
@@ -56,13 +52,13 @@ class PartCipher:
     def sealed(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """The ciphertext of these bytes, piece by piece."""
         held, number = bytearray(), 0
-        for piece in _deflated(pieces):
+        for piece in _deflate(pieces):
             held += piece
             while len(held) > _CHUNK_BYTES:
-                yield self._encrypted(number, bytes(held[:_CHUNK_BYTES]), is_last=False)
+                yield self._encrypt_chunk(number, bytes(held[:_CHUNK_BYTES]), is_last=False)
                 del held[:_CHUNK_BYTES]
                 number += 1
-        yield self._encrypted(number, bytes(held), is_last=True)
+        yield self._encrypt_chunk(number, bytes(held), is_last=True)
 
     def opened(self, source: IO[bytes]) -> Iterator[bytes]:
         """The inverse, of a file that gives as many bytes as it is asked for. Each piece is authentic when it comes;
@@ -72,16 +68,16 @@ class PartCipher:
         chunk = source.read(_CHUNK_BYTES + _TAG_BYTES)
         while chunk:
             following = source.read(_CHUNK_BYTES + _TAG_BYTES)
-            yield from _inflated(unpacker, self._decrypted(number, chunk, is_last=not following))
+            yield from _inflate(unpacker, self._decrypt_chunk(number, chunk, is_last=not following))
             chunk, number = following, number + 1
         if not unpacker.eof:
             raise InvalidInputError(f"the part {self._part} ends too early")
 
-    def _encrypted(self, number: int, chunk: bytes, *, is_last: bool) -> bytes:
+    def _encrypt_chunk(self, number: int, chunk: bytes, *, is_last: bool) -> bytes:
         nonce = _nonce(number, is_last=is_last)
         return self._cipher.encrypt(nonce, chunk, self._bound + nonce)
 
-    def _decrypted(self, number: int, chunk: bytes, *, is_last: bool) -> bytes:
+    def _decrypt_chunk(self, number: int, chunk: bytes, *, is_last: bool) -> bytes:
         nonce = _nonce(number, is_last=is_last)
         try:
             return self._cipher.decrypt(nonce, chunk, self._bound + nonce)
@@ -89,13 +85,13 @@ class PartCipher:
             raise InvalidInputError(f"the part {self._part} is damaged, or of another backup") from error
 
 
-def _deflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _deflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
     packer = zlib.compressobj(_QUICK)
     yield from map(packer.compress, pieces)
     yield packer.flush()
 
 
-def _inflated(
+def _inflate(
     unpacker: zlib._Decompress,  # pyright: ignore[reportPrivateUsage] -- it has no public name
     packed: bytes,
 ) -> Iterator[bytes]:
@@ -178,7 +174,10 @@ class _Writing:
             rows = self.rows.of(table, org)
             heading: list[object] = [{"table": table, "columns": [*self.rows.tables[table]]}]
             while some := [*islice(rows, _ROWS_AT_ONCE)]:
-                lines = "".join(f"{_to_json(each)}\n" for each in chain(heading, some)).encode()
+                lines = "".join(
+                    json.dumps(each, ensure_ascii=False, separators=(",", ":"), default=_bytes) + "\n"
+                    for each in chain(heading, some)
+                ).encode()
                 heading = []
                 self.done += len(some)
                 self.size += len(lines)
@@ -234,7 +233,7 @@ class _Reading:
             for piece in cipher.opened(cast("Any", file)):
                 *whole, rest = (rest + piece).split(b"\n")
                 for line in whole:
-                    yield _from_json(line)
+                    yield json.loads(line, object_hook=_to_bytes)
         if rest:
             raise InvalidInputError(f"the part {key.id} ends within a row")
 
@@ -257,18 +256,10 @@ def _blocks(lines: Iterable[object]) -> Iterator[Block]:
         yield table, columns, rows
 
 
-def _to_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_bytes)
-
-
 def _bytes(value: object) -> dict[str, str]:
     if not isinstance(value, bytes):
         raise TypeError(type(value))
     return {"b": base64.b64encode(value).decode()}
-
-
-def _from_json(line: bytes) -> object:
-    return json.loads(line, object_hook=_to_bytes)
 
 
 def _to_bytes(told: dict[str, Any]) -> object:

@@ -35,15 +35,7 @@ ROWS, MANIFEST = "rows.db", "manifest.json"
 _MANIFEST_BYTES = 50_000_000
 _PIECE = 1 << 20
 _QUICK = 1  # deflate's quickest level: vectors hardly shrink at any, and texts do at each
-_UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-)
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
 class ZipArchive:
@@ -66,13 +58,13 @@ class ZipArchive:
 
     @contextmanager
     def opened(self, path: str | Path, room: Path | None, told: Told) -> Generator[_Opened]:
-        source = _existing(path)
+        source = _check_file(path)
         parent = Path(tempfile.gettempdir()) if room is None else room
         with _room_for(f"{source} cannot be unpacked in {parent}"), scratch_folder(parent, "mnemic-restore") as folder:
-            yield _unpacked(source, folder, self._keyring, told)
+            yield _unpack(source, folder, self._keyring, told)
 
     def check(self, path: str | Path, room: Path | None, told: Told) -> Checked:
-        source = _existing(path)
+        source = _check_file(path)
         with _room_for(f"{source} cannot be read"), _refusing(source), zipfile.ZipFile(source) as packed:
             manifest = _manifest(packed)
             if manifest.sealed is not None:
@@ -106,12 +98,12 @@ class _Draft(_Rows):
         told_of = replace(
             manifest, made_by=version("mnemic"), schema=migrations()[-1][0], size=self.rows.stat().st_size, sha256=""
         )
-        with _created(self._packed) as file:
+        with _create_file(self._packed) as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_QUICK) as packed:
                 entry = zipfile.ZipInfo(ROWS)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 with self.rows.open("rb") as rows, packed.open(entry, "w", force_zip64=True) as member:
-                    digest = _copied(rows, member, told_of.size, "packing", told)
+                    digest = _copy_file(rows, member, told_of.size, "packing", told)
                 told_of = replace(told_of, sha256=digest)
                 packed.writestr(MANIFEST, manifests.to_text(told_of))
             file.flush()
@@ -126,7 +118,7 @@ class _Draft(_Rows):
         if self._keyring is None:
             raise ConfigError("there is no keyring: set backup.keyring")
         told_of = replace(manifest, made_by=version("mnemic"), schema=migrations()[-1][0])
-        with _created(self._packed) as file:
+        with _create_file(self._packed) as file:
             with zipfile.ZipFile(file, "w") as packed:
                 told_of = write_parts(packed, rows, self._keyring.id, keys, told_of, told)
                 packed.writestr(MANIFEST, manifests.to_text(told_of), zipfile.ZIP_DEFLATED)
@@ -138,7 +130,7 @@ class _Draft(_Rows):
 
     def receive(self, pieces: Iterable[bytes], told: Told) -> Manifest:
         done = 0
-        with _created(self._packed) as file:
+        with _create_file(self._packed) as file:
             for piece in pieces:
                 file.write(piece)
                 done += len(piece)
@@ -164,14 +156,14 @@ class _Opened(_Rows):
         self.lost: tuple[LostOrg, ...] = ()
 
 
-def _existing(path: str | Path) -> Path:
+def _check_file(path: str | Path) -> Path:
     source = Path(path)
     if not source.is_file():
         raise InvalidInputError(f"there is no file {source}")
     return source
 
 
-def _unpacked(source: Path, folder: Path, keyring: Keyring | None, told: Told) -> _Opened:
+def _unpack(source: Path, folder: Path, keyring: Keyring | None, told: Told) -> _Opened:
     with _refusing(source):
         with zipfile.ZipFile(source) as packed:
             manifest = _manifest(packed)
@@ -181,10 +173,10 @@ def _unpacked(source: Path, folder: Path, keyring: Keyring | None, told: Told) -
                     f"{source} needs {manifest.size:,} bytes in {folder.parent}, and there are {free:,} free"
                 )
             opened = _Opened(folder, manifest)
-            with _created(opened.rows) as rows:
+            with _create_file(opened.rows) as rows:
                 if manifest.sealed is None:
                     with packed.open(ROWS) as member:
-                        digest = _copied(member, rows, manifest.size, "checking", told)
+                        digest = _copy_file(member, rows, manifest.size, "checking", told)
                     if digest != manifest.sha256:
                         raise InvalidInputError("its rows are not those that it says they are")
             if manifest.sealed is not None:
@@ -284,7 +276,7 @@ def _digest(packed: zipfile.ZipFile, size: int, told: Told) -> str:
     return digest.hexdigest()
 
 
-def _copied(source: IO[bytes], target: IO[bytes], size: int, doing: str, told: Told) -> str:
+def _copy_file(source: IO[bytes], target: IO[bytes], size: int, doing: str, told: Told) -> str:
     """Copy a file of a size that is known; the SHA-256 of what came. More than that is damage, or an attack."""
     digest, done = hashlib.sha256(), 0
     while piece := source.read(_PIECE):
@@ -330,7 +322,7 @@ def _publish(packed: Path, target: Path, *, is_replacing: bool) -> None:
             os.close(folder)
 
 
-def _created(path: Path) -> IO[bytes]:
+def _create_file(path: Path) -> IO[bytes]:
     """A new file that only its owner may read."""
     mode = stat.S_IRUSR | stat.S_IWUSR
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode), "w+b")

@@ -1,7 +1,5 @@
-"""Detectors of secrets by name: `rules`, or one that a package brings.
-
-A package makes its detector known by an entry point of the group `mnemic.detectors`: a callable without arguments that
-returns a `Detector`. A name of Mnemic's own stays Mnemic's.
+"""Detectors of secrets by name: `rules`, or one from a package with an entry point of the group `mnemic.detectors`: a
+callable without arguments that returns a `Detector`. Mnemic's own names win.
 """
 
 from __future__ import annotations

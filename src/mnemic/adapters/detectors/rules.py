@@ -1,7 +1,5 @@
-"""The default detector: the forms of known issuers, private keys, logins in addresses, and values behind words like
-`password`, in text of any kind and several languages.
-
-What it does not find: a secret without a known form that no word announces, and one that was split or disguised.
+"""The default detector: forms of known issuers, private keys, logins in addresses, and values after words like
+`password`. Misses secrets without a known form or announcing word, and split or disguised ones.
 """
 
 from __future__ import annotations
@@ -90,9 +88,9 @@ class RuleDetector:
         lowered = text.lower()
         if len(lowered) != len(text):  # positions must agree; then words in upper case are not found
             lowered = text
-        found = list(_announced(text, lowered))
+        found = list(_find_announced(text, lowered))
         if _RUN.search(text) is not None:
-            found += _issued(text, lowered)
+            found += _find_issued(text, lowered)
             if "private key" in lowered:
                 found += _private_keys(text)
         if "://" in text:
@@ -102,7 +100,7 @@ class RuleDetector:
         return sorted(found)
 
 
-def _issued(text: str, lowered: str) -> Iterator[SecretSpan]:
+def _find_issued(text: str, lowered: str) -> Iterator[SecretSpan]:
     for form in load_forms():
         if not any(need in lowered for need in form.needs):
             continue
@@ -112,10 +110,10 @@ def _issued(text: str, lowered: str) -> Iterator[SecretSpan]:
                 continue
             yield SecretSpan(start, end, form.kind)
             if form.kind == "aws-access-key":
-                yield from _beside(text, start, end)
+                yield from _find_key_pair(text, start, end)
 
 
-def _beside(text: str, start: int, end: int) -> Iterator[SecretSpan]:
+def _find_key_pair(text: str, start: int, end: int) -> Iterator[SecretSpan]:
     """The secret half of a key pair near its first half."""
     low = max(0, start - BESIDE_CHARS)
     for match in KEY_BESIDE.finditer(text, low, min(len(text), end + BESIDE_CHARS)):
@@ -132,10 +130,10 @@ def _private_keys(text: str) -> Iterator[SecretSpan]:
         if len(_BASE64.findall(text[head.end() : end])) < _LEAST_BODY:
             continue
         foot = _FOOT.match(text, end)
-        yield SecretSpan(head.start(), foot.end() if foot else _trimmed(text, head.end(), end), PRIVATE_KEY)
+        yield SecretSpan(head.start(), foot.end() if foot else _trim_value(text, head.end(), end), PRIVATE_KEY)
 
 
-def _trimmed(text: str, start: int, end: int) -> int:
+def _trim_value(text: str, start: int, end: int) -> int:
     while end > start and text[end - 1].isspace():
         end -= 1
     return end
@@ -148,7 +146,7 @@ def _logins(text: str, expression: re.Pattern[str]) -> Iterator[SecretSpan]:
             yield SecretSpan(*match.span("secret"), PASSWORD)
 
 
-def _announced(text: str, lowered: str) -> Iterator[SecretSpan]:
+def _find_announced(text: str, lowered: str) -> Iterator[SecretSpan]:
     """Values behind words for passwords and keys: set, given as an argument, or said in a sentence."""
     taken = 0
     for hint in _HINT.finditer(lowered):
@@ -157,18 +155,18 @@ def _announced(text: str, lowered: str) -> Iterator[SecretSpan]:
             continue
         for start in _starts(text, hint.start()):
             if start >= taken:
-                spans = list(_at(text, start))
+                spans = list(_find_value_at(text, start))
                 taken = max((span.end for span in spans), default=taken)
                 yield from spans
 
 
-def _at(text: str, start: int) -> Iterator[SecretSpan]:
+def _find_value_at(text: str, start: int) -> Iterator[SecretSpan]:
     if match := _SET.match(text, start):
         yield from _set(text, match)
     if match := _SAID.match(text, start):
-        yield from _said(text, match)
+        yield from _find_said(text, match)
     if text[start] == "-" and (match := _ARGUMENT.match(text, start)):
-        yield from _judged(match, "bare", len(match["bare"]), is_setting=True)
+        yield from _judge_value(match, "bare", len(match["bare"]), is_setting=True)
 
 
 def _starts(text: str, hint: int) -> Iterator[int]:
@@ -179,16 +177,16 @@ def _starts(text: str, hint: int) -> Iterator[int]:
     yield hint
 
 
-def _said(text: str, match: re.Match[str]) -> Iterator[SecretSpan]:
+def _find_said(text: str, match: re.Match[str]) -> Iterator[SecretSpan]:
     before = text[max(0, match.start() - 40) : match.start()]
     if match["to"] and not (_CHANGED.search(before) or _CHANGED.search(match["between"])):
         return
     group = "quoted" if match["quoted"] else "bare"
     value = match[group] if match["quoted"] else match[group].rstrip(".,;:!?)]}'\"*")
-    yield from _judged(match, group, len(value), is_setting=False)
+    yield from _judge_value(match, group, len(value), is_setting=False)
 
 
-def _judged(match: re.Match[str], group: str, length: int, *, is_setting: bool) -> Iterator[SecretSpan]:
+def _judge_value(match: re.Match[str], group: str, length: int, *, is_setting: bool) -> Iterator[SecretSpan]:
     """The first `length` characters of a group, if they may be what the word before them says."""
     value, start = match[group][:length], match.start(group)
     if match["pass"]:
@@ -208,7 +206,7 @@ def _set(text: str, match: re.Match[str]) -> Iterator[SecretSpan]:
     if group == "bare":
         value = _NEXT_FIELD.split(value, maxsplit=1)[0].rstrip(".,;:!?)]}*|")
     is_setting = group == "bare" and _is_setting(text, match, match.start(group) + len(value))
-    yield from _judged(match, group, len(value), is_setting=is_setting)
+    yield from _judge_value(match, group, len(value), is_setting=is_setting)
 
 
 def _is_setting(text: str, match: re.Match[str], end: int) -> bool:

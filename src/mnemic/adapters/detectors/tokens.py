@@ -27,12 +27,12 @@ def load_forms() -> tuple[Form, ...]:
     """Every form, in the order in which they are looked for."""
     text = resources.files(__package__ or "").joinpath("tokens.toml").read_text(encoding="utf-8")
     return tuple(
-        Form(form["kind"], tuple(form["needs"].split()), _alone(form["expression"].replace("{WORD}", _WORD)))
+        Form(form["kind"], tuple(form["needs"].split()), _compile_alone(form["expression"].replace("{WORD}", _WORD)))
         for form in tomllib.loads(text)["forms"]
     )
 
 
-def _alone(expression: str) -> re.Pattern[str]:
+def _compile_alone(expression: str) -> re.Pattern[str]:
     return late_pattern(rf"(?<![A-Za-z0-9_]){expression}(?![A-Za-z0-9])")
 
 

@@ -74,10 +74,8 @@ def is_key(value: str, *, takes_uuid: bool) -> bool:
 
 
 def is_password(value: str, *, is_quoted: bool, is_setting: bool) -> bool:
-    """True when a value that follows a word for password may be one.
-
-    `is_setting`: it fills a line or a field such as `PASSWORD=…`, where any word counts; in prose and in code a plain
-    word does not.
+    """True when a value after a word for password may be one. `is_setting`: it fills a line or field such as
+    `PASSWORD=…`, where any word counts; elsewhere a plain word does not.
     """
     if len(value) < _LEAST_SETTING or is_stand_in(value) or any(e.search(value) for e in (_LINK, _PATH, _MEASURE)):
         return False

@@ -1,7 +1,4 @@
-"""Embeds with fastembed in this process: quantised ONNX models such as `bge-small-en-v1.5-q`.
-
-fastembed fetches the files of a model from a hub at first use, unless a folder with them is given.
-"""
+"""Embeds with fastembed in this process. It fetches a model from a hub at first use unless its folder is given."""
 
 from __future__ import annotations
 
@@ -38,6 +35,8 @@ class _Model(Protocol):
 class FastEmbedEmbedder:
     """Embeds with a model of fastembed's list, named as there or without the publisher; prefixes are added here."""
 
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
     def __init__(
         self,
         model: str = DEFAULT_MODEL,
@@ -47,10 +46,8 @@ class FastEmbedEmbedder:
         query_prefix: str | None = None,
         document_prefix: str | None = None,
     ) -> None:
-        """`folder`: the files of the model (graph, `tokenizer.json`, `config.json`, …), so that nothing is fetched.
-
-        Loads no model. Raises `ConfigError` for a model that fastembed does not know, for a folder that is not there,
-        and when the extra `fastembed` is not installed.
+        """`folder`: the model's files (graph, `tokenizer.json`, `config.json`, …), to fetch nothing. Loads no model.
+        Raises `ConfigError` for an unknown model, a missing folder, and when the extra `fastembed` is not installed.
         """
         self._package: Any = import_extra("fastembed", "fastembed")
         described = _description(self._package, model)
@@ -58,7 +55,7 @@ class FastEmbedEmbedder:
         self._files: tuple[str, ...] = (described["model_file"], "tokenizer.json")
         known = known_model(model).with_prefixes(query_prefix, document_prefix)
         self._known = replace(known, dims=int(described["dim"]))
-        self._folder = None if folder is None else _existing(Path(folder))
+        self._folder = None if folder is None else _check_folder(Path(folder))
         self._threads = threads
         self._lock = threading.Lock()
         self._model: _Model | None = None
@@ -70,33 +67,16 @@ class FastEmbedEmbedder:
 
     @cached_property
     def _space(self) -> Space:
-        known = self._known
-        return Space(
-            model=plain_name(self._name),
-            revision="" if self._folder is None else _checksum(self._folder / name for name in self._files),
-            precision="onnx, quantised",
-            dims=known.dims,
-            pooling=known.pooling or "as published",
-            query_prefix=known.query_prefix,
-            document_prefix=known.document_prefix,
-            max_tokens=known.max_tokens,
-        )
-
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+        revision = "" if self._folder is None else _checksum(self._folder / name for name in self._files)
+        return self._known.space(plain_name(self._name), "onnx, quantised", self._known.dims, revision=revision)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, dims) float32`."""
         return self._embed(texts, self._known.document_prefix)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with, `(n, dims) float32`."""
         return self._embed(texts, self._known.query_prefix)
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
         with self._lock:
             self._model = None
 
@@ -149,7 +129,7 @@ def _runtime_errors() -> tuple[type[Exception], ...]:
     return tuple(kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception))
 
 
-def _existing(folder: Path) -> Path:
+def _check_folder(folder: Path) -> Path:
     if not folder.is_dir():
         raise ConfigError(f"the embedder's folder {folder} is not there")
     return folder

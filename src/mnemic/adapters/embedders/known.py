@@ -1,12 +1,11 @@
-"""What is known of published embedding models: dims, prefixes, pooling, and how much of a text they read.
-
-Sources: the model cards of their authors. Whoever uses another model says these things himself.
-"""
+"""Dims, prefixes, pooling and length of published embedding models, from their authors' model cards."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+
+from mnemic.model.candidates import Space
 
 BGE_QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 """What the authors of BGE, mxbai and Arctic Embed put before an English query; documents get nothing."""
@@ -31,11 +30,24 @@ class KnownModel:
             document_prefix=self.document_prefix if document is None else document,
         )
 
+    def space(
+        self, model: str, precision: str, dims: int, *, revision: str = "", pooling: str = "as published"
+    ) -> Space:
+        """The space that a technology makes with the model; `pooling`: where the model's own is not known."""
+        return Space(
+            model=model,
+            revision=revision,
+            precision=precision,
+            dims=dims,
+            pooling=self.pooling or pooling,
+            query_prefix=self.query_prefix,
+            document_prefix=self.document_prefix,
+            max_tokens=self.max_tokens,
+        )
+
 
 def known_model(name: str) -> KnownModel:
-    """What is known of a model, whoever serves it: `BAAI/bge-small-en-v1.5`, `bge-small-en-v1.5-q` and
-    `bge-small-en-v1.5:latest` are one. For an unknown one: no prefixes, dims 0, 512 tokens.
-    """
+    """Look up a model under any of its names. An unknown one gets no prefixes, dims 0 and 512 tokens."""
     return replace(_KNOWN.get(plain_name(name), KnownModel(name)), name=name)
 
 

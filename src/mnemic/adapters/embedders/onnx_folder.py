@@ -1,13 +1,6 @@
-"""What the files beside a model say of it: pooling, prefixes, and how much of a text it reads.
-
-The files are those of sentence-transformers: `modules.json`, `1_Pooling/config.json`, `sentence_bert_config.json`,
-`config_sentence_transformers.json`, and the `config.json` and `tokenizer_config.json` of transformers. None of them has
-to be there. A text prefix that no file says is known from the folder's name, for published models.
-
-Embeds with an ONNX model in a folder of this machine, as sentence-transformers and its exporters write it.
-
-Answers for running it as its authors meant it: tokens, prefixes, pooling and length are read from the files beside the
-graph. Nothing is ever fetched. What this cannot do is refused when the memory is opened, not at the first text.
+"""Embeds with an ONNX model in a local folder, as sentence-transformers and its exporters write it. Pooling, prefixes
+and length come from the optional files beside the graph, else, for published models, from the folder's name. Fetches
+nothing. What it cannot do is refused when the memory is opened, not at the first text.
 """
 
 from __future__ import annotations
@@ -72,9 +65,7 @@ _OFFSET_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """`pooling` "": nothing says. `further`: what stands behind the pooling, which a graph of token vectors lacks.
-    `width`: of a vector, 0 when nothing says.
-    """
+    """`pooling` "": unspecified. `further`: steps after pooling. `width`: of a vector, 0 when unspecified."""
 
     pooling: str
     query_prefix: str
@@ -188,6 +179,8 @@ class _Model:
 class OnnxFolderEmbedder:
     """Embeds with the model of a folder; its files decide about prefixes, pooling and length unless told otherwise."""
 
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
     def __init__(
         self,
         model: Path | str,
@@ -198,11 +191,9 @@ class OnnxFolderEmbedder:
         max_tokens: int | None = None,
         threads: int = THREADS,
     ) -> None:
-        """`model`: a folder, or one of several ONNX files in it. `pooling`: one of `POOLINGS`. For all options None is
-        what the files say. `threads`: runs of the model at a time.
-
-        Loads no model, but reads the small files. Raises `ConfigError` when a file is missing, damaged or asks for
-        something that cannot be done here.
+        """`model`: a folder, or one of its ONNX files. `pooling`: one of `POOLINGS`. None defaults to the files'
+        settings. `threads`: parallel runs. Reads the small files only. Raises `ConfigError` when one is missing,
+        damaged or unsupported.
         """
         if pooling is not None and pooling not in POOLINGS:
             raise ConfigError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
@@ -232,7 +223,7 @@ class OnnxFolderEmbedder:
             model=f"onnx:{self._kind.checksum}",
             revision="",
             precision="as published",
-            dims=model.width or self._probed(model),
+            dims=model.width or self._probe_dims(model),
             pooling=model.pooling,
             query_prefix=self._query_prefix,
             document_prefix=self._document_prefix,
@@ -243,21 +234,13 @@ class OnnxFolderEmbedder:
     def _kind(self) -> GraphFile:
         return describe(self._file, [self._folder / TOKENIZER_FILE, self._folder / VOCABULARY_FILE])
 
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
-
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, dims) float32`."""
         return self._embed(texts, self._document_prefix)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with, `(n, dims) float32`."""
         return self._embed(texts, self._query_prefix)
 
     def close(self) -> None:
-        """Free the model; the next text would load it again."""
         with self._lock:
             pool, self._pool, self._model = self._pool, None, None
         if pool is not None:
@@ -288,16 +271,16 @@ class OnnxFolderEmbedder:
             raise BadReplyError(f"{self._file} answers {answer.shape} for {mask.shape} tokens")
         return pooled(answer, mask, model.pooling)
 
-    def _probed(self, model: _Model) -> int:
+    def _probe_dims(self, model: _Model) -> int:
         row = self._run(model, [model.tokens.single("a")])
         return int(row.shape[-1])
 
     def _load(self) -> _Model:
         with self._lock:
-            self._model = self._model or self._opened()
+            self._model = self._model or self._open_model()
             return self._model
 
-    def _opened(self) -> _Model:
+    def _open_model(self) -> _Model:
         tokens = read_tokens(self._folder, self._max_tokens, "onnx")
         graph = Graph(self._file, 1)
         output, pooling = self._choice(graph.outputs, self._said)
@@ -338,9 +321,8 @@ class OnnxFolderEmbedder:
 
 
 def pooled(vectors: Vectors, mask: NDArray[np.bool_], way: str) -> Vectors:
-    """One row for each text: `vectors` `(n, tokens, dims)` of its tokens, of which those count where `mask` is true.
-
-    The rows are not normalised; "mean" is the sum, which points the same way.
+    """One row per text from the `vectors` `(n, tokens, dims)` of its tokens where `mask` is true. Not normalised:
+    "mean" is the sum, which points the same way.
     """
     if way == "cls":
         return vectors[:, 0]

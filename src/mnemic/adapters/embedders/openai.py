@@ -1,12 +1,4 @@
-"""The wire to an OpenAI-compatible embeddings endpoint: one POST, bounded tries.
-
-Answers for HTTP alone; what the vectors must look like is checked by `openai`, and what a refusal means is in
-`model_servers`.
-
-Embeds by any OpenAI-compatible `/v1/embeddings` endpoint: Ollama, vLLM, llama.cpp, TEI, or a hosted service.
-
-Answers for prefixes, batches, cutting and the shape of what comes back; `endpoint` is the wire.
-"""
+"""Embeds by any OpenAI-compatible `/v1/embeddings` endpoint: Ollama, vLLM, llama.cpp, TEI, or a hosted service."""
 
 from __future__ import annotations
 
@@ -109,7 +101,6 @@ class EmbeddingsClient:
         raise AssertionError("a loop of at least one try ended without an answer")
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def _post_once(self, body: Mapping[str, object], *, is_query: bool) -> object:
@@ -151,11 +142,11 @@ PROBE = "dims"
 
 
 class OpenAIEmbedder:
-    """Embeds by a server. Dims and prefixes of well-known models are known; for others declare them, or one short call
-    asks the server for its dims when the space is wanted first.
-
-    Ollama's `nomic-embed-text`, for example: 768 dims, "search_query: " and "search_document: ", no key.
+    """Embeds by a server. Dims and prefixes of well-known models are known; declare them for others, or one short call
+    asks the server. Ollama's `nomic-embed-text`: 768 dims, "search_query: " and "search_document: ", no key.
     """
+
+    capabilities = EmbedderCapabilities(is_local=False, is_blocking=True, batch_size=BATCH_TEXTS)
 
     def __init__(
         self,
@@ -176,29 +167,10 @@ class OpenAIEmbedder:
 
     @property
     def space(self) -> Space:
-        """The space of the model.
-
-        Raises `BackendError` or `ConfigError` when its dims are not known and the server does not tell.
-        """
-        known = self._known
-        return Space(
-            model=known.name,
-            revision="",
-            precision="as served",
-            dims=self._dims(),
-            pooling=known.pooling or "as served",
-            query_prefix=known.query_prefix,
-            document_prefix=known.document_prefix,
-            max_tokens=known.max_tokens,
-        )
-
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Somebody else computes: writes never wait for it, and reads ask it on the pool."""
-        return EmbedderCapabilities(is_local=False, is_blocking=True, batch_size=BATCH_TEXTS)
+        """The space of the model. Raises `BackendError` or `ConfigError` when its dims cannot be found."""
+        return self._known.space(self._known.name, "as served", self._dims(), pooling="as served")
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept; raises `BackendError` and its children, and `ConfigError`."""
         return self._embed(texts, self._known.document_prefix, is_query=False)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
@@ -206,7 +178,6 @@ class OpenAIEmbedder:
         return self._embed(texts, self._known.query_prefix, is_query=True)
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def _embed(self, texts: Sequence[str], prefix: str, *, is_query: bool) -> Vectors:

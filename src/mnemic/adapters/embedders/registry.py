@@ -1,6 +1,5 @@
-"""Embedders by name: `minilm`, `fastembed:bge-base-en-v1.5`, `onnx:FOLDER`, or one that a package brings.
-
-A package makes its embedder known by an entry point of the group `mnemic.embedders` (see `adapters.named_parts`).
+"""Embedders by name: `minilm`, `fastembed:bge-base-en-v1.5`, `onnx:FOLDER`, or one from a package's entry point of the
+group `mnemic.embedders` (see `adapters.named_parts`).
 """
 
 from __future__ import annotations
@@ -12,19 +11,13 @@ from mnemic.adapters.named_parts import NamedParts, Options, with_model
 from mnemic.errors import ConfigError
 from mnemic.ports.models import Embedder
 
-MODELS = {
-    "bge-small-en-v1.5-q": "fastembed",
-    "mxbai-embed-large": "ollama",
-    "nomic-embed-text": "ollama",
-}
+MODELS = {"bge-small-en-v1.5-q": "fastembed", "mxbai-embed-large": "ollama", "nomic-embed-text": "ollama"}
 """Models that can be asked for without saying by what they run."""
 
 
 def open_embedder(name: str, options: Options | None = None) -> Embedder:
-    """The embedder of a name: `technology`, `technology:model`, or a model of `MODELS`. `options` are the keyword
-    arguments of its class (for servers, of `Endpoint` too).
-
-    Raises `ConfigError` for a name or an option nobody knows, and when the package of an extra is missing.
+    """Open an embedder: `technology`, `technology:model`, or a model of `MODELS`. `options`: arguments of its class
+    (for servers, of `Endpoint` too). Raises `ConfigError` for an unknown name or option, or a missing extra.
     """
     return _EMBEDDERS.open(name, options)
 
@@ -67,14 +60,14 @@ def _sentence_transformers(model: str | None, options: Options) -> Embedder:
 def _openai(model: str | None, options: Options) -> Embedder:
     if "base_url" not in options:
         raise ConfigError("embedder 'openai' needs the option base_url (texts leave this machine only when you say so)")
-    return _served("openai", model, options)
+    return _open_on_server("openai", model, options)
 
 
 def _ollama(model: str | None, options: Options) -> Embedder:
-    return _served("ollama", model or "nomic-embed-text", options)
+    return _open_on_server("ollama", model or "nomic-embed-text", options)
 
 
-def _served(name: str, model: str | None, options: Options) -> Embedder:
+def _open_on_server(name: str, model: str | None, options: Options) -> Embedder:
     from mnemic.adapters.embedders.openai import Endpoint, OpenAIEmbedder
 
     model = model or cast("str | None", options.get("model"))

@@ -12,10 +12,7 @@ from mnemic.ports.models import Vectors
 
 
 def rows_of(texts: Sequence[str], dims: int, embed: Callable[[list[str]], Vectors]) -> Vectors:
-    """`(n, dims) float32`: what `embed` makes of the texts that are not blank, in order, and zero rows for the others.
-
-    Blank texts alone call nothing.
-    """
+    """`(n, dims) float32`: what `embed` makes of texts, and zero rows for blank ones, which call nothing."""
     rows = np.zeros((len(texts), dims), dtype=np.float32)
     places = [place for place, text in enumerate(texts) if text and not text.isspace()]
     if places:
@@ -24,9 +21,8 @@ def rows_of(texts: Sequence[str], dims: int, embed: Callable[[list[str]], Vector
 
 
 def unit_rows(values: ArrayLike, shape: tuple[int, int], source: str) -> Vectors:
-    """The values as unit rows of exactly this shape; `source` says in errors who answered.
-
-    Raises `BadReplyError` for another shape, for what is no number, and for a row that has no direction (all zero).
+    """Unit rows of exactly this shape; errors name `source`. Raises `BadReplyError` for another shape, for values that
+    are no numbers, and for zero rows.
     """
     try:
         rows = np.asarray(values, dtype=np.float32)

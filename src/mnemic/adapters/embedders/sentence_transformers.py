@@ -1,12 +1,12 @@
-"""Embeds with the package sentence-transformers in this process: any of its models, by name or from a local folder.
-
-Heavy (it brings torch), and it fetches a model from a hub at first use unless a folder is named.
+"""Embeds with the package sentence-transformers: any model, by name or from a local folder. Brings torch, and fetches a
+model at first use unless a folder is named.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,8 @@ BATCH_TEXTS = 32
 class SentenceTransformersEmbedder:
     """Embeds with a sentence-transformers model; the prefixes of known models are added here, others can be said."""
 
+    capabilities = EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+
     def __init__(
         self,
         model: str = DEFAULT_MODEL,
@@ -33,9 +35,8 @@ class SentenceTransformersEmbedder:
         query_prefix: str | None = None,
         document_prefix: str | None = None,
     ) -> None:
-        """`model`: a name or a folder. `device`: "cpu", "cuda", …; by default the package chooses.
-
-        Loads no model. Raises `ConfigError` when the extra `sentence-transformers` is not installed.
+        """`model`: a name or a folder. `device`: "cpu", "cuda", …. Loads no model. Raises `ConfigError` when the extra
+        `sentence-transformers` is not installed.
         """
         self._package: Any = import_extra("sentence_transformers", "sentence-transformers")
         self._known = known_model(model).with_prefixes(query_prefix, document_prefix)
@@ -50,29 +51,14 @@ class SentenceTransformersEmbedder:
 
     @cached_property
     def _space(self) -> Space:
-        model, known = self._model, self._known
-        return Space(
-            model=Path(self._source).name,
-            revision="",
-            precision="fp32",
-            dims=int(_dims(model)),
-            pooling=known.pooling or "as published",
-            query_prefix=known.query_prefix,
-            document_prefix=known.document_prefix,
-            max_tokens=int(model.max_seq_length or known.max_tokens),
-        )
-
-    @property
-    def capabilities(self) -> EmbedderCapabilities:
-        """Local: writes embed before they are acknowledged."""
-        return EmbedderCapabilities(is_local=True, is_blocking=False, batch_size=BATCH_TEXTS)
+        model = self._model
+        known = replace(self._known, max_tokens=int(model.max_seq_length or self._known.max_tokens))
+        return known.space(Path(self._source).name, "fp32", int(_dims(model)))
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are kept, `(n, dims) float32`."""
         return rows_of(texts, self.space.dims, lambda wanted: self._encode(wanted, self._known.document_prefix))
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that are searched with, `(n, dims) float32`."""
         return rows_of(texts, self.space.dims, lambda wanted: self._encode(wanted, self._known.query_prefix))
 
     def close(self) -> None:

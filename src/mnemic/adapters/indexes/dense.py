@@ -22,9 +22,7 @@ _MOST_OVERFETCH = 8  # rows asked of a graph for one that is wanted; beyond that
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """The `limit` rows, of the first `rows` slots, that are nearest to `vector` among the visible ones, or among those
-    of `narrowed (rows,)` when given.
-    """
+    """The `limit` rows nearest to `vector` among the visible ones, or among those of `narrowed (rows,)` if given."""
 
     vector: Floats
     limit: int
@@ -132,13 +130,13 @@ def sampled(columns: Columns, vector: Floats, view: View) -> tuple[int, float, f
     """The population of the visible vectors, from at most `SAMPLE_ROWS` of them, drawn with a fixed seed."""
     sample = view.sample
     if sample is None or abs(sample.of - view.vectors) > _STALE_SHARE * sample.of:
-        sample = view.sample = _drawn(columns, view)
+        sample = view.sample = _draw_sample(columns, view)
     seen = products(sample.vectors, vector)[view.mask[sample.slots]].astype(np.float64)
     scale = view.vectors / seen.shape[0] if seen.shape[0] else 0.0
     return view.vectors, float(seen.sum()) * scale, inner(seen, seen) * scale
 
 
-def _drawn(columns: Columns, view: View) -> Sample:
+def _draw_sample(columns: Columns, view: View) -> Sample:
     slots = np.flatnonzero(view.mask & columns.has_vector)
     if len(slots) > SAMPLE_ROWS:
         slots = np.sort(np.random.default_rng(0).choice(slots, SAMPLE_ROWS, replace=False))

@@ -1,9 +1,4 @@
-"""The file of the keyword index: connections, transactions, and starting afresh when it is damaged.
-
-Takes changes of one partition into the file of the keyword index, and keeps its statistics.
-
-The keyword index on disk, by SQLite's FTS5: for partitions whose words should not be held in memory.
-"""
+"""The keyword index on disk, by SQLite's FTS5, for partitions whose words should not be held in memory."""
 
 from __future__ import annotations
 
@@ -41,10 +36,8 @@ class DamagedIndexError(Exception):
 
 
 class IndexFile:
-    """A derived SQLite file at `path`, made with its folder when missing, for terms of one `analyser`.
-
-    Raises `ConfigError` when another program's database lies there, `UnavailableError` when it is locked for longer
-    than `lock_wait_s` or the disk fails.
+    """A derived SQLite file at `path`, made when missing, for terms of one `analyser`. Raises `ConfigError` for another
+    program's database, `UnavailableError` when locked for `lock_wait_s` or the disk fails.
     """
 
     def __init__(self, path: str | Path, *, analyser: str, lock_wait_s: float) -> None:
@@ -68,7 +61,7 @@ class IndexFile:
         with self._guard:
             generation = self._generation
             connection = self._idle.pop() if self._idle else None
-        with _translated(self.path):
+        with _translate_errors(self.path):
             connection = connection or self._connect()
             try:
                 connection.execute(SQL["begin_write" if is_writing else "begin_read"])
@@ -163,7 +156,7 @@ class IndexFile:
 
 
 @contextmanager
-def _translated(path: Path) -> Generator[None]:
+def _translate_errors(path: Path) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
@@ -201,10 +194,8 @@ def occurrences(packed_terms: str, term: str) -> int:
 
 
 class PartitionWriter:
-    """Writes rows of one partition within one transaction; `finish` writes the statistics.
-
-    Rows that expire are not in the statistics: a reader counts those that are left by itself, because the clock
-    changes their number and no write does.
+    """Writes rows of one partition in one transaction; `finish` writes the statistics. Expiring rows are left out:
+    readers count them, because time changes their number without a write.
     """
 
     def __init__(self, connection: sqlite3.Connection, pid: int) -> None:
@@ -312,11 +303,9 @@ Found = tuple[str, int, float, int, int, str]
 
 
 class Fts5Index:
-    """The `Index` port over one derived SQLite file, which several processes may use; it may be deleted at any time.
-
-    FTS5 names the best `keyword_limit` rows by its own order; counts and statistics are exact and of the visible rows
-    alone. A file that is damaged, or of another `analyser`, is made anew. One file serves one store: a store put in
-    its place from elsewhere needs `apply(…, is_complete=True)` or a file of its own.
+    """The `Index` port over a derived SQLite file, which processes may share and anyone may delete. Returns the best
+    `keyword_limit` rows by FTS5's order, with exact statistics of visible rows. A damaged file, or one of another
+    `analyser`, is made again. One file serves one store: a replaced store needs `apply(…, is_complete=True)`.
     """
 
     capabilities = IndexCapabilities(has_vectors=False, is_exact=False, is_durable=True)
@@ -346,10 +335,9 @@ class Fts5Index:
         since: int | None = None,
         is_complete: bool = False,
     ) -> None:
-        """As the port says. The lock of the transaction is the lease: of two processes that bring the same news, the
-        second changes nothing. `since`: the version these changes follow; an index that is not that far (another
-        process has dropped it) takes nothing in. `is_complete`: they are all there is, so that whatever else is held
-        is forgotten, even if the index was further.
+        """As the port. The transaction's lock is the lease: a second process with the same changes writes nothing.
+        `since`: the version before the changes; an index behind it takes none. `is_complete`: replace all, even newer
+        rows.
         """
         try:
             with self._file.transaction(is_writing=True) as connection:
@@ -411,11 +399,7 @@ def _version(connection: sqlite3.Connection, partition: Partition) -> int:
 
 
 def _apply(
-    connection: sqlite3.Connection,
-    partition: Partition,
-    changes: dict[str, Change],
-    *,
-    is_complete: bool,
+    connection: sqlite3.Connection, partition: Partition, changes: dict[str, Change], *, is_complete: bool
 ) -> None:
     pid = _pid(connection, partition)
     if pid is None:

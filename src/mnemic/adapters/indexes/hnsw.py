@@ -1,14 +1,9 @@
-"""A graph of near neighbours (HNSW) over the vectors of one table, by the package `usearch`; also as bytes on disk.
+"""Graphs of near neighbours (HNSW) over the vectors of large tables, by the package `usearch`, made in a thread of
+their own and kept in files.
 
-It only names slots that are likely near: whoever asks computes their cosines from the table's own vectors. So a graph
-that knows less than the table, or knows of rows that are gone, costs recall or time, and is never a wrong answer.
-
-The right to write a derived file: held by one process at a time, and given up when that process ends or dies.
-
-Makes the graphs of large tables, in a thread of its own and never while somebody waits, and keeps them in files.
-
-A file is written by the holder of its lease, to another name first, and so is always a whole one; other processes read
-it instead of making their own. It may be deleted at any time. `usearch` and `faiss` are never loaded in one process.
+A graph only names slots that are likely near; the caller computes cosines from the table. So a stale graph costs recall
+or time, and never gives a wrong answer. The holder of a file's lease writes it, under another name first; other
+processes read it. It may be deleted. `usearch` and `faiss` are never loaded in one process.
 """
 
 from __future__ import annotations
@@ -53,9 +48,7 @@ _UNREADABLE = (zipfile.BadZipFile, OSError, ValueError, KeyError, EOFError, Runt
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of a table at one moment: of its first `rows` slots `live` are those of live rows with a vector. Entries
-    of `ids (≥ rows,)` and `vectors (≥ rows, dims)` at these never change.
-    """
+    """The rows of a table at one moment. Entries at its first `rows` slots never change."""
 
     rows: int
     live: Slots
@@ -64,10 +57,9 @@ class Source:
 
 
 class Graph:
-    """Which slots are likely near a vector; made once and not changed, searched by one thread at a time.
-
-    It answers for the first `rows` slots of its table, except for `rest`, which it lacks. `size` counts its vectors,
-    `gone` those among them whose rows were gone when it was made; `is_new`: it was not grown from another.
+    """Slots that are likely near a vector; immutable, searched by one thread at a time. Covers its table's first `rows`
+    slots except `rest`. `size` counts its vectors, `gone` those already removed when it was made; `is_new`: not grown
+    from another.
     """
 
     def __init__(self, index: Any, slots: Slots, source: Source, *, is_new: bool = False) -> None:
@@ -97,7 +89,7 @@ class Graph:
         slots[(slots >= 0) & ~alive[slots]] = -1
         known = np.zeros(source.rows, dtype=np.bool_)
         known[slots[slots >= 0]] = True
-        return _filled(index, slots, source.live[~known[source.live]], source, stop)
+        return _fill_graph(index, slots, source.live[~known[source.live]], source, stop)
 
     def write(self, file: BinaryIO, source: Source) -> None:
         """Write it, and by which ids and first numbers of their vectors its rows can be known again."""
@@ -133,13 +125,12 @@ def made(source: Source, stop: threading.Event) -> Graph | None:
         expansion_add=EXPANSION_ADD,
         expansion_search=EXPANSION_SEARCH,
     )
-    return _filled(index, NO_SLOTS, source.live, source, stop)
+    return _fill_graph(index, NO_SLOTS, source.live, source, stop)
 
 
 def read(path: Path, source: Source) -> Graph | None:
-    """The graph in a file, for the rows it shares with the table; None when it is missing, damaged or of other dims.
-
-    Raises `ConfigError` when `faiss` is loaded in this process.
+    """Load a graph for the rows it shares with the table; None when missing, damaged or of other dims. Raises
+    `ConfigError` when `faiss` is loaded in this process.
     """
     usearch = _usearch()
     try:
@@ -159,7 +150,7 @@ def read(path: Path, source: Source) -> Graph | None:
     return Graph(index, np.where(is_same, slots, -1), source)
 
 
-def _filled(index: Any, slots: Slots, further: Slots, source: Source, stop: threading.Event) -> Graph | None:
+def _fill_graph(index: Any, slots: Slots, further: Slots, source: Source, stop: threading.Event) -> Graph | None:
     for start in range(0, len(further), _CHUNK):
         if stop.is_set():
             return None
@@ -200,7 +191,7 @@ def lease(path: Path, stop: threading.Event) -> Generator[bool]:
     """Wait for the lease of the lock file at `path`; yields False when `stop` was set before it was free."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
     try:
-        yield _waited(descriptor, stop)
+        yield _wait_for_lock(descriptor, stop)
     finally:
         os.close(descriptor)  # gives the lease up
 
@@ -220,7 +211,7 @@ def lease_at_once(path: Path) -> Generator[bool]:
         os.close(descriptor)
 
 
-def _waited(descriptor: int, stop: threading.Event) -> bool:
+def _wait_for_lock(descriptor: int, stop: threading.Event) -> bool:
     while not stop.is_set():
         try:
             _take(descriptor)
@@ -266,11 +257,7 @@ class GraphKeeper:
         self._guard = threading.Condition()
 
     def ask(
-        self,
-        partition: Partition,
-        source: Callable[[], Source],
-        held: Graph | None,
-        done: Callable[[Graph], None],
+        self, partition: Partition, source: Callable[[], Source], held: Graph | None, done: Callable[[Graph], None]
     ) -> None:
         """Have a graph made of `source`, or grown from the one `held`, and given to `done` by the thread; without the
         package nothing happens. A partition that was asked for and is not done yet is not asked for twice.

@@ -1,7 +1,4 @@
-"""Vectors in Qdrant and words in a file beside: an index that holds no row in memory and survives the process.
-
-Opens the index in Qdrant of a store: which file its words lie in, and what the store is called there.
-"""
+"""Vectors in Qdrant and words in a file beside: an index that holds no row in memory and survives the process."""
 
 from __future__ import annotations
 
@@ -19,14 +16,7 @@ import numpy as np
 from qdrant_client import QdrantClient
 
 from mnemic.adapters.indexes.fts5 import Fts5Index
-from mnemic.adapters.indexes.qdrant_points import (
-    DEFAULT_COLLECTION,
-    QdrantLink,
-    QdrantOptions,
-    State,
-    Wanted,
-    prepare,
-)
+from mnemic.adapters.indexes.qdrant_points import DEFAULT_COLLECTION, QdrantLink, QdrantOptions, State, Wanted, prepare
 from mnemic.adapters.indexes.qdrant_search import Looked, QdrantSearch, QdrantVectors, Sought, surroundings
 from mnemic.adapters.indexes.views import Evidence, joined
 from mnemic.errors import BackendError, ConfigError, InvalidInputError
@@ -56,15 +46,11 @@ class Place:
 
 
 class QdrantIndex:
-    """The `Index` port over a collection of Qdrant and `words`, whose file has the right counts and statistics.
+    """The `Index` port over a Qdrant collection and `words`, whose file has the right counts. A partition is as far as
+    the part that is behind. Rows come in by words and by Qdrant's graph; `words` decides which are returned, so that
+    stale points are never candidates. Cosine statistics are of a sample beyond `qdrant_search.SAMPLE_ROWS` rows.
 
-    A partition is as far as the part that is behind. Rows come in by their words, about the best of them, and by their
-    vectors, as far as the graph of Qdrant finds them; which of them are answered is decided by `words`, so that a point
-    that should not be there any more is never a candidate. The mean and deviation of the cosines are of a sample where
-    more than `qdrant_search.SAMPLE_ROWS` rows are visible.
-
-    While Qdrant is away rows are found by their words alone and `Candidates.missing` says so; when it is back it is
-    brought up to date from the store's rows like any index that is behind.
+    While Qdrant is away only words find rows, and `Candidates.missing` says so; afterwards it is brought up to date.
     """
 
     capabilities = IndexCapabilities(has_vectors=True, is_exact=False, is_durable=True)

@@ -1,12 +1,6 @@
-"""What lies in a collection of Qdrant: how rows, deletions and partitions are written as points, and asked for.
-
-Points hold what a filter or a neighbour needs and never the text of anything; whose a row is stands in it as a hash.
-
-The line to Qdrant: one collection, checked before its first use, and a breaker that opens with the first failure.
-
-While it is open no call waits for Qdrant: a thread of its own asks every `probe_s` seconds whether it is back.
-
-The collection of an index in Qdrant: made when it is missing, and refused when it is of something else.
+"""A collection of Qdrant: its points, its checks, and the connection with its breaker, which opens at the first
+failure. While it is open no call waits: a thread asks every `probe_s` seconds whether Qdrant is back. Points never hold
+text; owners are hashes.
 """
 
 from __future__ import annotations
@@ -125,9 +119,7 @@ def state_of(payload: dict[str, Any]) -> State:
 
 
 def row_point(key: str, epoch: str, change: Change, version: int, now_s: int) -> models.PointStruct:
-    """A change as a point. What is gone leaves one that holds no vector and nothing of the item, so that an older form
-    which another process still holds cannot come back; such points are removed after a while.
-    """
+    """A change as a point. A removed row leaves an empty tombstone, so that no stale process restores it."""
     point_id = row_id(key, epoch, change.item_id)
     payload: dict[str, Any] = {"partition": key, "epoch": epoch, "version": version}
     if change.is_gone:
@@ -193,9 +185,7 @@ def named(ids: Sequence[str]) -> models.HasIdCondition:
 
 
 def visible(key: str, epoch: str, query: IndexQuery) -> list[models.Condition]:
-    """What a row must be for the query to see it. The first condition is its partition; no question is asked without
-    one.
-    """
+    """Conditions that a row must meet for the query to see it. The first is its partition."""
     return [
         is_("partition", key),
         is_("epoch", epoch),
@@ -206,9 +196,7 @@ def visible(key: str, epoch: str, query: IndexQuery) -> list[models.Condition]:
 
 
 def narrowings(key: str, epoch: str, query: IndexQuery, most_named: int) -> list[list[models.Condition]]:
-    """What a visible row must be besides for the query to admit it: one of these lists. At most `most_named` ids stand
-    in one; none: nothing is admitted.
-    """
+    """Lists of conditions, of which a row must meet one. Each names at most `most_named` ids; none admits nothing."""
     kinds: list[models.Condition] = [among("kind", query.kinds)] if query.kinds else []
     if query.allowed is None:
         return [kinds]
@@ -266,10 +254,9 @@ class QdrantOptions:
 
 
 class QdrantLink:
-    """One Qdrant: a server at `http(s)://…`, a folder of this machine that one process uses, or `:memory:`.
-
-    `prepare` is called with a client before anything else is, once and after every outage, and raises `ConfigError`
-    where what it finds cannot be used. `catch_up` is called when Qdrant is back, before other calls go there again.
+    """One Qdrant: a server at `http(s)://…`, a folder that one process uses, or `:memory:`. `prepare` is called before
+    first use and after every outage, and raises `ConfigError` for an unusable collection. `catch_up` runs when Qdrant
+    is back, before other calls.
     """
 
     def __init__(
@@ -307,7 +294,7 @@ class QdrantLink:
             with self._one_at_a_time:
                 return call(client)
         except FAILURES as error:
-            raise self._failed(error) from error
+            raise self._note_failure(error) from error
 
     def close(self) -> None:
         """Stop probing and let go of the connections."""
@@ -328,13 +315,13 @@ class QdrantLink:
         if client is not None and self._is_ready:
             return client
         with self._starting, self._one_at_a_time:
-            client = self._client = self._client or self._connected()
+            client = self._client = self._client or self._connect()
             if not self._is_ready:
                 self._prepare(client)
                 self._is_ready = True
             return client
 
-    def _connected(self) -> QdrantClient:
+    def _connect(self) -> QdrantClient:
         if self._url == MEMORY:
             return QdrantClient(MEMORY, force_disable_check_same_thread=True)
         if self.is_local:
@@ -344,7 +331,7 @@ class QdrantLink:
         headers = {"api-key": self._api_key} if self._api_key else None
         return QdrantClient(url=self._url, timeout=self._options.timeout_s, headers=headers, check_compatibility=False)
 
-    def _failed(self, error: Exception) -> BackendError:
+    def _note_failure(self, error: Exception) -> BackendError:
         """The error to tell; those that mean that Qdrant is away open the breaker."""
         told = f"Qdrant at {self.address} cannot be used: {reason(error)}"
         if isinstance(error, UnexpectedResponse) and not _is_away(error.status_code or 0):

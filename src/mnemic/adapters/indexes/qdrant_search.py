@@ -1,10 +1,8 @@
-"""The rows of partitions in Qdrant and how far each is: written by several processes at once, without a lock.
+"""The rows of partitions in Qdrant, written by several processes without a lock, and searches over them.
 
-Every row carries the version it was written at and is never overwritten by an older one; what is gone is a point too,
-for a while. How far a partition is stands in a point of its own, which only ever goes forward. A partition that is
-forgotten and comes back begins another epoch, and who still writes to the one before finds out and removes it again.
-
-Asks a collection of Qdrant: what is near a vector, how near given rows are, and where they stand in their talk.
+A row carries the version it was written at and never gives way to an older one; removed rows stay as points for a
+while. A point of its own holds a partition's version, which only grows. A forgotten partition begins another epoch; a
+writer to the former one finds out and removes its rows.
 """
 
 from __future__ import annotations
@@ -176,7 +174,13 @@ class QdrantVectors:
         batches = [*self._batches(key, state.epoch, changes, version)] or [[]]
         if any(change.is_gone for change in changes):
             batches[-1].append(
-                _removed([is_("partition", key), is_("what", GONE), between("gone_at", below=_long_ago())])
+                _removal_of(
+                    [
+                        is_("partition", key),
+                        is_("what", GONE),
+                        between("gone_at", below=int(time.time()) - _GONE_KEPT_S),
+                    ]
+                )
             )
         batches[-1].append(forward)
         for batch in batches:
@@ -193,7 +197,7 @@ class QdrantVectors:
         if not self._is_claimed(partition, mine, left):
             return
         others = [is_("partition", key), models.Filter(must_not=[is_("epoch", mine.epoch)])]
-        self._link.ask(lambda client: self._update(client, [_removed(others)]))
+        self._link.ask(lambda client: self._update(client, [_removal_of(others)]))
         whose = [named([state_id(key)]), is_("epoch", mine.epoch)]
         for beat, batch in enumerate(self._batches(key, mine.epoch, changes, version), start=1):
             batch.append(_set({"beat": beat}, whose))
@@ -228,7 +232,7 @@ class QdrantVectors:
         state = self._read(partition)
         if state is None or state.epoch != epoch:
             mine = [is_("partition", self.key(partition)), is_("epoch", epoch)]
-            self._link.ask(lambda client: self._update(client, [_removed(mine)]))
+            self._link.ask(lambda client: self._update(client, [_removal_of(mine)]))
         self.hear(partition, state if state is not None and state.version else None)
 
     def _batches(self, key: str, epoch: str, changes: Sequence[Change], version: int) -> Iterator[_Operations]:
@@ -245,10 +249,10 @@ class QdrantVectors:
 
 
 def _all_of(key: str) -> _Operations:
-    return [_removed([is_("partition", key)])]
+    return [_removal_of([is_("partition", key)])]
 
 
-def _removed(must: Sequence[models.Condition]) -> models.UpdateOperation:
+def _removal_of(must: Sequence[models.Condition]) -> models.UpdateOperation:
     return models.DeleteOperation(delete=models.FilterSelector(filter=models.Filter(must=list(must))))
 
 
@@ -256,10 +260,6 @@ def _set(payload: dict[str, object], must: Sequence[models.Condition]) -> models
     return models.SetPayloadOperation(
         set_payload=models.SetPayload(payload=payload, filter=models.Filter(must=list(must)))
     )
-
-
-def _long_ago() -> int:
-    return int(time.time()) - _GONE_KEPT_S
 
 
 SAMPLE_ROWS = 512
@@ -323,7 +323,7 @@ class QdrantSearch:
             for ask in self._asks(query, place, each, state)
         ]
         states, found = self._states(sought), [Looked() for _ in sought]
-        answers = self._asked([states, *asks])
+        answers = self._ask_all([states, *asks])
         said = {str(point.id): state_of(point.payload or {}) for point in answers[0]}
         for place, (each, state) in enumerate(zip(sought, known, strict=True)):
             now = said.get(state_id(self._vectors.key(each.partition)))
@@ -383,10 +383,11 @@ class QdrantSearch:
         """How to search; a local collection always compares all rows and warns when it is told how."""
         if self._link.is_local:
             return None
-        return models.SearchParams(exact=True) if is_exact else models.SearchParams(hnsw_ef=self._ef(limit))
-
-    def _ef(self, limit: int) -> int:
-        return max(self._options.ef_search, limit)
+        return (
+            models.SearchParams(exact=True)
+            if is_exact
+            else models.SearchParams(hnsw_ef=max(self._options.ef_search, limit))
+        )
 
     def _look_beside(
         self, query: IndexQuery, sought: Sequence[Sought], known: Sequence[State | None], found: Sequence[Looked]
@@ -394,17 +395,17 @@ class QdrantSearch:
         """Add the messages just before and after those that were found, as far as the query admits them."""
         asks: list[_Ask] = []
         for place, (each, state, looked) in enumerate(zip(sought, known, found, strict=True)):
-            talks = _beside(looked.spots.values())
+            talks = _neighbouring_spots(looked.spots.values())
             if state is None or not looked.version or not talks:
                 continue
             key = self._vectors.key(each.partition)
             for narrowing in narrowings(key, state.epoch, query, MOST_NAMED):
                 must = [*visible(key, state.epoch, query), *narrowing, among("talk", talks)]
                 asks += self._of(query, place, must, len(talks))
-        for ask, points in zip(asks, self._asked([ask.request for ask in asks]), strict=True):
+        for ask, points in zip(asks, self._ask_all([ask.request for ask in asks]), strict=True):
             _take(found[ask.place], ask, points)
 
-    def _asked(self, asks: Sequence[_Ask | models.QueryRequest]) -> list[_Points]:
+    def _ask_all(self, asks: Sequence[_Ask | models.QueryRequest]) -> list[_Points]:
         requests = [ask.request if isinstance(ask, _Ask) else ask for ask in asks]
         if not requests:
             return []
@@ -458,7 +459,7 @@ def _choose(found: Looked, limit: int) -> None:
         found.cosines[item_id], found.spots[item_id] = found.nearest[item_id]
 
 
-def _beside(spots: Collection[Spot]) -> set[str]:
+def _neighbouring_spots(spots: Collection[Spot]) -> set[str]:
     """The places just before and after some rows that are not places of these."""
     held = {spot.talk for spot in spots}
     return {talk for spot in spots for talk in (spot.before, spot.after) if talk is not None and talk not in held}

@@ -34,10 +34,8 @@ _NO_PERSON = (Role.ASSISTANT, Role.TOOL)
 
 
 class Table:
-    """One partition: postings, columns and vectors by slot. Not safe for threads; its index holds the lock.
-
-    A changed item gets a new slot and its old one dies; `is_sparse` says when it is time to start afresh. A table that
-    does not hold terms finds by vector alone and counts no words: another index does that for it.
+    """One partition: postings, columns and vectors by slot. Not thread-safe; its index holds the lock. A changed item
+    gets a new slot; `is_sparse` tells when to rebuild. A table without terms finds by vector alone.
     """
 
     def __init__(self, *, holds_terms: bool = True, common_rows: int = COMMON_ROWS) -> None:
@@ -108,8 +106,8 @@ class Table:
     def search(self, query: IndexQuery, best: BestByKeyword | None = None) -> Evidence:
         """The candidates of this partition and its statistics; `best` None: all rows that share a term."""
         columns, view = self._columns, self._view(query)
-        narrowed = self._narrowed(query, view)
-        near = self._near(query, view, narrowed)
+        narrowed = self._narrow_rows(query, view)
+        near = self._find_near(query, view, narrowed)
         counted = self.counted(query)
         wanted = view.mask if narrowed is None else narrowed
         if best is None:
@@ -192,10 +190,10 @@ class Table:
         columns.flagged[first:end] = rows.is_flagged
         columns.observed[first:end] = rows.observed_at
         columns.expires[first:end] = [NEVER if at is None else at for at in rows.expires_at]
-        columns.agents[first:end] = _coded(self._agents, rows.private_agent)
-        columns.kinds[first:end] = _coded(self._kinds, rows.kind)
+        columns.agents[first:end] = _number_values(self._agents, rows.private_agent)
+        columns.kinds[first:end] = _number_values(self._kinds, rows.kind)
         if rows.session.count(None) < len(changes):
-            columns.authors[first:end] = _coded(self._authors, [author or None for author in rows.author])
+            columns.authors[first:end] = _number_values(self._authors, [author or None for author in rows.author])
             columns.assistant[first:end] = [role in _NO_PERSON for role in rows.role]
             columns.question[first:end] = rows.is_question
             self._place(rows.session, rows.position, first, columns)
@@ -242,7 +240,7 @@ class Table:
         return np.flatnonzero(chosen)
 
     def _surroundings(self, slots: Slots, columns: Columns, words: frozenset[str]) -> Surroundings:
-        place_of = self._placed(slots)
+        place_of = self._place_slots(slots)
         before, after = place_of[columns.before[slots]], place_of[columns.after[slots]]
         place_of[slots] = -1
         named = [code for author, code in self._authors.items() if words & set(author.casefold().split())]
@@ -255,7 +253,7 @@ class Table:
             is_question=columns.question[slots],
         )
 
-    def _placed(self, slots: Slots) -> Slots:
+    def _place_slots(self, slots: Slots) -> Slots:
         """The place of each slot among these, -1 for the others; whoever is done puts -1 back at these slots."""
         if self._places.shape[0] != self._columns.capacity + 1:
             self._places = np.full(self._columns.capacity + 1, -1, dtype=np.int64)
@@ -266,14 +264,14 @@ class Table:
         own = self._agents.get(query.agent, 0) if query.agent is not None else 0
         return self._views.of(self._columns, query.now, own, include_inactive=query.include_inactive)
 
-    def _near(self, query: IndexQuery, view: View, narrowed: NDArray[np.bool_] | None) -> Near:
+    def _find_near(self, query: IndexQuery, view: View, narrowed: NDArray[np.bool_] | None) -> Near:
         columns = self._columns
         if query.vector is None or columns.dims == 0 or self._rows == 0:
             return NOTHING_NEAR
         sought = Sought(checked(columns, query.vector), query.dense_limit, self._rows, view, narrowed)
         return scanned(columns, sought) if self.graph is None else walked(columns, sought, self.graph)
 
-    def _narrowed(self, query: IndexQuery, view: View) -> NDArray[np.bool_] | None:
+    def _narrow_rows(self, query: IndexQuery, view: View) -> NDArray[np.bool_] | None:
         """The visible rows that the query admits, None when these are all."""
         if not query.kinds and query.allowed is None:
             return None
@@ -293,6 +291,6 @@ class Table:
         return admitted
 
 
-def _coded(codes: dict[str, int], values: Sequence[str | None]) -> list[int]:
+def _number_values(codes: dict[str, int], values: Sequence[str | None]) -> list[int]:
     """A number for each value, 0 for None."""
     return [0 if value is None else codes.setdefault(value, len(codes) + 1) for value in values]

@@ -1,9 +1,5 @@
-"""Small partitions wholly in memory; of large ones the vectors in memory and the words on disk.
-
-Several embedding spaces side by side: one index for words and the first space, one scan for each further space.
-
-Answers for keeping them in step and for making one answer of theirs. Vectors of two spaces never meet: each is compared
-in its own index, and its cosines stay apart in the answer.
+"""Small partitions wholly in memory; of large ones the vectors in memory and the words on disk. Further embedding
+spaces have an index each, kept in step, and vectors of two spaces are never compared.
 """
 
 from __future__ import annotations
@@ -32,12 +28,9 @@ _log = logging.getLogger("mnemic.index")
 
 
 class TieredIndex:
-    """The `Index` port: a partition of more than `threshold_rows` items finds words by `keyword`, vectors by `scan`.
-
-    A partition that grows beyond the threshold is forgotten once and comes back divided between the two. What
-    `keyword` kept from an earlier process is compared with the store's rows when the partition is first asked for.
-    Where the file of `keyword` fails (the disk is full, or another process keeps it locked), the partition comes back
-    wholly in memory and stays so: answers are the same, and the cost is memory.
+    """The `Index` port: beyond `threshold_rows` items `keyword` finds words and `scan` vectors. A growing partition is
+    forgotten once and reloaded into both. What `keyword` kept is compared with the store first. If its file fails, the
+    partition is loaded wholly into memory: same answers, more memory.
     """
 
     def __init__(self, scan: ScanIndex, keyword: Fts5Index, threshold_rows: int) -> None:
@@ -75,7 +68,7 @@ class TieredIndex:
     def search(self, query: IndexQuery) -> Candidates:
         best = self._scan.best(query)
         found = [
-            self._or_whole(partition, partial(self._divided, partition, query), nothing(len(query.terms)))
+            self._or_whole(partition, partial(self._search_divided, partition, query), nothing(len(query.terms)))
             if self._is_large(partition)
             else self._scan.evidence(partition, query, best)
             for partition in query.partitions
@@ -141,7 +134,7 @@ class TieredIndex:
         if self._keyword.version(partition):
             self._keyword.drop(partition)
 
-    def _divided(self, partition: Partition, query: IndexQuery) -> Evidence:
+    def _search_divided(self, partition: Partition, query: IndexQuery) -> Evidence:
         """Dense rows first, then keyword rows with the counts of the dense ones, then the cosines of them all."""
         alone = replace(query, partitions=(partition,))
         dense = replace(alone, terms=())
@@ -165,11 +158,9 @@ _: type[Index] = TieredIndex
 
 
 class SpacesIndex:
-    """The `Index` port over `main` and one scan per entry of `IndexQuery.further` and `Change.further`.
-
-    The scans hold every row without its words, so that what is found by a further vector alone is known with its
-    length, its time and its neighbours. A partition is as far as the part that is furthest behind; what the others have
-    already is taken in by them once more, which is harmless.
+    """The `Index` port over `main` and a scan per further space. Scans hold rows without words, so that a hit by a
+    further vector has its length, time and neighbours. The furthest part behind sets a partition's version; repeated
+    changes are harmless.
     """
 
     def __init__(self, main: Index, further: Sequence[ScanIndex]) -> None:
@@ -184,13 +175,13 @@ class SpacesIndex:
     def apply(self, partition: Partition, changes: Sequence[Change], version: int) -> None:
         self._main.apply(partition, changes, version)
         for place, index in enumerate(self._further):
-            mine = [change._replace(vector=_at(change.further, place), further=()) for change in changes]
+            mine = [change._replace(vector=_vector_at(change.further, place), further=()) for change in changes]
             index.apply(partition, mine, version, holds_terms=False)
 
     def search(self, query: IndexQuery) -> Candidates:
         found = self._main.search(replace(query, further=()))
         near = [
-            index.search(replace(query, terms=(), vector=_at(query.further, place), further=()))
+            index.search(replace(query, terms=(), vector=_vector_at(query.further, place), further=()))
             for place, index in enumerate(self._further)
         ]
         joint = self._with_rows(query, found, near) if any(each.ids.size for each in near) else found
@@ -231,7 +222,7 @@ class SpacesIndex:
             lengths=np.append(found.lengths, [each.lengths[row] for each, row in rows]).astype(np.float32),
             cosines=np.concatenate([found.cosines, cosines]),
             importances=np.append(found.importances, [each.importances[row] for each, row in rows]).astype(np.float32),
-            flagged=_flagged(found, rows),
+            flagged=_collect_flags(found, rows),
             observed=np.append(found.observed, [each.observed[row] for each, row in rows]).astype(np.int64),
             surroundings=self._surroundings(query, [str(i) for i in ids]),
         )
@@ -250,7 +241,7 @@ class SpacesIndex:
 
     def _nearness(self, place: int, query: IndexQuery, ids: Sequence[str], near: Candidates) -> Nearness:
         """The cosines of all candidates in a further space, and its statistics."""
-        vector, cosine_of = _at(query.further, place), dict[str, float]()
+        vector, cosine_of = _vector_at(query.further, place), dict[str, float]()
         if vector is not None:
             for partition in query.partitions:
                 cosine_of |= self._further[place].cosines(partition, vector, ids)
@@ -279,7 +270,7 @@ class SpacesIndex:
         return whole
 
 
-def _flagged(found: Candidates, rows: Sequence[tuple[Candidates, int]]) -> NDArray[np.bool_] | None:
+def _collect_flags(found: Candidates, rows: Sequence[tuple[Candidates, int]]) -> NDArray[np.bool_] | None:
     """The flags of what was found, and of rows of others behind it."""
     beside = np.array([each.flagged is not None and each.flagged[row] for each, row in rows], dtype=np.bool_)
     own = np.zeros(found.ids.shape, dtype=np.bool_) if found.flagged is None else found.flagged
@@ -287,7 +278,7 @@ def _flagged(found: Candidates, rows: Sequence[tuple[Candidates, int]]) -> NDArr
     return joint if joint.any() else None
 
 
-def _at(vectors: Sequence[Floats | None], place: int) -> Floats | None:
+def _vector_at(vectors: Sequence[Floats | None], place: int) -> Floats | None:
     return vectors[place] if place < len(vectors) else None
 
 

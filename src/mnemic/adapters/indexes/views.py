@@ -1,9 +1,4 @@
-"""The growing arrays of a table: one entry per slot, and one list of slots per term.
-
-What an index found in one partition, and how the evidence of several becomes one answer.
-
-Which rows of a table a reader sees, and how many: kept from one search to the next, and brought along by writes.
-"""
+"""The growing arrays of a table, the views of its visible rows, and merging the evidence of several partitions."""
 
 from __future__ import annotations
 
@@ -244,7 +239,7 @@ class Views:
         key = (agent, include_inactive)
         view = self._views.pop(key, None)
         if view is None or not view.since <= now < view.until or view.mask.shape[0] != columns.capacity:
-            view = _seen(columns, now, agent, include_inactive=include_inactive)
+            view = _make_view(columns, now, agent, include_inactive=include_inactive)
         self._views[key] = view
         while len(self._views) > _VIEWS:
             del self._views[next(iter(self._views))]
@@ -252,20 +247,20 @@ class Views:
 
     def take(self, slots: range, columns: Columns) -> None:
         """New rows were written; the columns had room for them already."""
-        for view in self._fitting(columns):
+        for view in self._fitting_views(columns):
             for slot in slots:
                 view.take(slot, columns)
 
     def lose(self, slot: int, columns: Columns) -> None:
         """A row died."""
-        for view in self._fitting(columns):
+        for view in self._fitting_views(columns):
             view.lose(slot, columns)
 
-    def _fitting(self, columns: Columns) -> list[View]:
+    def _fitting_views(self, columns: Columns) -> list[View]:
         return [view for view in self._views.values() if view.mask.shape[0] == columns.capacity]
 
 
-def _seen(columns: Columns, now: int, agent: int, *, include_inactive: bool) -> View:
+def _make_view(columns: Columns, now: int, agent: int, *, include_inactive: bool) -> View:
     mask = columns.alive & (columns.expires > now)
     if not include_inactive:
         mask &= columns.active

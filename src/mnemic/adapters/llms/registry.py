@@ -1,6 +1,5 @@
-"""Language models by name: `ollama:qwen3:4b`, `openai:MODEL`, `llama-cpp`, or one that a package brings.
-
-A package makes its model known by an entry point of the group `mnemic.llms` (see `adapters.named_parts`).
+"""Language models by name: `ollama:qwen3:4b`, `openai:MODEL`, `llama-cpp`, or one from a package's entry point of the
+group `mnemic.llms` (see `adapters.named_parts`).
 """
 
 from __future__ import annotations
@@ -13,10 +12,8 @@ from mnemic.ports.models import Llm
 
 
 def open_llm(name: str, options: Options | None = None) -> Llm:
-    """The language model of a name, `technology` or `technology:model`; `options` are the keyword arguments of its
-    class (for servers, of `ChatEndpoint` too).
-
-    Raises `ConfigError` for a name or an option nobody knows, and when the package of an extra is missing.
+    """Open a language model: `technology` or `technology:model`; `options`: arguments of its class (for servers, of
+    `ChatEndpoint` too). Raises `ConfigError` for an unknown name or option, or a missing extra.
     """
     return _LLMS.open(name, options)
 
@@ -24,14 +21,14 @@ def open_llm(name: str, options: Options | None = None) -> Llm:
 def _openai(model: str | None, options: Options) -> Llm:
     if "base_url" not in options:
         raise ConfigError("llm 'openai' needs the option base_url (texts leave this machine only when you say so)")
-    return _served("openai", model, options)
+    return _open_on_server("openai", model, options)
 
 
 def _ollama(model: str | None, options: Options) -> Llm:
-    return _served("ollama", model, options)
+    return _open_on_server("ollama", model, options)
 
 
-def _served(name: str, model: str | None, options: Options) -> Llm:
+def _open_on_server(name: str, model: str | None, options: Options) -> Llm:
     from mnemic.adapters.llms.openai import ChatEndpoint, OpenAILlm
 
     model = model or cast("str | None", options.get("model"))

@@ -1,7 +1,4 @@
-"""Answers what it was told to answer: for tests of this project and of whoever builds on it.
-
-It keeps the port's contract and calls nothing. Not offered by configuration: it is handed over as an object.
-"""
+"""Answers what it was told to, for tests. Keeps the port's contract, calls nothing, and is not configurable."""
 
 from __future__ import annotations
 
@@ -22,10 +19,8 @@ CHARS_PER_TOKEN = 4
 
 
 class ScriptedLlm:
-    """Gives `answers` one after the other, or what a function makes of each prompt; `prompts` holds what was asked.
-
-    Raises `UnavailableError` when it is asked more often than it has answers. Tokens are counted as a quarter of the
-    characters, so that the bookkeeping of tokens can be tested too.
+    """Gives `answers` in turn, or what a function makes of each prompt; `prompts` holds the prompts. Raises
+    `UnavailableError` when no answer is left. A token is four characters, so that token counts can be tested.
     """
 
     def __init__(

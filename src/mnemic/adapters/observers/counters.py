@@ -1,7 +1,4 @@
-"""Keeps counts and durations in this process, for `health` and for tests.
-
-Several observers as one: each is told everything.
-"""
+"""Counts and durations in this process, for `health` and tests, and several observers as one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Traces of OpenTelemetry: what a recall, a context, a capture, an ingest or a call of a model did, and for how long.
-
-Spans hold names, sizes, counts and types of errors, never texts, paths or ids. They go to the one address that is
-configured, and nowhere else; who traces their own program with OpenTelemetry finds them inside of their own spans.
+"""OpenTelemetry traces of recalls, contexts, captures, ingests and model calls. Spans hold names, sizes, counts and
+error types, never texts, paths or ids, and go to the configured address only. They nest in the caller's own spans.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ class OpenTelemetryObserver(Observer):
 
     def span(self, name: str, **attributes: Attribute) -> AbstractContextManager[Span]:
         opened = self._tracer.start_as_current_span(
-            name, attributes=_named(attributes), record_exception=False, set_status_on_exception=False
+            name, attributes=_name_attributes(attributes), record_exception=False, set_status_on_exception=False
         )
         return _Opened(self._tracer, opened, name)
 
@@ -93,7 +91,7 @@ class _TracedSpan(Span):
         self._begun = time.time_ns()
 
     def note(self, **attributes: Attribute) -> None:
-        self._span.set_attributes(_named(attributes))
+        self._span.set_attributes(_name_attributes(attributes))
 
     def steps(self, timings_ms: Mapping[str, float]) -> None:
         at, inside = self._begun, trace.set_span_in_context(self._span)
@@ -103,7 +101,7 @@ class _TracedSpan(Span):
             made.end(end_time=at)
 
 
-def _named(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+def _name_attributes(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
     return {f"mnemic.{name}": value for name, value in attributes.items()}
 
 

@@ -17,9 +17,8 @@ _BROKEN = re.compile(r"[^a-zA-Z0-9_]")
 
 
 class PrometheusObserver(Observer):
-    """The `Observer` port over a registry. `mnemic.recall` becomes `mnemic_recall`, a counter with `_total` behind it,
-    a duration with `_seconds`. A name keeps the tags it first came with: tags it lacks later are empty, others are left
-    out.
+    """The `Observer` port over a registry. `mnemic.recall` becomes `mnemic_recall`, with `_total` for counters and
+    `_seconds` for durations. A name keeps its first tags: missing ones are empty, others dropped.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -30,11 +29,11 @@ class PrometheusObserver(Observer):
 
     def count(self, name: str, value: int = 1, **tags: str) -> None:
         counter, labels = self._counter(name, tags)
-        _of(counter, labels, tags).inc(max(value, 0))
+        _labelled(counter, labels, tags).inc(max(value, 0))
 
     def timing(self, name: str, ms: float, **tags: str) -> None:
         histogram, labels = self._histogram(name, tags)
-        _of(histogram, labels, tags).observe(ms / 1e3)
+        _labelled(histogram, labels, tags).observe(ms / 1e3)
 
     def _counter(self, name: str, tags: Mapping[str, str]) -> tuple[Counter, tuple[str, ...]]:
         with self._guard:
@@ -55,7 +54,7 @@ class PrometheusObserver(Observer):
             return self._timings[name]
 
 
-def _of(metric: _Metric, labels: tuple[str, ...], tags: Mapping[str, str]) -> _Metric:
+def _labelled(metric: _Metric, labels: tuple[str, ...], tags: Mapping[str, str]) -> _Metric:
     return metric.labels(*(tags.get(label, "") for label in labels)) if labels else metric
 
 

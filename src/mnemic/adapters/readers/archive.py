@@ -1,7 +1,4 @@
-"""Opens the archives that office files and e-books are, and their XML, without being blown up by either.
-
-Answers for the limits of unpacking and for refusing XML that defines entities.
-"""
+"""Opens the archives and XML of office files and e-books, within limits of unpacking and without entities."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The process that reads files for `SandboxReader`: takes one after the other on its input, answers on its output.
-
-A message is its length (8 bytes, big-endian) and its bytes. The first is the set-up, as JSON; then for every file its
-head as JSON and its bytes; each is answered by one JSON message. What readers print goes nowhere, so that it cannot
-be taken for an answer. It ends with its input, or by itself when a file takes too long and nobody ended it.
+"""The process that reads files for `SandboxReader`. A message is its length (8 bytes, big-endian) and its bytes: first
+the set-up as JSON, then per file its head as JSON and its bytes, each answered by one JSON message. Readers' prints are
+dropped, so that none passes for an answer. Ends with its input, or when a file takes too long.
 """
 
 from __future__ import annotations

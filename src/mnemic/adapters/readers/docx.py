@@ -1,7 +1,5 @@
-"""Reads Word documents (DOCX): paragraphs, headings, lists, tables, text boxes, foot and end notes.
-
-Left out: deleted passages of tracked changes, comments, headers and footers. Word lays pages out when it shows a
-document, so the file knows none.
+"""Reads Word documents (DOCX) without deleted tracked changes, comments, headers and footers. Has no pages, because
+Word lays them out only when it shows a document.
 """
 
 from __future__ import annotations
@@ -89,12 +87,12 @@ class _Body:
 
     def _table(self, table: ET.Element) -> None:
         for row in _inner(table, frozenset({"tr"})):
-            self._draft.row([_cell(cell) for cell in _inner(row, frozenset({"tc"}))])
-
-
-def _cell(cell: ET.Element) -> str:
-    """The text of a cell, that of tables within it too."""
-    return " ".join("".join(_words(each)) for each in _inner(cell, frozenset({"p"})))
+            self._draft.row(
+                [
+                    " ".join("".join(_words(each)) for each in _inner(cell, frozenset({"p"})))
+                    for cell in _inner(row, frozenset({"tc"}))
+                ]
+            )
 
 
 def _inner(parent: ET.Element, kinds: frozenset[str]) -> Iterator[ET.Element]:

@@ -32,7 +32,7 @@ class EpubReader:
         place = next(roots, "")
         package = archive.xml(place)
         chapters = _chapters(package, posixpath.dirname(place))
-        if _encrypted(archive) & set(chapters):
+        if _encrypted_members(archive) & set(chapters):
             raise refusals.encrypted(name)
         draft = DocumentDraft(name, limits)
         for chapter in chapters:
@@ -57,7 +57,7 @@ def _chapters(package: ET.Element, folder: str) -> list[str]:
     ]
 
 
-def _encrypted(archive: Archive) -> set[str]:
+def _encrypted_members(archive: Archive) -> set[str]:
     """The members that a key is needed for; fonts are often among them, which does not matter."""
     if ENCRYPTION not in archive.names:
         return set()

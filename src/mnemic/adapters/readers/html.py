@@ -1,9 +1,4 @@
-"""The text of HTML: what a browser would show, without scripts, styles and what the page itself hides.
-
-Answers for one page of markup on its way into a draft; web pages, chapters of e-books and mail bring it.
-
-Reads web pages.
-"""
+"""Reads HTML as a browser would show it, without scripts, styles and hidden parts; also for e-books and mail."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class NotebookReader:
         draft = DocumentDraft(name, limits)
         title = ""
         for cell in _cells(notebook):
-            source = clean(_joined(cell.get("source", cell.get("input"))))
+            source = clean(_join_lines(cell.get("source", cell.get("input"))))
             kind = cell.get("cell_type")
             if kind == "code":
                 if source.strip():
@@ -75,7 +75,7 @@ def _outputs(cell: Mapping[str, Any]) -> Iterator[str]:
     for output in _objects(cell.get("outputs")):
         data: object = output.get("data")
         shown = cast("dict[str, Any]", data).get("text/plain") if isinstance(data, dict) else output.get("text")
-        text = clean(_joined(shown)).strip("\n").rstrip()
+        text = clean(_join_lines(shown)).strip("\n").rstrip()
         if text.strip():
             yield text
 
@@ -85,7 +85,7 @@ def _objects(value: object) -> list[dict[str, Any]]:
     return [cast("dict[str, Any]", each) for each in values if isinstance(each, dict)]
 
 
-def _joined(value: object) -> str:
+def _join_lines(value: object) -> str:
     if isinstance(value, list):
         return "".join(map(str, cast("list[object]", value)))
     return value if isinstance(value, str) else ""

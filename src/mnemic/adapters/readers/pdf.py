@@ -1,6 +1,5 @@
-"""Reads PDF with PDFium (the package pypdfium2, extra `documents`): text in reading order, page by page.
-
-Answers for text, pages and the outline; text in pictures is not recognised, forms and annotations are left out.
+"""Reads PDF with PDFium (pypdfium2, extra `documents`): text in reading order by page, and the outline. No OCR, forms
+or annotations.
 """
 
 from __future__ import annotations

@@ -11,38 +11,38 @@ SHOWN = 80
 
 def empty(name: str) -> UnreadableError:
     """The file was read and holds no words."""
-    return _error(Unreadable.EMPTY, f"{_shown(name)} holds no text")
+    return _error(Unreadable.EMPTY, f"{_quote(name)} holds no text")
 
 
 def scanned(name: str, pages: int) -> UnreadableError:
     """The pages are pictures."""
     return _error(
         Unreadable.SCANNED,
-        f"{_shown(name)} holds no text on its pages ({pages}); they seem to be pictures of text: run it through text "
+        f"{_quote(name)} holds no text on its pages ({pages}); they seem to be pictures of text: run it through text "
         "recognition (OCR) and try the result",
     )
 
 
 def encrypted(name: str) -> UnreadableError:
     """The file cannot be opened without a password or a key."""
-    return _error(Unreadable.ENCRYPTED, f"{_shown(name)} is encrypted: save it without a password and try again")
+    return _error(Unreadable.ENCRYPTED, f"{_quote(name)} is encrypted: save it without a password and try again")
 
 
 def broken(name: str, kind: str, detail: object) -> UnreadableError:
     """The file is not what its type promises, or damaged."""
-    return _error(Unreadable.BROKEN, f"{_shown(name)} cannot be read as {kind}; it may be damaged ({detail})")
+    return _error(Unreadable.BROKEN, f"{_quote(name)} cannot be read as {kind}; it may be damaged ({detail})")
 
 
 def unknown(name: str, what: str) -> UnreadableError:
     """No reader takes this."""
-    return _error(Unreadable.UNKNOWN, f"{_shown(name)} is {what}, and there is no reader for that")
+    return _error(Unreadable.UNKNOWN, f"{_quote(name)} is {what}, and there is no reader for that")
 
 
 def too_large(name: str, limits: ReadLimits) -> UnreadableError:
     """The bytes of the file are beyond the limit."""
     return _error(
         Unreadable.TOO_LARGE,
-        f"{_shown(name)} is larger than the limit of {limits.max_bytes / MEBIBYTE:g} MiB: split it, or raise the limit",
+        f"{_quote(name)} is larger than the limit of {limits.max_bytes / MEBIBYTE:g} MiB: split it, or raise the limit",
     )
 
 
@@ -50,7 +50,7 @@ def too_long(name: str, limits: ReadLimits) -> UnreadableError:
     """The text of the file is beyond the limit."""
     return _error(
         Unreadable.TOO_LARGE,
-        f"{_shown(name)} holds more text than the limit of {limits.max_characters:,} characters: split it, or raise "
+        f"{_quote(name)} holds more text than the limit of {limits.max_characters:,} characters: split it, or raise "
         "the limit",
     )
 
@@ -59,20 +59,20 @@ def too_many_pages(name: str, limits: ReadLimits) -> UnreadableError:
     """There are more pages than the limit."""
     return _error(
         Unreadable.TOO_MANY_PAGES,
-        f"{_shown(name)} has more pages than the limit of {limits.max_pages:,}: split it, or raise the limit",
+        f"{_quote(name)} has more pages than the limit of {limits.max_pages:,}: split it, or raise the limit",
     )
 
 
 def bomb(name: str, what: str) -> UnreadableError:
     """Unpacking the file would cost far more than its size suggests."""
-    return _error(Unreadable.BOMB, f"{_shown(name)} is not opened: {what}, which honest documents do not")
+    return _error(Unreadable.BOMB, f"{_quote(name)} is not opened: {what}, which honest documents do not")
 
 
 def timed_out(name: str, limits: ReadLimits) -> UnreadableError:
     """Reading took too long and was ended."""
     return _error(
         Unreadable.TIMEOUT,
-        f"{_shown(name)} was not read within {limits.timeout_s:g} s, so reading it was ended; raise the limit if it "
+        f"{_quote(name)} was not read within {limits.timeout_s:g} s, so reading it was ended; raise the limit if it "
         "is worth the time",
     )
 
@@ -81,7 +81,7 @@ def out_of_memory(name: str, limits: ReadLimits) -> UnreadableError:
     """Reading took too much memory and was ended."""
     return _error(
         Unreadable.MEMORY,
-        f"{_shown(name)} needs more memory than the limit of {limits.memory_bytes / MEBIBYTE:g} MiB: split it, or "
+        f"{_quote(name)} needs more memory than the limit of {limits.memory_bytes / MEBIBYTE:g} MiB: split it, or "
         "raise the limit",
     )
 
@@ -89,11 +89,12 @@ def out_of_memory(name: str, limits: ReadLimits) -> UnreadableError:
 def crashed(name: str, code: int | None) -> UnreadableError:
     """The process that read the file ended by itself."""
     return _error(
-        Unreadable.CRASH, f"{_shown(name)} made the program that reads it fail (exit code {code}); it may be damaged"
+        Unreadable.CRASH,
+        f"{_quote(name)} made the program that reads it fail (exit code {code}); it may be damaged",
     )
 
 
-def _shown(name: str) -> str:
+def _quote(name: str) -> str:
     return repr(name if len(name) <= SHOWN else f"{name[: SHOWN - 1]}…")
 
 

@@ -1,8 +1,5 @@
-"""Which reader takes a file: Mnemic's own, and those that installed packages bring.
-
-A package makes its reader known by an entry point of the group `mnemic.readers`: a callable without arguments that
-returns a `Reader`. It is asked for formats that none of Mnemic's own takes. For texts, the name of a file is believed;
-formats that their bytes tell are told by these.
+"""Chooses the reader of a file: Mnemic's own, or a package's entry point of the group `mnemic.readers`, a callable
+without arguments that returns a `Reader`, for other formats. Text formats go by name, others by their bytes.
 """
 
 from __future__ import annotations
@@ -82,9 +79,8 @@ def own_readers() -> list[Reader]:
 
 
 def all_readers(more: Sequence[str] = ()) -> list[Reader]:
-    """Those of `more` (each "module:callable"), then Mnemic's own, then those of installed packages.
-
-    Raises `ConfigError` when one cannot be loaded.
+    """`more` (each "module:callable"), Mnemic's own, then installed packages'. Raises `ConfigError` when one fails to
+    load.
     """
     points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
     return [*map(_load, more), *own_readers(), *(_load(point.value) for point in points)]

@@ -1,7 +1,5 @@
-"""Reads files in a process of their own, so that a parser that hangs, crashes or eats memory fails one file only.
-
-Answers for that process: one is started for the first file and reads the next ones too; it is ended and replaced when a
-file takes too long. The library's process opens no archive and runs no parser.
+"""Reads files in a process of their own, so that a parser that hangs, crashes or eats memory fails one file only. The
+process is reused, and replaced when a file takes too long.
 """
 
 from __future__ import annotations
@@ -39,9 +37,8 @@ class SandboxReader:
     name = "sandbox"
 
     def __init__(self, readers: Sequence[str] = ()) -> None:
-        """`readers`: more of them, each "module:callable", asked before the installed ones.
-
-        Starts nothing. Raises `ConfigError` when a reader cannot be loaded.
+        """`readers`: further "module:callable" names, asked before installed ones. Starts nothing. Raises `ConfigError`
+        when one cannot be loaded.
         """
         self._readers = list(readers)
         self._lock = threading.Lock()
@@ -70,9 +67,7 @@ class SandboxReader:
             return self._read(data, name, limits)
 
     def close(self) -> None:
-        """End the process, also while another thread reads with it, whose file then fails; closing twice is harmless,
-        and another `read` starts a new one.
-        """
+        """End the process, even while another thread reads. Idempotent; the next `read` starts a new process."""
         self._is_closing = True
         process = self._process
         if process is not None:

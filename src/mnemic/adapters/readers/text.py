@@ -1,7 +1,4 @@
-"""From bytes to characters: a byte order mark, UTF-8, UTF-16, Western European, then a guess.
-
-Reads plain text and source code: as it stands, in whichever encoding.
-"""
+"""Reads plain text and source code: byte order mark, UTF-8, UTF-16, Western European, then a guess."""
 
 from __future__ import annotations
 
@@ -44,9 +41,8 @@ the middle of a word, as where é is a byte of DOS.
 
 
 def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
-    """The text and the name of its encoding. `declared`: what the file says it is in, tried after the sure signs.
-
-    Never fails: bytes that fit nothing are read as Windows-1252, those it lacks as the replacement character.
+    """The text and its encoding's name. `declared`: the file's own claim, tried after the sure signs. Never fails: the
+    last resort is Windows-1252 with replacement characters.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -54,7 +50,7 @@ def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
     for find in (
         lambda: _wide(data),
         lambda: "utf-8",
-        lambda: _known(declared),
+        lambda: _known_encoding(declared),
         lambda: _western(data),
         lambda: _guess(data),
     ):
@@ -89,7 +85,7 @@ def _wide(data: bytes) -> str | None:
     return encoding if len(_CONTROLS.findall(readable)) <= MAX_CONTROL_SHARE * len(readable) else None
 
 
-def _known(declared: str | None) -> str | None:
+def _known_encoding(declared: str | None) -> str | None:
     try:
         return codecs.lookup(declared.strip()).name if declared else None
     except (LookupError, ValueError):
@@ -97,9 +93,7 @@ def _known(declared: str | None) -> str | None:
 
 
 def _western(data: bytes) -> str | None:
-    """Windows-1252, where the bytes read so make a text in a language of Western Europe. A guess by statistics takes a
-    sentence in French or Spanish for Czech, and a short one for anything.
-    """
+    """Windows-1252, if that gives a text in a Western language. Statistics mistake French or Spanish for Czech."""
     text = data[:SAMPLE_BYTES].decode("cp1252", "replace")
     others = [character for character in text if not character.isascii()]
     if not _WESTERN.issuperset(others) or _FOREIGN.search(text):

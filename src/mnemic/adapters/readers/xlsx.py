@@ -1,6 +1,5 @@
-"""Reads workbooks (XLSX, XLS, XLSB, ODS) with python-calamine (extra `documents`): a page per sheet, a line per row.
-
-Answers for values as they were last computed; formulas, comments and hidden sheets are left out.
+"""Reads workbooks (XLSX, XLS, XLSB, ODS) with python-calamine (extra `documents`): a page per sheet, a line per row of
+computed values. Skips formulas, comments and hidden sheets.
 """
 
 from __future__ import annotations
@@ -56,10 +55,10 @@ def _sheet(sheet: Any, draft: DocumentDraft) -> None:
     draft.page()
     draft.heading(1, sheet.name)
     for row in sheet.iter_rows():
-        draft.row([_shown(cell) for cell in row])
+        draft.row([_show_cell(cell) for cell in row])
 
 
-def _shown(cell: object) -> str:
+def _show_cell(cell: object) -> str:
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:  # noqa: PLR2004 - beyond it are no units
         return str(int(cell))
     if isinstance(cell, dt.datetime):

@@ -1,8 +1,5 @@
-"""Reranks with a cross-encoder in ONNX form, in this process: it reads query and text together.
-
-Answers for the model's files, pairs of tokens and scores. The files are a local folder, or fetched once from a hub by
-the name of their repository. A folder with the tokens of an uncased BERT needs nothing that does not come with Mnemic;
-other tokens, and fetching, need the extra `cross-encoder`.
+"""Reranks with an ONNX cross-encoder in this process, from a local folder or fetched once from a hub. A folder with
+uncased BERT tokens needs no package; other tokens, and fetching, need the extra `cross-encoder`.
 """
 
 from __future__ import annotations
@@ -56,10 +53,9 @@ class CrossEncoderReranker:
         max_tokens: int = MAX_TOKENS,
         weight: float = WEIGHT,
     ) -> None:
-        """`model`: the folder of `tokenizer.json` (or `vocab.txt`) and `model.onnx`, one of several ONNX files in it,
-        or the name of a repository that is fetched once. `weight`: as in `RerankerCapabilities`.
-
-        Loads and fetches nothing. Raises `ConfigError` for too few tokens.
+        """`model`: the folder of `tokenizer.json` (or `vocab.txt`) and `model.onnx`, an ONNX file in it, or a
+        repository to fetch once. `weight`: as in `RerankerCapabilities`. Loads nothing. Raises `ConfigError` for too
+        few tokens.
         """
         if max_tokens < LEAST_TOKENS:
             raise ConfigError(f"a cross-encoder needs at least {LEAST_TOKENS} tokens, not {max_tokens}")
@@ -79,13 +75,13 @@ class CrossEncoderReranker:
         return RerankerCapabilities(is_local=True, is_blocking=False, max_texts=MAX_TEXTS, weight=self._weight)
 
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
-        return scores_of(query, texts, MAX_TEXTS, self._judged, self.name)
+        return scores_of(query, texts, MAX_TEXTS, self._judge_pairs, self.name)
 
     def close(self) -> None:
         with self._lock:
             self._loaded = None
 
-    def _judged(self, query: str, texts: list[str]) -> Scores:
+    def _judge_pairs(self, query: str, texts: list[str]) -> Scores:
         model = self._load()
         pairs = [model.tokens.pair(query, text) for text in texts]
         scores = np.zeros(len(pairs), dtype=np.float32)
@@ -101,7 +97,7 @@ class CrossEncoderReranker:
         with self._lock:
             if self._loaded is None:
                 named = Path(self._model).expanduser()
-                found = named if named.exists() else _fetched(self._model)
+                found = named if named.exists() else _fetch_folder(self._model)
                 self._loaded = _Loaded(found, self._threads, self._max_tokens)
             return self._loaded
 
@@ -119,7 +115,7 @@ class _Loaded:
         self.pad_id = pad_id if isinstance(pad_id, int) else 0
 
 
-def _fetched(repository: str) -> Path:
+def _fetch_folder(repository: str) -> Path:
     """The folder of a repository's files, in the hub's cache on this machine."""
     hub: Any = import_extra("huggingface_hub", "cross-encoder")
     try:

@@ -1,7 +1,5 @@
-"""Reranks by late interaction over the token vectors of the offline model: MaxSim (Khattab and Zaharia 2020).
-
-Answers for token vectors and their sum. The model was trained for one vector per text, so this is weaker than a ColBERT
-checkpoint; it needs nothing that is not there. English.
+"""Reranks by late interaction over the offline model's token vectors: MaxSim (Khattab and Zaharia 2020). English.
+Weaker than a ColBERT checkpoint, because the model was trained for one vector per text, but needs no download.
 """
 
 from __future__ import annotations
@@ -13,14 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import mnemic_minilm
-from mnemic.adapters.embedders.minilm import (
-    MAX_TOKENS,
-    Session,
-    open_session,
-    padded,
-    runtime_errors,
-    token_batches,
-)
+from mnemic.adapters.embedders.minilm import MAX_TOKENS, Session, open_session, padded, runtime_errors, token_batches
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BackendError
 from mnemic.ports.models import Reranker, RerankerCapabilities, Scores, Vectors
@@ -55,13 +46,13 @@ class MaxSimReranker:
         return RerankerCapabilities(is_local=True, is_blocking=False, max_texts=MAX_TEXTS, weight=WEIGHT)
 
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
-        return scores_of(query, texts, MAX_TEXTS, self._judged, self.name)
+        return scores_of(query, texts, MAX_TEXTS, self._judge_texts, self.name)
 
     def close(self) -> None:
         with self._lock:
             self._loaded = None
 
-    def _judged(self, query: str, texts: list[str]) -> list[float]:
+    def _judge_texts(self, query: str, texts: list[str]) -> list[float]:
         asked, *said = self._token_vectors([query, *texts])
         return [float((asked @ each.T).max(axis=1).sum()) if asked.size and each.size else 0.0 for each in said]
 

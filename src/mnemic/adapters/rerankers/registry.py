@@ -1,11 +1,6 @@
-"""Rerankers by name: `maxsim`, `cross-encoder`, `cross-encoder:FOLDER`, or one that a package brings.
-
-A package makes its reranker known by an entry point of the group `mnemic.rerankers` (see `adapters.named_parts`).
-
-Judges by the configured language model: how well does a text answer the query, from 0 to 10?
-
-One call per text, so that no text's score depends on its neighbours; slow, and for few texts. A text is data: it is
-put between marks that it cannot close, and whatever it says, only a number is read from the reply.
+"""Rerankers by name: `maxsim`, `cross-encoder`, `cross-encoder:FOLDER`, one from a package's entry point of the group
+`mnemic.rerankers`, or the configured language model. It rates one text per call, so that no score depends on
+neighbours. Texts stand between marks that they cannot close, and only a number is read from the reply.
 """
 
 from __future__ import annotations
@@ -23,9 +18,8 @@ from mnemic.ports.models import Llm, Reranker, RerankerCapabilities, Scores
 
 
 def open_reranker(name: str, options: Options | None = None) -> Reranker:
-    """The reranker of a name, `technology` or `technology:model`; `options` are the keyword arguments of its class.
-
-    Raises `ConfigError` for a name or an option nobody knows, and when the package of an extra is missing.
+    """Open a reranker: `technology` or `technology:model`; `options`: arguments of its class. Raises `ConfigError` for
+    an unknown name or option, or a missing extra.
     """
     return _RERANKERS.open(name, options)
 
@@ -74,14 +68,15 @@ class LlmReranker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
         return scores_of(
-            query, texts, self.capabilities.max_texts, self._judged, f"the language model {self._llm.name}"
+            query,
+            texts,
+            self.capabilities.max_texts,
+            lambda query, texts: [self._score(query, text) for text in texts],
+            f"the language model {self._llm.name}",
         )
 
     def close(self) -> None:
         """Holds nothing of its own."""
-
-    def _judged(self, query: str, texts: list[str]) -> list[float]:
-        return [self._score(query, text) for text in texts]
 
     def _score(self, query: str, text: str) -> float:
         shown = text[:TEXT_CHARS].replace("</text>", "< /text>")

@@ -14,10 +14,8 @@ from mnemic.ports.models import Scores
 def scores_of(
     query: str, texts: Sequence[str], max_texts: int, judge: Callable[[str, list[str]], ArrayLike], source: str
 ) -> Scores:
-    """`(n,) float32`: what `judge` says of the texts that are not blank; blank ones get the lowest of these scores.
-
-    `source` says in errors who judged. Raises `InvalidInputError` for too many texts, `BadReplyError` for an answer
-    that is not one finite number per text.
+    """`(n,) float32`: scores by `judge`; blank texts get the lowest. Errors name `source`. Raises `InvalidInputError`
+    for too many texts, `BadReplyError` unless there is one finite number per text.
     """
     if len(texts) > max_texts:
         raise InvalidInputError(f"{source} judges at most {max_texts} texts at once, not {len(texts)}")

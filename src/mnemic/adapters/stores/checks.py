@@ -26,9 +26,7 @@ class _LazyPort:
 
 
 def lazy_port(make: Callable[[Any], PortT]) -> PortT:
-    """A port of a unit of work, made of its `transaction` when it is first asked for, and kept. Typed as what it will
-    be, as `dataclasses.field` is.
-    """
+    """A port of a unit of work, built from its `transaction` on first use. Typed as the port itself."""
     return cast("PortT", _LazyPort(make))
 
 

@@ -1,9 +1,6 @@
-"""The names of the keys in Redis, and messages as the entries of its lists: maps with role and content, as JSON.
-
-The window with a copy in Redis, which several processes share: a hit reads no row.
-
-The rows stay the only truth. A copy is made of rows, is extended by what was captured while it is known to be complete,
-and is let go whenever that is not certain: a message is missing, was erased, or the server was started anew.
+"""The window with a copy in Redis, which several processes share: a hit reads no row. The rows stay the only truth. A
+copy is extended while it is known to be complete, and dropped when in doubt: a message is missing or erased, or the
+server restarted.
 """
 
 from __future__ import annotations
@@ -41,11 +38,9 @@ _MANGLED = (ValueError, TypeError, KeyError, AttributeError, OverflowError, Recu
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A session of a partition, and the keys of its copies.
-
-    `<id>` in `ai:session:<id>` is `org/user/session`, and `<user>` in `mem:<user>` is `org/user`, each part
-    percent-encoded, so that two users' sessions of one name never share a key. Where nobody is named the user is
-    empty, and staging is that of the session.
+    """A session of a partition and the keys of its copies: `ai:session:<org/user/session>` and `mem:<org/user>`, each
+    part percent-encoded, so that sessions of two users never share a key. Without a user that part is empty, and
+    staging is the session's.
     """
 
     partition: Partition
@@ -187,10 +182,9 @@ class _Look:
 
 
 class RedisWindow:
-    """The `Window` port over a Redis (5 or newer, or a server that speaks its protocol) and the rows of `store`.
-
-    `most` messages of a session are its window, for `ttl_s` seconds after the last of them. While Redis is away, the
-    rows answer; while the store is away too, what this process heard of the session last.
+    """The `Window` port over Redis (5 or newer, or compatible) and the rows of `store`: `most` messages of a session,
+    for `ttl_s` seconds after the last. While Redis is away the rows answer; while the store is away too, this process's
+    last messages.
     """
 
     def __init__(
@@ -337,9 +331,8 @@ class RedisWindow:
     def _window_fill(
         self, work: UnitOfWork, place: Place, now: datetime, look: _Look
     ) -> Callable[[], list[Any]] | None:
-        """The call that puts the rows of a session in place, None when it has ended or was never there.
-
-        The conversation is read first: a message that is added behind it is not counted, and is pushed later.
+        """The call that copies a session's rows, None without an open one. The conversation is read first: a message
+        added later is not counted, and is pushed later.
         """
         talk = work.conversations.get(place.partition, place.session)
         if talk is None:
@@ -360,9 +353,7 @@ class RedisWindow:
         return self._call(place, "fill_window", *told, *map(encoded, [*pending, *window]))
 
     def _staging_fill(self, work: UnitOfWork, place: Place, look: _Look) -> Callable[[], list[Any]] | None:
-        """The call that puts in place what of the partition waits for the curator, the newest of it; None when that is
-        in too many sessions.
-        """
+        """The call that copies the partition's newest staged messages; None when they are in too many sessions."""
         talks = work.upkeep.idle(CURATED, _EVER, MOST_ELSEWHERE + 1, place.partition)
         if len(talks) > MOST_ELSEWHERE:
             return None

@@ -1,7 +1,6 @@
-"""The line to Redis: short time-outs, and a breaker that opens with the first failure of an outage.
-
-While it is open no call waits for Redis: a thread of its own asks every `probe_s` seconds whether it is back. What this
-process could not tell Redis meanwhile is noted as missed, and is repaired before any call goes there again.
+"""The connection to Redis: short time-outs, and a breaker that opens at an outage's first failure. While it is open no
+call waits: a thread asks every `probe_s` seconds whether Redis is back. Missed updates are noted, and repaired before
+other calls.
 """
 
 from __future__ import annotations
@@ -64,9 +63,7 @@ class RedisLink(Generic[_Missed]):
         repair: Callable[[_Missed], object],
         everything: _Missed,
     ) -> None:
-        """Opens no connection yet. Raises `ConfigError` for a URL that cannot be one. `everything` stands for all that
-        can be missed, where it has become too much to note.
-        """
+        """Opens no connection yet. Raises `ConfigError` for a bad URL. `everything` stands for too much to note."""
         self.client: Any = _client(url, options)  # its methods are typed in part only
         self.address = _address(url)
         self._observer, self._repair, self._probe_s = observer, repair, options.probe_s
@@ -78,12 +75,7 @@ class RedisLink(Generic[_Missed]):
         self._prober: threading.Thread | None = None
 
     def ask(
-        self,
-        operation: str,
-        call: Callable[[], _Answer],
-        missed: _Missed | None = None,
-        *,
-        is_urgent: bool = False,
+        self, operation: str, call: Callable[[], _Answer], missed: _Missed | None = None, *, is_urgent: bool = False
     ) -> _Answer | None:
         """What `call` answers, None when Redis is away; then `missed` is repaired later. An urgent call is tried even
         when Redis was away a moment ago.
@@ -140,14 +132,14 @@ class RedisLink(Generic[_Missed]):
         while not self._closing.wait(self._probe_s):
             try:
                 self.client.ping()
-                self._repaired()
+                self._repair_all()
             except _FAILURES as error:
                 _log.debug("Redis at %s is still away: %s", self.address, error)
                 continue
             _log.info("Redis at %s is back", self.address)
             return
 
-    def _repaired(self) -> None:
+    def _repair_all(self) -> None:
         """Repair all that was missed; with nothing left, and in one step with looking, calls go to Redis again."""
         while True:
             with self._guard:

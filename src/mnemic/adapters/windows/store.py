@@ -1,7 +1,4 @@
-"""The window that is nothing but the store's rows: always right, never out of step, and nothing to rebuild.
-
-The last messages of the sessions of this process, for when neither a copy nor the store answers.
-"""
+"""The window over the store's rows alone, and the last resort of recent messages for when nothing else answers."""
 
 from __future__ import annotations
 
@@ -65,9 +62,7 @@ _Place = TypeVar("_Place")
 
 
 class LastResort(Generic[_Place]):
-    """A list for each of the sessions used last, the oldest message removed when there are more than `most`. Any
-    thread may call.
-    """
+    """A list per recently used session; the oldest messages go beyond `most`. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -77,12 +72,12 @@ class LastResort(Generic[_Place]):
     def add(self, place: _Place, messages: Sequence[Message]) -> None:
         """Note messages behind those that are there."""
         with self._guard:
-            self._of(place).extend(messages)
+            self._list_of(place).extend(messages)
 
     def put(self, place: _Place, messages: Sequence[Message]) -> None:
         """Note messages in the place of those that are there."""
         with self._guard:
-            kept = self._of(place)
+            kept = self._list_of(place)
             kept.clear()
             kept.extend(messages)
 
@@ -102,7 +97,7 @@ class LastResort(Generic[_Place]):
         with self._guard:
             return list(self._lists)
 
-    def _of(self, place: _Place) -> deque[Message]:
+    def _list_of(self, place: _Place) -> deque[Message]:
         kept = self._lists.setdefault(place, deque(maxlen=self._most))
         self._lists.move_to_end(place)
         while len(self._lists) > MOST_SESSIONS:

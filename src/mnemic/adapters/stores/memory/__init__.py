@@ -1,6 +1,4 @@
-"""The reference store: rows in this process, gone with it; the shortest correct code, against which others are
-checked.
-"""
+"""The reference store: rows in this process. The shortest correct code, against which others are checked."""
 
 from mnemic.adapters.stores.memory.store import MemoryStore
 

@@ -69,12 +69,12 @@ class MemoryDocuments(Port):
     def chunks(self, visible: Visibility, ids: Sequence[str]) -> builtins.list[Chunk]:
         rows = self._transaction.tables.chunks
         found = [rows[p, i].item for i in ids for p in visible.partitions if (p, i) in rows]
-        return self._seen(visible, found)
+        return self._filter_visible(visible, found)
 
     def passages(self, visible: Visibility, document_id: str, first: int, count: int) -> builtins.list[Chunk]:
         items = [row.item for row in self._transaction.tables.chunks.values()]
         found = [chunk for chunk in items if chunk.document_id == document_id and chunk.index >= first]
-        return sorted(self._seen(visible, found), key=lambda chunk: (chunk.index, chunk.id))[: max(count, 0)]
+        return sorted(self._filter_visible(visible, found), key=lambda chunk: (chunk.index, chunk.id))[: max(count, 0)]
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
         tables = self._transaction.writable
@@ -138,7 +138,7 @@ class MemoryDocuments(Port):
         self._transaction.forget_vectors(partition, *(row.item.id for row in held))
         MemoryGraph(self._transaction).forget(partition, [row.item.id for row in held])
 
-    def _seen(self, visible: Visibility, found: Sequence[Chunk]) -> builtins.list[Chunk]:
+    def _filter_visible(self, visible: Visibility, found: Sequence[Chunk]) -> builtins.list[Chunk]:
         kept = [chunk for chunk in found if chunk.state != State.ERASED]
         return [chunk for chunk in kept if visible.admits(chunk.partition, chunk.private_agent)]
 

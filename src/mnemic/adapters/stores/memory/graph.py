@@ -220,13 +220,13 @@ class MemoryGraph(Port):
         for key in [key for key in tables.relations if key[0] == partition]:
             links = said.get(key[1])
             if links:
-                tables.relations[key] = _weighed(tables.relations[key], links)
+                tables.relations[key] = _weigh_relation(tables.relations[key], links)
             else:
                 del tables.relations[key]
         for key in [key for key in tables.entities if key[0] == partition]:
             mentions = named.get(key[1])
             if mentions:
-                tables.entities[key] = _summed(tables.entities[key], mentions)
+                tables.entities[key] = _sum_entity(tables.entities[key], mentions)
             else:
                 del tables.entities[key]
         self._drop_unsaid(partition)
@@ -256,7 +256,7 @@ def _ends(sheet: Sheet) -> list[tuple[str, str, str]]:
     return [(each.type, ids[each.source], ids[each.target]) for each in sheet.relations]
 
 
-def _weighed(relation: Relation, links: Sequence[Support]) -> Relation:
+def _weigh_relation(relation: Relation, links: Sequence[Support]) -> Relation:
     dated = [link for link in links if link.is_dated] or links
     starts, ends = [link.valid_from for link in dated], [link.valid_to for link in dated]
     return replace(
@@ -267,7 +267,7 @@ def _weighed(relation: Relation, links: Sequence[Support]) -> Relation:
     )
 
 
-def _summed(entity: Entity, links: Sequence[tuple[Mention, str]]) -> Entity:
+def _sum_entity(entity: Entity, links: Sequence[tuple[Mention, str]]) -> Entity:
     links = sorted(links, key=lambda link: link[0].item_id)
     name = links[0][0].name
     described = [description for _, description in links if description]

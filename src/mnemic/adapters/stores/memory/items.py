@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mnemic.adapters.stores.memory.graph import MemoryGraph
-from mnemic.adapters.stores.memory.tables import NO_TERMS, Port, Row
+from mnemic.adapters.stores.memory.tables import NO_TERMS, Port, Row, Transaction
 from mnemic.errors import ConflictError
 from mnemic.model.candidates import Terms
 from mnemic.model.filter import Filter, field_at, meets
@@ -25,6 +25,25 @@ def copy_mappings(item: _ItemT) -> _ItemT:
     """The item with mappings of its own, so that what the caller does with theirs changes nothing here."""
     mappings = {name: deepcopy(dict(getattr(item, name))) for name in ("metadata", "bookkeeping")}
     return replace(item, **mappings)
+
+
+def _erase_items(
+    transaction: Transaction,
+    rows: dict[tuple[Partition, str], Row[_ItemT]],
+    partition: Partition,
+    ids: Sequence[str],
+    **blank: object,
+) -> int:
+    """Erase items to tombstones without text or the `blank` fields, with their vectors and links."""
+    keys = [key for i in set(ids) if (key := (partition, i)) in rows and rows[key].item.state != State.ERASED]
+    for key in keys:
+        values: dict[str, Any] = {"state": State.ERASED, "text": "", "metadata": {}, "bookkeeping": {}, **blank}
+        gone = replace(rows[key].item, **values)
+        rows[key] = Row(gone, NO_TERMS, transaction.changed(partition), rows[key].number)
+        transaction.forget_vectors(*key)
+    if keys:
+        MemoryGraph(transaction).forget(partition, [item_id for _, item_id in keys])
+    return len(keys)
 
 
 class MemoryMessages(Port):
@@ -73,17 +92,7 @@ class MemoryMessages(Port):
         return sorted(found, key=lambda message: message.id)[:limit]
 
     def erase(self, partition: Partition, ids: Sequence[str]) -> int:
-        rows = self._transaction.tables.messages
-        keys = [key for key in ((partition, i) for i in set(ids)) if key in rows]
-        keys = [key for key in keys if rows[key].item.state != State.ERASED]
-        for key in keys:
-            gone = replace(rows[key].item, state=State.ERASED, text="", name=None, metadata={}, bookkeeping={})
-            changed = self._transaction.changed(partition)
-            self._transaction.writable.messages[key] = Row(gone, NO_TERMS, changed, rows[key].number)
-            self._transaction.forget_vectors(*key)
-        if keys:
-            MemoryGraph(self._transaction).forget(partition, [item_id for _, item_id in keys])
-        return len(keys)
+        return _erase_items(self._transaction, self._transaction.tables.messages, partition, ids, name=None)
 
     def _check_new(self, message: Message) -> None:
         tables, external = self._transaction.tables, message.external_id
@@ -170,31 +179,10 @@ class MemoryMemories(Port):
                 rows[(partition, item_id)] = replace(row, item=item)
 
     def erase(self, partition: Partition, ids: Sequence[str], at: datetime) -> int:
-        rows = self._transaction.tables.memories
-        keys = [key for key in ((partition, i) for i in set(ids)) if key in rows]
-        keys = [key for key in keys if rows[key].item.state != State.ERASED]
-        for key in keys:
-            gone = replace(
-                rows[key].item,
-                state=State.ERASED,
-                text="",
-                context="",
-                snippet="",
-                source="",
-                categories=(),
-                provenance=(),
-                metadata={},
-                bookkeeping={},
-                flags=(),
-                dedup_key="",
-                updated_at=at,
-            )
-            changed = self._transaction.changed(partition)
-            self._transaction.writable.memories[key] = Row(gone, NO_TERMS, changed, rows[key].number)
-            self._transaction.forget_vectors(*key)
-        if keys:
-            MemoryGraph(self._transaction).forget(partition, [item_id for _, item_id in keys])
-        return len(keys)
+        blank = dict.fromkeys(("context", "snippet", "source", "dedup_key"), "")
+        blank_lists = dict.fromkeys(("categories", "provenance", "flags"), ())
+        memories = self._transaction.tables.memories
+        return _erase_items(self._transaction, memories, partition, ids, updated_at=at, **blank, **blank_lists)
 
     def _add(self, memory: Memory, terms: Terms) -> bool:
         tables, key = self._transaction.writable, (memory.partition, memory.id)
@@ -224,20 +212,15 @@ def _meets(memory: Memory, query: MemoryQuery) -> bool:
     as_of, known_at = query.as_of, query.known_at
     return (
         (memory.expires_at is None or memory.expires_at > query.now)
-        and (_is_in_state(memory, query) or (query.or_flagged and _waits_flagged(memory)))
+        and (
+            (memory.state in query.states if query.states else memory.state != State.ERASED)
+            or (query.or_flagged and bool(memory.flags) and memory.state == State.ACTIVE)
+        )
         and (not query.kinds or memory.kind in query.kinds)
         and (as_of is None or _holds_at(memory.valid_from or memory.observed_at, memory.valid_to, as_of))
         and (known_at is None or _holds_at(memory.created_at, memory.retired_at, known_at))
         and matches(memory, query.filter)
     )
-
-
-def _is_in_state(memory: Memory, query: MemoryQuery) -> bool:
-    return memory.state in query.states if query.states else memory.state != State.ERASED
-
-
-def _waits_flagged(memory: Memory) -> bool:
-    return bool(memory.flags) and memory.state == State.ACTIVE
 
 
 def _holds_at(start: datetime, end: datetime | None, at: datetime) -> bool:

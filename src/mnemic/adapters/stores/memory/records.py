@@ -33,8 +33,7 @@ class MemoryPartitions(Port):
 
     def changes(self, partition: Partition, since: int, reading: Reading) -> Iterator[Change | StaleTerms]:
         tables = self._transaction.tables
-        rows: list[Row[Item]] = [*tables.messages.values(), *tables.memories.values(), *tables.chunks.values()]  # pyright: ignore[reportAssignmentType] -- a row is read-only, hence covariant
-        rows = [row for row in rows if row.item.partition == partition and row.changed > since]
+        rows = [row for row in tables.items() if row.item.partition == partition and row.changed > since]
         for row in sorted(rows, key=lambda row: (row.changed, _ORDER[type(row.item)], row.number)):
             yield self._change(row, reading)
 
@@ -102,13 +101,13 @@ class MemoryPartitions(Port):
         item = row.item
         if item.state == State.ERASED:
             return Change(item_id=item.id, is_gone=True)
-        change = self._of_chunk(item) if isinstance(item, Chunk) else self._of(item)
+        change = self._change_of_chunk(item) if isinstance(item, Chunk) else self._change_of_item(item)
         key = (item.partition, item.id, MAIN_VIEW, reading.space or "")
         vector = self._transaction.tables.vectors.get(key)
         change = change._replace(terms=row.terms.terms, vector=vector)
         return change if row.terms.analyser == reading.analyser else StaleTerms(change, item.text)
 
-    def _of_chunk(self, chunk: Chunk) -> Change:
+    def _change_of_chunk(self, chunk: Chunk) -> Change:
         return Change(
             item_id=chunk.id,
             kind=DOCUMENT,
@@ -120,7 +119,7 @@ class MemoryPartitions(Port):
             role=DOCUMENT,
         )
 
-    def _of(self, item: Message | Memory) -> Change:
+    def _change_of_item(self, item: Message | Memory) -> Change:
         is_message = isinstance(item, Message)
         return Change(
             item_id=item.id,
@@ -153,12 +152,9 @@ class MemoryVectors(Port):
 
     def missing(self, partition: Partition, space: str, limit: int) -> list[tuple[str, str]]:
         tables = self._transaction.tables
-        items: list[Item] = [row.item for row in tables.memories.values()]
-        items += [row.item for row in tables.messages.values()]
-        items += [row.item for row in tables.chunks.values()]
         return [
             (item.id, item.text)
-            for item in sorted(items, key=lambda item: item.id)
+            for item in sorted((row.item for row in tables.items()), key=lambda item: item.id)
             if item.partition == partition
             and item.state != State.ERASED
             and item.text.strip("\t\n\v\f\r ")
@@ -174,8 +170,9 @@ class MemoryVectors(Port):
 
     def coverage(self, partition: Partition, space: str) -> tuple[int, int]:
         tables = self._transaction.tables
-        rows: list[Row[Item]] = [*tables.messages.values(), *tables.memories.values(), *tables.chunks.values()]  # pyright: ignore[reportAssignmentType] -- a row is read-only, hence covariant
-        mine = [row.item for row in rows if row.item.partition == partition and row.item.state != State.ERASED]
+        mine = [
+            row.item for row in tables.items() if row.item.partition == partition and row.item.state != State.ERASED
+        ]
         ids = [item.id for item in mine if item.text.strip("\t\n\v\f\r ")]
         return len(ids), sum((partition, i, MAIN_VIEW, space) in tables.vectors for i in ids)
 

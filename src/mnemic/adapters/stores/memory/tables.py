@@ -73,6 +73,10 @@ class Tables:
     floor: int = 0  # versions of new partitions begin above it
     number: int = 0  # the running number of the row written last
 
+    def items(self) -> list[Row[Item]]:
+        """The rows of all messages, memories and chunks."""
+        return [*self.messages.values(), *self.memories.values(), *self.chunks.values()]  # pyright: ignore[reportReturnType] -- a row is read-only, hence covariant
+
     def copy(self) -> Tables:
         """A copy whose tables may be changed without changing these."""
         values: list[Any] = [copy(getattr(self, each.name)) for each in fields(self)]

@@ -1,7 +1,5 @@
-"""A bounded number of connections to one database, kept for the next transaction, made in the thread that needs them.
-
-That thread so learns at once, and exactly, why a server cannot be reached (a pool with threads of its own lets callers
-wait and knows no reason).
+"""A bounded number of connections to one database, kept for reuse. The thread that needs one makes it, so that it
+learns at once, and exactly, why a server is unreachable, which a pool with its own threads would hide.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ class Connections:
             )
         with ExitStack() as if_it_fails:
             if_it_fails.callback(self._free.release)
-            connection = self._begun(sql)
+            connection = self._begin_on_kept(sql)
             if_it_fails.pop_all()
         return connection
 
@@ -97,7 +95,7 @@ class Connections:
         for connection in idle:
             connection.close()
 
-    def _begun(self, sql: str) -> Connection[Row]:
+    def _begin_on_kept(self, sql: str) -> Connection[Row]:
         while True:
             with self._guard:
                 if self._is_closed:
@@ -110,9 +108,9 @@ class Connections:
                 return connection
             except psycopg.OperationalError:
                 connection.close()
-        return self._connected(sql)
+        return self._connect_and_begin(sql)
 
-    def _connected(self, sql: str) -> Connection[Row]:
+    def _connect_and_begin(self, sql: str) -> Connection[Row]:
         target = self._target
         settings = {
             "schema": target.schema,

@@ -1,7 +1,5 @@
-"""All rows of the store into a file of the embedded store, and back: what backup, restore and copy are made of.
-
-Tables and columns are asked of both sides, so that a migration needs no line here. What PostgreSQL keeps in ways of its
-own is told below: the org in every row, derived columns, vectors, lists and truth values.
+"""Copies all rows of the store to a file of the embedded store and back, for backup, restore and copy. Tables and
+columns are read from both sides, so that a migration needs no line here.
 """
 
 from __future__ import annotations
@@ -90,7 +88,7 @@ class PostgresRows:
 
     def orgs(self) -> list[str]:
         self._see_every_org(self._connection)
-        asked = [_filled("orgs", table=sql.Identifier(table)) for table in self._with_org]
+        asked = [_fill_statement("orgs", table=sql.Identifier(table)) for table in self._with_org]
         return sorted({str(row[0]) for statement in asked for row in self._connection.execute(statement)})
 
     def count(self) -> int:
@@ -100,9 +98,9 @@ class PostgresRows:
     def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
         columns = self._columns[table]
         statement = rows_statement(table, self.tables[table])
-        asked = _filled(statement, columns=_listed(columns), table=sql.Identifier(table))
+        asked = _fill_statement(statement, columns=_list_columns(columns), table=sql.Identifier(table))
         self._see_every_org(self._connection)
-        return _fetched(self._connection, f"rows_{table}", asked, columns, {"org": org})
+        return _fetch_rows(self._connection, f"rows_{table}", asked, columns, {"org": org})
 
 
 def lock_all(connection: Connection[Row]) -> None:
@@ -111,13 +109,11 @@ def lock_all(connection: Connection[Row]) -> None:
     """
     names = sorted(_schema(connection).tables, key=lambda name: name != _PARTITIONS)
     tables = sql.SQL(", ").join(sql.Identifier(name) for name in names)
-    connection.execute(_filled("lock", tables=tables))
+    connection.execute(_fill_statement("lock", tables=tables))
 
 
 def replace_rows(connection: Connection[Row], path: Path, kept: Collection[str], told: Told) -> None:
-    """Put the rows of a copy in the place of all, but for tables to keep, within the open transaction, which must see
-    every org.
-    """
+    """Replace all rows by those of a copy, except tables to keep. The open transaction must see every org."""
     with closing(CopyFile(path)) as copy:
         _Taking(connection, copy, _schema(connection)).run(kept, told)
 
@@ -140,7 +136,7 @@ class _Taking:
         sizes = {name: self._copy.count(name) for name in names}
         version = new_age(self._newest())
         for name in reversed(names):
-            self._connection.execute(_filled("empty", table=sql.Identifier(name)))
+            self._connection.execute(_fill_statement("empty", table=sql.Identifier(name)))
         done, total = 0, sum(sizes.values())
         for name in names:
             if name == _PARTITIONS:
@@ -172,10 +168,10 @@ class _Taking:
         here = {column.name: column for column in self._schema.tables[name]}
         added = [here[extra] for extra in sorted(_OWN) if extra in here and extra not in self._copy.tables[name]]
         columns = [*shared, *added]
-        statement = _filled(
+        statement = _fill_statement(
             "fill",
             table=sql.Identifier(name),
-            columns=_listed(columns),
+            columns=_list_columns(columns),
             values=sql.SQL(", ").join(sql.SQL("%s::") + sql.SQL(query(column.type)) for column in columns),
         )
         rows = self._copy.rows(name, [column.name for column in shared])
@@ -224,16 +220,16 @@ def _read(
 ) -> Iterator[Sequence[object]]:
     """The rows of a table in the order of their writing, fetched as they are used."""
     is_numbered = any(column.name == _NUMBER for column in schema.tables[table])
-    statement = _filled(
+    statement = _fill_statement(
         "read" if is_numbered else "read_unordered",
         table=sql.Identifier(table),
-        columns=_listed(columns),
+        columns=_list_columns(columns),
         order=sql.Identifier(_NUMBER),
     )
-    return _fetched(connection, f"copy_{table}", statement, columns)
+    return _fetch_rows(connection, f"copy_{table}", statement, columns)
 
 
-def _fetched(
+def _fetch_rows(
     connection: Connection[Row],
     name: str,
     statement: sql.Composed,
@@ -269,15 +265,15 @@ def _schema(connection: Connection[Row]) -> _Schema:
 
 
 def _count(connection: Connection[Row], table: str) -> int:
-    row = connection.execute(_filled("count", table=sql.Identifier(table))).fetchone()
+    row = connection.execute(_fill_statement("count", table=sql.Identifier(table))).fetchone()
     return int(row[0]) if row else 0
 
 
-def _filled(statement: str, **parts: sql.Composable) -> sql.Composed:
+def _fill_statement(statement: str, **parts: sql.Composable) -> sql.Composed:
     return sql.SQL(query(statements("copying")[statement])).format(**parts)
 
 
-def _listed(columns: Iterable[_Column]) -> sql.Composed:
+def _list_columns(columns: Iterable[_Column]) -> sql.Composed:
     return sql.SQL(", ").join(sql.Identifier(column.name) for column in columns)
 
 

@@ -33,10 +33,10 @@ def translated_errors(doing: str, place: str) -> Generator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise _translated(error, doing, place) from error
+        raise _translate_error(error, doing, place) from error
 
 
-def _translated(error: psycopg.Error, doing: str, place: str) -> MnemicError:
+def _translate_error(error: psycopg.Error, doing: str, place: str) -> MnemicError:
     said = f"{place} ({doing}): {error.diag.message_primary or _one_line(error)}"
     if error.diag.source_function == _ROW_SECURITY:  # the same SQLSTATE as a right that lacks
         return BackendError(f"a row of an org that this unit of work does not name was refused: {said}")

@@ -23,10 +23,8 @@ _PARTS_METADATA = 19
 
 
 def migrate(connection: Connection[Row], schema: str, place: str) -> None:
-    """Run the migrations that are missing, within the transaction that is open on `connection`.
-
-    Raises `ConfigError` when that cannot be: no pgvector, no right to make things, another program's tables, an
-    encoding other than UTF-8, or a schema of a newer Mnemic.
+    """Run missing migrations in the open transaction. Raises `ConfigError` without pgvector or the needed rights, and
+    for another program's tables, an encoding other than UTF-8, or a newer Mnemic's schema.
     """
     newest = migrations()[-1][0]
     with translated_errors("setting up the store", place):

@@ -1,10 +1,8 @@
-"""One transaction on one connection of PostgreSQL, and what PostgreSQL keeps and compares in a way of its own.
+"""One transaction on one PostgreSQL connection.
 
-A unit of work that writes locks the row of a partition when it first writes there, or first reads that partition by
-name, until its end; a call on several partitions locks them in their order. Reads of all that is visible lock nothing.
-
-Row security shows a transaction the rows of the orgs that were named in it, and no others (see the migration
-`row_security`): a statement that forgets its partition finds nothing of another org.
+A writing unit of work locks a partition's row when it first writes there or reads it by name; several are locked in
+order. Reads of all that is visible lock nothing. Row security shows only rows of the orgs named in the transaction, so
+that a statement that forgets its partition finds nothing of another org.
 """
 
 from __future__ import annotations
@@ -40,10 +38,8 @@ _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 class PostgresFilters(FilterCompiler):
-    """A filter as PostgreSQL takes it.
-
-    An equality on metadata or bookkeeping becomes a containment, which a GIN index answers. The other comparisons look
-    at the JSON type first, so that texts, numbers and truth values never mix.
+    """A filter for PostgreSQL. Equality on metadata or bookkeeping is a containment, which a GIN index answers. Other
+    comparisons check the JSON type first, so that types never mix.
     """
 
     always, never, placeholder = "true", "false", "%({})s"
@@ -108,9 +104,7 @@ class Session(SqlSession):
         self._is_told = True  # the server knows of all of `_orgs`
 
     def see(self, *orgs: str) -> None:
-        """Rows of these orgs too are shown and taken by row security from the next statement on, until the end of this
-        transaction; rows of others do not exist for it, whatever a statement says.
-        """
+        """Show rows of these orgs too to row security, from the next statement until this transaction ends."""
         if not self._orgs.issuperset(orgs):
             self._orgs.update(orgs)
             self._is_told = False
@@ -228,13 +222,8 @@ class Session(SqlSession):
         self._locked[pid] = version
         return pid
 
-    @staticmethod
-    def statements(topic: str, /) -> dict[str, str]:
-        return statements(topic)
-
-    @staticmethod
-    def filters() -> PostgresFilters:
-        return PostgresFilters()
+    statements = staticmethod(statements)
+    filters = staticmethod(PostgresFilters)
 
     @staticmethod
     def to_vector(vector: NDArray[np.float32], /) -> str:

@@ -1,8 +1,7 @@
-"""The PostgreSQL store: one schema of one database, for any number of processes and machines.
+"""The PostgreSQL store: one schema, for any number of processes and machines.
 
-A unit of work that reads is a REPEATABLE READ snapshot; one that writes is READ COMMITTED and serialised with others by
-the rows of the partitions it touches (see `session`). Two transactions that lock partitions in opposite orders are told
-apart by the server: one of them ends with a retryable `UnavailableError` and without a trace.
+A reading unit of work is a REPEATABLE READ snapshot; a writing one is READ COMMITTED and serialised by its partitions'
+rows (see `session`). In a deadlock one ends with a retryable `UnavailableError`, without a trace.
 """
 
 from __future__ import annotations
@@ -28,13 +27,12 @@ from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Tol
 
 
 class PostgresStore:
-    """The `Store` port over the database at `url` (a URL or keywords of libpq), in `schema` (made if missing).
+    """The `Store` port over the database at `url` (a URL or libpq keywords), in `schema` (made if missing), by at most
+    `pool_size` connections. Waiting for one, or for a lock, ends after `lock_wait_s` with `UnavailableError`; a
+    statement beyond `statement_timeout_s` (0: no limit) raises `TimedOutError`.
 
-    At most `pool_size` connections are open at a time. Waiting for one, or for another's lock, ends after
-    `lock_wait_s` seconds with `UnavailableError`; a statement that runs longer than `statement_timeout_s` (0: no limit)
-    raises `TimedOutError`. Raises `ConfigError` when the URL, the rights or the extension are wrong, or when the schema
-    is another program's or of a newer Mnemic, and `UnavailableError` when the server does not answer within
-    `connect_timeout_s`. Messages name host and database, never the password.
+    Raises `ConfigError` for a wrong URL, rights or extension, or a foreign or newer schema, and `UnavailableError`
+    after `connect_timeout_s`. Messages never name the password.
     """
 
     capabilities = StoreCapabilities(is_durable=True, is_shared=True, is_blocking=True)

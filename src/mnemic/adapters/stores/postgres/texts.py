@@ -1,13 +1,9 @@
-r"""Texts and JSON that PostgreSQL can keep: it refuses the character NUL in both, and we keep every text unchanged.
+"""Texts and JSON for PostgreSQL, which refuses the character NUL in both, while we keep every text unchanged.
 
-The characters U+0000 to U+0003 are written as U+0001 and two of U+0002 and U+0003; all others stay as they are. The
-code is reversible, keeps the order by code point, and finds a part within a whole exactly where it is (no code begins
-within another), so comparison, order and search in SQL mean the same as on the texts themselves. It is applied to
-every text that goes over a connection of this store, and to the texts within JSON; who reads the tables with other
-programs sees the codes only where such characters were.
-
-JSON of type `jsonb` is for conditions only; what is read back is kept as JSON text. There, floats from 2**53 on are
-written digit by digit, so that the exact numbers of SQL compare with each other as in Python.
+U+0000 to U+0003 are written as U+0001 and two of U+0002 and U+0003. The code is reversible, keeps the order by code
+point and finds parts within a whole, so comparison, order and search in SQL mean the same as on the texts. It applies
+to every text of a connection, and within JSON. `jsonb` is for conditions only; JSON is read back as text. There, floats
+from 2**53 on are written digit by digit, so that SQL compares them as Python does.
 """
 
 from __future__ import annotations

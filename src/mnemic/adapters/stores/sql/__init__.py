@@ -1,5 +1,3 @@
-"""What the stores over SQL have in common: every port once, and its statements, each of which is written once too.
-
-`dialect` says how a statement of `queries/` becomes one of SQLite or PostgreSQL; a session (`session`) of each store
-runs it.
+"""What the SQL stores share: every port and statement once. `dialect` adapts the statements of `queries/`; each store's
+session (`session`) runs them.
 """

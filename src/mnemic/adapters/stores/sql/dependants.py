@@ -1,6 +1,5 @@
-"""What was made of what, over SQL, and what is removed for good.
-
-The table `sources` holds a row for each memory and each id that it was made of; it is written with the memory.
+"""Sources of memories and removal over SQL. The table `sources` has a row per memory and source id, written with the
+memory.
 """
 
 from __future__ import annotations
@@ -89,9 +88,7 @@ class SqlDependants:
 
 
 def link_sources(session: SqlSession, rows: Sequence[tuple[int, Memory]], *, is_relinked: bool = False) -> None:
-    """Write down what memories, in the partitions of these numbers, were made of; `is_relinked` where they take the
-    place of older forms of them.
-    """
+    """Store the sources of memories in the partitions of these numbers; `is_relinked` replaces older ones."""
     sql = session.statements("dependants")
     for pid, memory in rows if is_relinked else ():
         session.write(sql["unlink"], {"pid": pid, "ids": session.list_values([memory.id])})

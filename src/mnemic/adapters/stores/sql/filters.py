@@ -55,9 +55,7 @@ class FilterCompiler(ABC):
 
     @abstractmethod
     def _json(self, field: str, keys: Sequence[str], operator: str, value: Scalar) -> str:
-        """A comparison with what stands at these keys of the metadata or the bookkeeping, which is false where its type
-        is another.
-        """
+        """Compare the value at these metadata or bookkeeping keys. False when its type differs."""
 
     def _field(self, name: str) -> str:
         if name == "level":

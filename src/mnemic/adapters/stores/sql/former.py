@@ -1,6 +1,5 @@
-"""Parts bookkeeping from the caller's metadata in stores of versions that kept both in one column.
-
-A step of one migration of each SQL store, in its transaction. Whose a key is, `text.former_metadata` judges.
+"""Splits bookkeeping from metadata in stores of versions that kept both in one column: a step of a migration.
+`text.former_metadata` decides about each key.
 """
 
 from __future__ import annotations
@@ -22,14 +21,12 @@ Mappings = tuple[Mapping[str, object], Mapping[str, object]]
 
 
 def part_bookkeeping(run: Run, sql: Mapping[str, str], filterable: Callable[[Mappings], Mapping[str, object]]) -> None:
-    """Part all rows of a store. `sql`: its statements of `former.sql`; `filterable`: the columns that follow from
-    metadata and bookkeeping, where the store has such.
-    """
+    """Split the bookkeeping of all rows. `filterable`: columns derived from metadata, if the store has any."""
     for row in _pages(run, sql["memories"]):
         pid, memory_id, provenance, metadata = row[7:]
         before: dict[str, object] = loads(metadata)
         parted = theirs, own = part_memory(_former(row), before)
-        _unlink_claims(run, sql["unlink"], (pid, memory_id), theirs, _named(provenance, own))
+        _unlink_claims(run, sql["unlink"], (pid, memory_id), theirs, _named_sources(provenance, own))
         if own:
             columns = {"metadata": dumps(theirs), "bookkeeping": dumps(own), **filterable(parted)}
             run(sql["write_memory"], {"key": row[0], **columns})
@@ -57,7 +54,7 @@ def _former(row: Row) -> FormerMemory:
     )
 
 
-def _named(provenance: str, own: Mapping[str, object]) -> set[str]:
+def _named_sources(provenance: str, own: Mapping[str, object]) -> set[str]:
     entries = cast("list[dict[str, Any]]", loads(provenance))
     return {str(entry["source_id"]) for entry in entries} | {*merged_in(own), *chosen_in(own)}
 

@@ -175,13 +175,13 @@ class SqlMemories(SqlPort, topic="memories"):
     def list(self, visible: Visibility, query: MemoryQuery) -> builtins.list[Memory]:
         names = [] if query.after is None else [f"after_{query.order.value}"]
         names += [f"order_{query.order.value}"] + ["limit"] * (query.limit is not None)
-        sql, parameters = self._matching("select", visible, query)
+        sql, parameters = self._match_statement("select", visible, query)
         sql = "\n".join((sql, *(self._sql[name] for name in names)))
         rows = self._session.run(sql, {**parameters, "after": query.after, "limit": query.limit})
         return [MEMORY.noun(row) for row in rows]
 
     def ids(self, visible: Visibility, query: MemoryQuery) -> set[str]:
-        sql, parameters = self._matching("select_ids", visible, query)
+        sql, parameters = self._match_statement("select_ids", visible, query)
         return {row[0] for row in self._session.run(sql, parameters)}
 
     def replace(self, memory: Memory, terms: Terms, was_updated_at: datetime) -> bool:
@@ -227,9 +227,7 @@ class SqlMemories(SqlPort, topic="memories"):
         return {**MEMORY.row(memory), **self._session.own_columns(memory), **_terms_columns(terms, place)}
 
     def _check_ids(self, refused: Sequence[Memory]) -> None:
-        """Each was refused for its dedup key or its id; the first is an answer, the second an error. SQLite has told
-        them apart.
-        """
+        """Each was refused for its dedup key, which is an answer, or its id, an error. SQLite has told them apart."""
         if not refused or "taken_ids" not in self._sql:
             return
         pids = self._session.pids([memory.partition for memory in refused])
@@ -246,7 +244,7 @@ class SqlMemories(SqlPort, topic="memories"):
         sql = "\n".join(self._sql[name] for name in ("select", *names))
         return [MEMORY.noun(row) for row in self._session.run(sql, parameters)]
 
-    def _matching(self, select: str, visible: Visibility, query: MemoryQuery) -> tuple[str, dict[str, object]]:
+    def _match_statement(self, select: str, visible: Visibility, query: MemoryQuery) -> tuple[str, dict[str, object]]:
         compiler = self._session.filters()
         clause = compiler.clause(query.filter)
         sql = "\n".join((self._sql[select], self._sql["where_visible"], self._sql["and_query"], "AND " + clause))

@@ -51,9 +51,7 @@ class SqlSession(ABC):
 
     @abstractmethod
     def merge_sorted(self, selects: Sequence[str], order: str, parameters: Parameters, /) -> Iterator[Row]:
-        """The rows of several statements of one form in a common order, fetched as they are used. The last columns of
-        each are what `order` names: a version, and further ones within it.
-        """
+        """Merge the rows of several statements, fetched lazily. The last columns of each are the `order`."""
 
     def see(self, *orgs: str) -> None:
         """Say that rows of these orgs are asked for, whose partitions are not named. Nothing here has to know."""
@@ -90,9 +88,9 @@ class SqlSession(ABC):
     def pid(self, partition: Partition, /) -> int | None:
         """The number of a partition, None when it was never written. Locked, when this transaction writes."""
 
-    @abstractmethod
     def look_up_pid(self, partition: Partition, /) -> int | None:
         """As `pid`, never locked."""
+        return self.pid(partition)
 
     @abstractmethod
     def pids(self, partitions: Sequence[Partition], /) -> object:

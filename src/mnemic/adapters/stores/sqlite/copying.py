@@ -18,9 +18,7 @@ _LONGEST_LEAP = 1000  # ages; a file of an index that outlived its store is so h
 
 
 def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
-    """Copy the pages of a store to a new file, as they are when this begins: `connection` is in a transaction that
-    reads, so that what others write meanwhile is neither seen nor waited for.
-    """
+    """Copy a store's pages to a new file. `connection` reads in a transaction, so it sees one moment."""
     connection.execute(statements("copying")["snapshot"])
     with closing(sqlite3.connect(path)) as copy:
 
@@ -30,7 +28,7 @@ def write_pages(connection: sqlite3.Connection, path: Path, told: Told) -> None:
         connection.backup(copy, pages=_PAGES_AT_ONCE, progress=reached)
         copy.executescript(statements("copying")["settled"])
         for name in PASSING_TABLES:
-            copy.execute(statements("copying")["empty"].format(table=_quoted(name)))
+            copy.execute(statements("copying")["empty"].format(table=_quote_name(name)))
         copy.commit()
 
 
@@ -62,11 +60,11 @@ def replace_rows(connection: sqlite3.Connection, kept: Collection[str], told: To
         raise InvalidInputError("the copy has other tables than this store; it must be brought up to date first")
     version = new_age(int(connection.execute(sql["newest"]).fetchone()[0]))
     names = [name for name in tables if name not in kept]
-    sizes = {name: _count(connection, name) for name in names}
+    sizes = {name: int(connection.execute(_name_table("count", "taken", name)).fetchone()[0]) for name in names}
     done, total = 0, sum(sizes.values())
     for name in names:
-        connection.execute(sql["empty"].format(table=_quoted(name)))
-        connection.execute(sql["fill"].format(table=_quoted(name)))
+        connection.execute(sql["empty"].format(table=_quote_name(name)))
+        connection.execute(sql["fill"].format(table=_quote_name(name)))
         done += sizes[name]
         told(done, total)
     connection.execute(sql["new_versions"], {"version": version})
@@ -89,19 +87,21 @@ class CopyFile:
 
     def count(self, table: str) -> int:
         """How many rows a table has."""
-        return int(self._connection.execute(_named("count", "main", table)).fetchone()[0])
+        return int(self._connection.execute(_name_table("count", "main", table)).fetchone()[0])
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[object, ...]]:
         """The rows of a table in the order of their writing."""
-        order = "seq" if "seq" in self.tables[table] else _listed(columns[:1]) if table in self._ordered else "rowid"
-        sql = statements("copying")["read"].format(table=_quoted(table), columns=_listed(columns), order=order)
+        order = (
+            "seq" if "seq" in self.tables[table] else _list_names(columns[:1]) if table in self._ordered else "rowid"
+        )
+        sql = statements("copying")["read"].format(table=_quote_name(table), columns=_list_names(columns), order=order)
         return iter(self._connection.execute(sql))
 
     def fill(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Put rows in the place of those that a table has."""
         with translated_errors("writing a copy"):
             self._connection.execute(statements("connection")["begin_write"])
-            self._connection.execute(statements("copying")["empty"].format(table=_quoted(table)))
+            self._connection.execute(statements("copying")["empty"].format(table=_quote_name(table)))
             self._add(table, columns, rows)
             self._connection.execute(statements("connection")["commit"])
 
@@ -110,7 +110,7 @@ class CopyFile:
         with translated_errors("writing a copy"):
             self._connection.execute(statements("connection")["begin_write"])
             for table in self.tables:
-                self._connection.execute(statements("copying")["empty"].format(table=_quoted(table)))
+                self._connection.execute(statements("copying")["empty"].format(table=_quote_name(table)))
             for table, columns, rows in pieces:
                 if not {*columns} <= {*self.tables.get(table, ())}:
                     raise InvalidInputError(f"there is no table {table} with such columns")
@@ -119,7 +119,7 @@ class CopyFile:
 
     def _add(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         values = ", ".join("?" for _ in columns)
-        sql = statements("copying")["add"].format(table=_quoted(table), columns=_listed(columns), values=values)
+        sql = statements("copying")["add"].format(table=_quote_name(table), columns=_list_names(columns), values=values)
         self._connection.executemany(sql, rows)
 
     def close(self) -> None:
@@ -141,13 +141,15 @@ class SqliteRows:
         return sorted({str(row[0]) for name in named for row in self._connection.execute(sql.format(table=name))})
 
     def count(self) -> int:
-        counting = (self._connection.execute(_named("count", "main", table)).fetchone() for table in self.tables)
+        counting = (self._connection.execute(_name_table("count", "main", table)).fetchone() for table in self.tables)
         return sum(int(row[0]) for row in counting)
 
     def of(self, table: str, org: str | None) -> Iterator[Sequence[object]]:
         columns = self.tables[table]
         sql = statements("copying")[rows_statement(table, columns)]
-        yield from self._connection.execute(sql.format(columns=_listed(columns), table=_quoted(table)), {"org": org})
+        yield from self._connection.execute(
+            sql.format(columns=_list_names(columns), table=_quote_name(table)), {"org": org}
+        )
 
 
 def rows_statement(table: str, columns: Collection[str]) -> str:
@@ -185,19 +187,15 @@ def _tables(connection: sqlite3.Connection, schema: str) -> dict[str, tuple[str,
     }
 
 
-def _count(connection: sqlite3.Connection, table: str) -> int:
-    return int(connection.execute(_named("count", "taken", table)).fetchone()[0])
+def _name_table(statement: str, schema: str, table: str) -> str:
+    return statements("copying")[statement].format(schema=schema, table=_quote_name(table))
 
 
-def _named(statement: str, schema: str, table: str) -> str:
-    return statements("copying")[statement].format(schema=schema, table=_quoted(table))
+def _list_names(names: Iterable[str]) -> str:
+    return ", ".join(_quote_name(name) for name in names)
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(_quoted(name) for name in names)
-
-
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

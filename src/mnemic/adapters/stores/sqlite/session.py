@@ -40,10 +40,10 @@ def translated_errors(doing: str) -> Generator[None]:
     try:
         yield
     except (sqlite3.Error, sqlite3.Warning) as error:
-        raise _translated(error, doing) from error
+        raise _translate_error(error, doing) from error
 
 
-def _translated(error: Exception, doing: str) -> BackendError:
+def _translate_error(error: Exception, doing: str) -> BackendError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return UnavailableError(f"the store is locked by another process ({doing}); try again when it is done writing")
@@ -114,7 +114,7 @@ class Session(SqlSession):
         try:
             return self._connection.execute(sql, parameters or ())
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise _translated(error, "reading or writing rows") from error
+            raise _translate_error(error, "reading or writing rows") from error
 
     def merge_sorted(self, selects: Sequence[str], order: str, parameters: Parameters, /) -> Iterator[Row]:
         return heapq.merge(*(self.run(f"{select}\n{order}", parameters) for select in selects), key=_version)
@@ -127,14 +127,14 @@ class Session(SqlSession):
         except sqlite3.IntegrityError as error:
             raise ConflictError(f"a row cannot be stored: {error}") from error
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise _translated(error, "writing rows") from error
+            raise _translate_error(error, "writing rows") from error
 
     def write_many(self, sql: str, rows: Sequence[Parameters], /) -> None:
         self.check_writing()
         try:
             self._connection.executemany(sql, rows)
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise _translated(error, "writing rows") from error
+            raise _translate_error(error, "writing rows") from error
 
     def list_values(self, values: Iterable[str], /) -> str:
         """A list for `json_each`. That ends each value at a character U+0000."""
@@ -148,9 +148,6 @@ class Session(SqlSession):
                 return None
             known = self._pids[partition] = int(row[0])
         return known
-
-    def look_up_pid(self, partition: Partition, /) -> int | None:
-        return self.pid(partition)
 
     def pids(self, partitions: Sequence[Partition], /) -> str:
         found = (self.pid(partition) for partition in partitions)
@@ -182,13 +179,8 @@ class Session(SqlSession):
         self._versions.pop(self._pids.get(partition, -1), None)
         super().forget(partition)
 
-    @staticmethod
-    def statements(topic: str, /) -> dict[str, str]:
-        return statements(topic)
-
-    @staticmethod
-    def filters() -> SqliteFilters:
-        return SqliteFilters()
+    statements = staticmethod(statements)
+    filters = staticmethod(SqliteFilters)
 
     @staticmethod
     def to_vector(vector: NDArray[np.float32], /) -> bytes:

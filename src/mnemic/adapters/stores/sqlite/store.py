@@ -26,10 +26,8 @@ _PARTS_METADATA = 16
 
 
 class SqliteStore:
-    """The `Store` port over a file at `path` (made if missing, with its folder).
-
-    A write waits up to `lock_wait_s` seconds for another process's transaction, then raises `UnavailableError`.
-    Raises `ConfigError` when the file is another program's database or of a newer Mnemic.
+    """The `Store` port over a file at `path` (made if missing). A write waits up to `lock_wait_s` for another process,
+    then raises `UnavailableError`. Raises `ConfigError` for another program's file or a newer Mnemic's.
     """
 
     capabilities = StoreCapabilities(is_durable=True, is_shared=True)
