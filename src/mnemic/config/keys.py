@@ -14,6 +14,7 @@ from mnemic.config.values import (
     BackendSettings,
     Reader,
     any_names,
+    caps,
     counting,
     cron_line,
     days_by_kind,
@@ -266,8 +267,9 @@ KEYS: tuple[Key, ...] = (
     _number("recall.max-query-chars", counting, "longest question, in characters", "max_query_chars"),
     _number("context.budget-tokens", whole, "tokens that memory may add to a prompt", "context_tokens"),
     _number("context.history-messages", whole, "messages of the session that are shown", "window_messages"),
+    _text("context.caps", caps, "what bounds memories beside the budget: budget (nothing), or levels", "caps"),
     *(
-        Key(f"{LEVEL_LIMIT}{level.value}", whole, f"most of {level.value} level in a context", limit)
+        Key(f"{LEVEL_LIMIT}{level.value}", whole, f"most of {level.value} level, where caps = levels", limit)
         for level, limit in Settings().level_limits.items()
     ),
     *STORAGE_KEYS,

@@ -17,7 +17,7 @@ from mnemic.engine.jobs import FIELDS, Cron, zone_of
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.item import Kind
 from mnemic.model.scope import Scope
-from mnemic.model.settings import Quarantine, Settings
+from mnemic.model.settings import Caps, Quarantine, Settings
 from mnemic.text.chunking import DEFAULT_CHUNK_OVERLAP, DEFAULT_CHUNK_SIZE
 
 MEMORY_URL = "memory://"
@@ -343,6 +343,14 @@ def quarantine(value: object) -> Quarantine:
         return Quarantine(text(value))
     except ValueError as error:
         raise ValueError(f"one of {', '.join(Quarantine)}") from error
+
+
+def caps(value: object) -> Caps:
+    """One of the values of `Caps`."""
+    try:
+        return Caps(text(value))
+    except ValueError as error:
+        raise ValueError(f"one of {', '.join(Caps)}") from error
 
 
 def window_backend(value: object) -> str:

@@ -260,6 +260,8 @@ class Question:
     ids are not shown. `as_of`: what was true then; `known_at`: what was known then. `deadline_ms` from the start of the
     call. `rerank` None: if a reranker is configured. `diversity` from 0 (by score alone) to 1 (by unlikeness alone).
     `hops`: how many relations of the graph are followed from what is asked about; 0 leaves the graph alone.
+    `is_judged`: a context shows nothing where the question asks for nothing that is remembered. `searched`: the text as
+    it is searched, where that is another (see `engine.recall_naming`).
     """
 
     text: str
@@ -280,6 +282,13 @@ class Question:
     diversity: float = 0.0
     passages: bool | None = None
     hops: int = 0
+    is_judged: bool = False
+    searched: str = ""
+
+    @property
+    def search_text(self) -> str:
+        """What is embedded."""
+        return self.searched or self.text
 
     @property
     def asks_memory(self) -> bool:
