@@ -320,6 +320,9 @@ LEAST_CANDIDATES = 40
 TOKENS_A_CANDIDATE = 16
 """A message of a chat takes about 30 tokens, so this reads about twice as many as fit."""
 
+SURPLUS = 1.5
+"""So many times the budget is read in tokens, since duplicates are left out and short lines go before long ones."""
+
 HITS_OF_LEVEL = 20
 """Hits of a level beside the user's that are looked at by themselves; its share of a budget holds fewer."""
 
@@ -352,7 +355,7 @@ def put_together(parts: Parts, scope: Scope, request: ContextRequest) -> Context
     """
     question = _named(parts, scope, request.question)
     wide = replace(question, limits={}, max_results=None, min_importance=0.0)
-    facts = replace(wide, limit=_candidates(request), passages=False)
+    facts = replace(wide, limit=_candidates(request), passages=False, room=SURPLUS * request.budget_tokens)
     excerpts = replace(wide, limit=request.documents * _CHUNKS_AN_EXCERPT, passages=True)
     nothing = Recall(question.text, (), (), {})
     asked: list[Asked] = []

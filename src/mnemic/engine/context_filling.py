@@ -16,7 +16,7 @@ from mnemic.engine.inputs import Question, Selection
 from mnemic.model.item import Item, Memory, Message, Role
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Level
-from mnemic.ranking.digest import digest, stems
+from mnemic.ranking.digest import digest, matcher, shortened_tokens, stems
 from mnemic.ranking.extract import is_small_talk
 from mnemic.text.blocks import (
     AGENT,
@@ -29,7 +29,7 @@ from mnemic.text.blocks import (
     facts_block,
     section_block,
 )
-from mnemic.text.normalise import dedup_key
+from mnemic.text.normalise import SameTexts, dedup_key
 from mnemic.text.shortening import cut_at_sentence
 
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
@@ -53,9 +53,6 @@ MOST_BESIDE = 12
 
 BESIDE_TOKENS = 25
 """Longer neighbours are shortened or left out: they explain, they are no evidence."""
-
-LONGEST_REMARK = 300
-"""Characters; longer texts are compared as they are, since folding them would take a good part of a context's time."""
 
 _SECTION_OF: Mapping[Level, Section] = {
     Level.AGENT: AGENT,
@@ -109,7 +106,7 @@ class Filling:
         self._room, self._largest = room, largest
         self._count: Callable[[str], int] = parts.analyser.token_count
         self._left = room
-        self._matters = stems(question.text)
+        self._matters = matcher(question.text)
         self._taken: dict[str, Line] = {}
         self._frames: set[object] = set()
 
@@ -132,30 +129,29 @@ class Filling:
         asked = _Asked(self._question.text, self._parts)
         usable: list[Hit] = []
         sources: set[str] = set()
-        said: set[str] = set()
+        said = SameTexts()
         for hit in hits:
             item = hit.item
-            key = dedup_key(item.text) if len(item.text) <= LONGEST_REMARK else item.text.strip().casefold()
-            if item.id in known or key in said or asked.is_repeated_by(item) or _is_twin(item, sources):
+            if item.id in known or _is_twin(item, sources) or item.text in said or asked.is_repeated_by(item):
                 continue
             if isinstance(item, Message) and (item.role is Role.SYSTEM or is_small_talk(item.text)):
                 continue
             if chosen.takes(item, now):
                 usable.append(hit)
-                said.add(key)
+                said.add(item.text)
                 sources.update((item.id, *(item.source_ids if isinstance(item, Memory) else ())))
         return usable
 
     def _line(self, hit: Hit, rank: int) -> Line:
-        item = hit.item
+        """The line of a hit, still whole; of a message it takes no more than its shortened form will."""
+        item, tokens = hit.item, self._count(hit.item.text)
         if isinstance(item, Message):
-            short = digest(item.text, self._matters, self._count)
-            lead, section = f"{item.author}: ", CONVERSATION
+            lead, section, tokens = f"{item.author}: ", CONVERSATION, shortened_tokens(tokens)
         else:
             section = None if hit.is_fallback else _SECTION_OF.get(item.partition.level)
             is_flagged = isinstance(item, Memory) and bool(item.flags)
-            lead, short = TO_BE_CONFIRMED[self._language] if is_flagged else "", item.text
-        return Line(hit, rank, section, lead, short, item.text, self._count(f"[1] {lead}{short}") + (section is None))
+            lead = TO_BE_CONFIRMED[self._language] if is_flagged else ""
+        return Line(hit, rank, section, lead, item.text, item.text, tokens + self._count(f"- [1] {lead}"))
 
     def _take(self, line: Line) -> bool:
         """Take a line if it fits, with the frame of its section and the date of its group where it opens one."""
@@ -163,6 +159,11 @@ class Filling:
         if line.hit.id in self._taken or cost > self._left:
             return False
         self._frames.update(self._new_frames(line))
+        if isinstance(line.hit.item, Message):
+            text = digest(line.whole, self._matters, self._count)
+            tokens = self._count(f"[1] {line.lead}{text}")
+            cost += tokens - line.tokens
+            line = replace(line, text=text, tokens=tokens)
         self._taken[line.hit.id] = line
         self._left -= cost
         return True
@@ -286,7 +287,7 @@ class _Asked:
 
     def __init__(self, text: str, parts: Parts) -> None:
         self._analyser = parts.analyser
-        self._key = dedup_key(text).rstrip("?？ ")
+        self._key, self._stems = dedup_key(text).rstrip("?？ "), stems(text)
         self._terms = frozenset(parts.analyser.terms(text))
 
     def is_repeated_by(self, item: Item) -> bool:
@@ -298,6 +299,8 @@ class _Asked:
         if dedup_key(item.text).rstrip("?？ ") == self._key:
             return True
         if not item.text.rstrip(" \"'”」").endswith(("?", "？")):
+            return False
+        if 2 * len(self._stems & stems(item.text)) < len(self._stems):
             return False
         terms = frozenset(self._analyser.terms(item.text))
         return len(terms & self._terms) >= _LEAST_SAME * len(terms | self._terms)

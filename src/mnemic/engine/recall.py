@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from math import isnan
+from math import inf, isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,12 +53,16 @@ from mnemic.model.values import to_microseconds
 from mnemic.ports.models import Reranker, Scores
 from mnemic.ports.observer import Span
 from mnemic.ports.store import MAIN_VIEW
+from mnemic.ranking.digest import shortened_tokens
 from mnemic.ranking.fusion import mmr_order
 from mnemic.ranking.relevance import Doubles, Evidence, Floats, relevances
 from mnemic.text.asking import Asking
 
 READING_MS = 4.0
 """Kept of a deadline for ordering and reading the hits."""
+
+ROWS_AT_ONCE = 32
+"""So many rows are read at a time where the room for hits is bounded: of long messages, few fill it."""
 
 _log = logging.getLogger("mnemic.recall")
 
@@ -380,16 +384,18 @@ def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored)
     """The best candidates that are relevant enough and that the store still shows, within the limits."""
     order = relevant_enough(parts, scored, question.min_relevance)
     limit = len(order) if question.limit is None else question.limit
-    now, chosen, hits = parts.clock.now(), Selection(question), list[Hit]()
-    for start in range(0, len(order), limit or 1):
-        if len(hits) >= limit:
+    now, chosen, hits, room = parts.clock.now(), Selection(question), list[Hit](), question.room
+    step = limit if room == inf else min(limit, ROWS_AT_ONCE)
+    for start in range(0, len(order), step or 1):
+        if len(hits) >= limit or room <= 0:
             break
-        places = order[start : start + limit]
+        places = order[start : start + step]
         items = rows_of(parts, visible, [str(i) for i in scored.candidates.ids[places]])
         for place, sure in zip(places, relevances_of(parts, scored, places), strict=True):
             item = items.get(str(scored.candidates.ids[place]))
             if item is not None and len(hits) < limit and chosen.takes(item, now):
                 hits.append(_hit(item, scored, int(place), float(sure)))
+                room -= shortened_tokens(parts.analyser.token_count(item.text))
     return tuple(hits)
 
 

@@ -6,13 +6,13 @@ Answers for which sentences stay. How much room there is, is the caller's busine
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from mnemic.ranking.extract import is_small_talk
 from mnemic.text.sentences import sentences
 
-CUT = "…"
-"""Stands for sentences that were left out."""
+CUT = "[...]"
+"""Stands for sentences that were left out. In ASCII: looking through such a text for orders is far cheaper."""
 
 LEAST_TOKENS = 30
 """Texts up to this length are shown whole: cutting them saves little and costs sense."""
@@ -39,15 +39,29 @@ def stems(text: str) -> frozenset[str]:
     )
 
 
-def digest(text: str, matters: Collection[str], tokens: Callable[[str], int]) -> str:
-    """The text, or its sentences that hold most of the `stems` that matter, in their order, joined by `CUT`.
+def matcher(question: str) -> re.Pattern[str]:
+    """What finds the `stems` of a question in a text in lower case."""
+    forms = (
+        stem if _HAN.match(stem) else rf"(?<![^\W_]){stem}" + ("" if len(stem) == STEM_CHARS else r"(?![^\W_])")
+        for stem in sorted(stems(question))
+    )
+    return re.compile("|".join(forms) or r"(?!)")
+
+
+def shortened_tokens(length: int) -> int:
+    """The most that `digest` keeps of a text of so many tokens, but for the marks."""
+    return min(length, int(min(max(LEAST_TOKENS, SHARE * length), MOST_TOKENS)))
+
+
+def digest(text: str, matters: re.Pattern[str], tokens: Callable[[str], int]) -> str:
+    """The text, or its sentences that hold most of what matters (see `matcher`), in their order, joined by `CUT`.
 
     `tokens` counts the length of a text. A text of one sentence is cut at a word.
     """
     length = tokens(text)
-    if length <= LEAST_TOKENS:
+    room = shortened_tokens(length)
+    if room == length:
         return text
-    room = int(min(max(LEAST_TOKENS, SHARE * length), MOST_TOKENS))
     spans = sentences(text)
     ranked = sorted(range(len(spans)), key=lambda place: (-_weight(text[slice(*spans[place])], matters), place))
     kept: set[int] = set()
@@ -61,11 +75,11 @@ def digest(text: str, matters: Collection[str], tokens: Callable[[str], int]) ->
     return _joined(text, spans, sorted(kept))
 
 
-def _weight(sentence: str, matters: Collection[str]) -> float:
+def _weight(sentence: str, matters: re.Pattern[str]) -> float:
     """Words of the question count most; numbers and names are what answers are made of; chatter is left out first."""
     if is_small_talk(sentence):
         return -1.0
-    shared = len(stems(sentence).intersection(matters))
+    shared = len(set(matters.findall(sentence.lower())))
     return 2.0 * shared + (_SPECIFIC.search(sentence) is not None) - 0.5 * (_QUESTION.search(sentence) is not None)
 
 

@@ -156,7 +156,7 @@ def section_block(section: Section, lines: Iterable[str], language: Language = "
     """The lines between the markers of a section, under its preface; each is one line whatever it contains. "" for
     none.
     """
-    shown = [line for line in map(_inline, lines) if line]
+    shown = [line for line in map(_inline_numbered, lines) if line]
     return "\n".join([section.preface[language], section.begin, *shown, section.end]) if shown else ""
 
 
@@ -199,6 +199,13 @@ def working_block(
     if model:
         lines.append(model_line.format(model))
     return "\n".join(lines)
+
+
+def _inline_numbered(line: str) -> str:
+    """As `_inline`, with the number of a citation apart: the rest may be known to be clean from another answer."""
+    number = _NUMBER.match(line)
+    end = number.end() if number else 0
+    return line[:end] + _inline(line[end:])
 
 
 def _inline(text: str) -> str:
@@ -305,6 +312,7 @@ def _is_paired(name: str) -> bool:
     return depth == 0
 
 
+_NUMBER = re.compile(r"(?:- )?\[\d{1,4}\] ")
 _END_OF_LINE = r"[^\S\n]*(?:\n|\Z)"
 _PREFACE = "(?:(?:" + "|".join(map(re.escape, PREFACES)) + ")" + _END_OF_LINE + ")?"
 
