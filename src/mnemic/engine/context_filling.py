@@ -16,7 +16,7 @@ from mnemic.engine.inputs import Question, Selection
 from mnemic.model.item import Item, Memory, Message, Role
 from mnemic.model.recall import Hit
 from mnemic.model.scope import Level
-from mnemic.ranking.digest import digest, matcher, shortened_tokens, stems
+from mnemic.ranking.digest import digest, needles, shortened_tokens, stems
 from mnemic.ranking.extract import is_small_talk
 from mnemic.text.blocks import (
     AGENT,
@@ -106,7 +106,7 @@ class Filling:
         self._room, self._largest = room, largest
         self._count: Callable[[str], int] = parts.analyser.token_count
         self._left = room
-        self._matters = matcher(question.text)
+        self._matters = needles(question.text)
         self._taken: dict[str, Line] = {}
         self._frames: set[object] = set()
 

@@ -39,13 +39,9 @@ def stems(text: str) -> frozenset[str]:
     )
 
 
-def matcher(question: str) -> re.Pattern[str]:
-    """What finds the `stems` of a question in a text in lower case."""
-    forms = (
-        stem if _HAN.match(stem) else rf"(?<![^\W_]){stem}" + ("" if len(stem) == STEM_CHARS else r"(?![^\W_])")
-        for stem in sorted(stems(question))
-    )
-    return re.compile("|".join(forms) or r"(?!)")
+def needles(question: str) -> tuple[str, ...]:
+    """What to look for in a sentence in lower case: the `stems` of the question, where a word begins."""
+    return tuple(stem if _HAN.match(stem) else f" {stem}" for stem in sorted(stems(question)))
 
 
 def shortened_tokens(length: int) -> int:
@@ -53,8 +49,8 @@ def shortened_tokens(length: int) -> int:
     return min(length, int(min(max(LEAST_TOKENS, SHARE * length), MOST_TOKENS)))
 
 
-def digest(text: str, matters: re.Pattern[str], tokens: Callable[[str], int]) -> str:
-    """The text, or its sentences that hold most of what matters (see `matcher`), in their order, joined by `CUT`.
+def digest(text: str, matters: Sequence[str], tokens: Callable[[str], int]) -> str:
+    """The text, or its sentences that hold most of what matters (see `needles`), in their order, joined by `CUT`.
 
     `tokens` counts the length of a text. A text of one sentence is cut at a word.
     """
@@ -75,11 +71,12 @@ def digest(text: str, matters: re.Pattern[str], tokens: Callable[[str], int]) ->
     return _joined(text, spans, sorted(kept))
 
 
-def _weight(sentence: str, matters: re.Pattern[str]) -> float:
+def _weight(sentence: str, matters: Sequence[str]) -> float:
     """Words of the question count most; numbers and names are what answers are made of; chatter is left out first."""
     if is_small_talk(sentence):
         return -1.0
-    shared = len(set(matters.findall(sentence.lower())))
+    lowered = f" {sentence.lower()}"
+    shared = sum(needle in lowered for needle in matters)
     return 2.0 * shared + (_SPECIFIC.search(sentence) is not None) - 0.5 * (_QUESTION.search(sentence) is not None)
 
 

@@ -16,7 +16,7 @@ KEY_CHARACTERS = 200
 
 DIGEST_PREFIX = "sha256:"
 
-FIRST_CHARACTERS, FIRST_LETTERS = 120, 24
+FIRST_CHARACTERS, FIRST_LETTERS = 80, 24
 """Texts that begin alike are compared in full; white space and marks before the letters may take the rest."""
 
 _MARKS = str.maketrans({"\u2014": " ", "\u2026": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
@@ -28,6 +28,7 @@ _ALONE = "\"'.,;:!\u2013\u3001\u3002"
 
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_NO_LETTER = re.compile(r"[\W_]+")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -101,7 +102,7 @@ class SameTexts:
 
 def _first_words(text: str) -> str:
     """The first letters and digits: the same for texts of one key."""
-    return "".join(filter(str.isalnum, normalise(text[:FIRST_CHARACTERS])))[:FIRST_LETTERS]
+    return _NO_LETTER.sub("", normalise(text[:FIRST_CHARACTERS]))[:FIRST_LETTERS]
 
 
 def key_words(text: str) -> list[str]:
