@@ -320,7 +320,7 @@ LEAST_CANDIDATES = 40
 TOKENS_A_CANDIDATE = 16
 """A message of a chat takes about 30 tokens, so this reads about twice as many as fit."""
 
-SURPLUS = 1.5
+SURPLUS = 1.2
 """So many times the budget is read in tokens, since duplicates are left out and short lines go before long ones."""
 
 HITS_OF_LEVEL = 20
