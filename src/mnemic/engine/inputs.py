@@ -260,9 +260,10 @@ class Question:
     `max_results` those of user and agent level together. `min_importance` is asked of user-level memories. `excluded`
     ids are not shown. `as_of`: what was true then; `known_at`: what was known then. `deadline_ms` from the start of the
     call. `rerank` None: if a reranker is configured. `diversity` from 0 (by score alone) to 1 (by unlikeness alone).
-    `hops`: how many relations of the graph are followed from what is asked about; 0 leaves the graph alone.
-    `room`: no more hits than fill so many tokens, long messages shortened. `is_judged`: a context shows nothing where the question asks for nothing that is remembered. `searched`: the text as
-    it is searched, where that is another (see `engine.recall_naming`).
+    `hops`: how many relations of the graph are followed from what is asked about; 0 leaves the graph alone. `room`: no
+    more hits than fill so many tokens, with long messages shortened. `is_judged`: a context shows nothing where the
+    question asks for nothing that is remembered. `searched`: the text as it is searched, where that is another (see
+    `engine.recall_naming`).
     """
 
     text: str

@@ -325,7 +325,11 @@ def _framed(begin: str, line: str, end: str) -> re.Pattern[str]:
 
 _BLOCKS = (
     _framed(FACTS_BEGIN, "- .+", FACTS_END),
-    *(_framed(section.begin, r"(?:- |\[\d+\] |\d{4}-\d\d-\d\d).*", section.end) for section in SECTIONS),
+    late_pattern(
+        rf"^{_PREFACE}---BEGIN (?P<name>{'|'.join(section.name for section in SECTIONS)})---{_END_OF_LINE}"
+        rf"(?:(?:- |\[\d+\] |\d{{4}}-\d\d-\d\d).*\n)+---END (?P=name)---{_END_OF_LINE}",
+        re.MULTILINE,
+    ),
     _framed(DOCUMENTS_BEGIN, '(?:Source: |"|  ).*', DOCUMENTS_END),
     late_pattern(
         "^(?:" + "|".join(map(re.escape, PROFILE_HEADINGS)) + ")" + _END_OF_LINE + r"(?:[^\n]+: \S.*(?:\n|\Z))+",
