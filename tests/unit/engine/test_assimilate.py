@@ -214,8 +214,11 @@ class TestContradiction:
         write(parts, fact("User lives in a house in Lisbon", slot="home", value="Lisbon"))
         write(parts, fact("User lives in a flat in Porto", LATER, slot="home", value="Porto"))
         for question in ("Where do I live?", "the house in Lisbon", "What do you know about me?"):
-            for least in ({}, {"min_relevance": 0.0}, {"limits": None}):
-                shown = mnemic.context(ANNA, question, **least)
+            for shown in (
+                mnemic.context(ANNA, question),
+                mnemic.context(ANNA, question, min_relevance=0.0),
+                mnemic.context(ANNA, question, limits=None),
+            ):
                 assert "Lisbon" not in "\n".join(shown.blocks.values())
                 assert [hit.text for hit in shown.recall.hits] == ["User lives in a flat in Porto"]
 

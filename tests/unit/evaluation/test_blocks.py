@@ -27,7 +27,7 @@ def test_a_run_holds_a_block_for_each_question_and_each_prompt_in_each_group():
     said: list[tuple[str, int, int]] = []
     options = RetrievalOptions(embedder="none")
     prompts = [Prompt("p1", "hi", "smalltalk")]
-    shown, silent = run_blocks(SET, 200, prompts, options, lambda *told: said.append(told))
+    shown, silent = run_blocks(SET, 200, prompts, options, lambda step, done, of: said.append((step, done, of)))
     assert (shown.qid, shown.kind) == ("q1", None)
     assert "m1" in shown.ids
     assert "sister plays the cello" in shown.text
