@@ -36,7 +36,7 @@ from mnemic.model.filter import parse_filter
 from mnemic.model.item import Kind
 from mnemic.model.recall import Context, Placement, Recall
 from mnemic.model.scope import Level, Scope
-from mnemic.model.settings import Settings
+from mnemic.model.settings import Caps, Settings
 from mnemic.ports.models import Tool
 
 if TYPE_CHECKING:
@@ -136,8 +136,9 @@ class AskingVerbs:
             model: The model's own name, shown to it.
             language: Of the headings, "en" or "zh". Default: that of the query.
             limit: Most memories in all. Default: as many as `limits` and the budget allow.
-            limits: Most memories of a level. Configured: 10 of the session, 5 of the user, 3 of the agent, 5 of the
-                org, and at most 10 of user and agent together; None lifts both.
+            limits: Most memories of a level. Default: the budget alone decides; with `context.caps = "levels"`, 10 of
+                the session, 5 of the user, 3 of the agent, 5 of the org, and at most 10 of user and agent together.
+                None lifts these caps and the least importance.
         """
         fields = given_arguments(locals(), "query")
         return context(self._parts, scope, context_request_of(query, fields, self._parts.settings))
@@ -392,16 +393,21 @@ def _least_relevance(fields: Fields, settings: Settings) -> float:
     is_by_similarity = fields.get("min_similarity") is not None
     if is_by_similarity and fields.get("min_relevance"):
         raise InvalidInputError("give min_similarity (by cosine alone) or min_relevance, not both")
-    least = check_fraction(fields.get("min_relevance", settings.min_relevance), "min_relevance")
+    least = check_fraction(fields.get("min_relevance", settings.min_relevance or 0.0), "min_relevance")
     return 0.0 if is_by_similarity else least
 
 
 def context_request_of(query: str, fields: Fields, settings: Settings) -> ContextRequest:
     """The checked form of a request for context."""
-    limits = fields.get("limits", settings.level_limits)
+    limits = fields.get("limits", settings.level_limits if settings.caps is Caps.LEVELS else {})
     question = question_of(query, {"limit": None, **fields, "limits": limits}, settings)
-    if limits is not None:
-        question = replace(question, max_results=settings.max_results, min_importance=settings.min_importance)
+    is_judged = settings.min_relevance is None and "min_relevance" not in fields and question.min_similarity is None
+    question = replace(
+        question,
+        is_judged=is_judged,
+        min_importance=question.min_importance if limits is None else settings.min_importance,
+        max_results=settings.max_results if limits else None,
+    )
     language = fields.get("language")
     if language not in (None, "en", "zh"):
         raise InvalidInputError(f"language must be en, zh or None, not {language!r}")

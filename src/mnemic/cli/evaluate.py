@@ -17,12 +17,14 @@ from mnemic.model.item import Trust
 
 if TYPE_CHECKING:
     from mnemic.evaluation.answers import AnswerMeans, AnswerOptions, Way
+    from mnemic.evaluation.blocks import BlockReport
     from mnemic.evaluation.extraction_score import ExtractionReport, Share, Updates
     from mnemic.evaluation.guard import Judged, Section, Tally
     from mnemic.evaluation.metrics import Means, Report
     from mnemic.evaluation.speed import SpeedResult, Spread
 
 SPEED_ROWS = ("remember", "window", "context", "recall", "search", "embedding", "scan")
+BLOCK_COLUMNS = ("evidence", "all", "sessions", "all_sessions", "answer_words", "tokens")
 MEGABYTE = 1_000_000
 MISSES_SHOWN = 10
 """Wrongly judged texts that are shown of each section."""
@@ -135,6 +137,28 @@ class AnswerFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextFiles:
+    """A test set, and where its run goes."""
+
+    corpus: Corpus
+    queries: Annotated[Path, typer.Option(help="The questions, with their evidence.", metavar="FILE")]
+    haystacks: Haystacks = None
+    unrelated: Annotated[
+        Path | None, typer.Option(help="Prompts that no memory answers, asked in every group.", metavar="FILE")
+    ] = None
+    run: Annotated[Path | None, typer.Option(help="Write every block here (.gz packs).", metavar="FILE")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextChoices:
+    """How the test set is run."""
+
+    budget: Annotated[int, typer.Option(help="Tokens that memory may add to a prompt.")] = 2048
+    embedder: EmbedderName = "minilm"
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerChoices:
     """Who answers, and how."""
 
@@ -181,6 +205,35 @@ def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
         show_json(asdict(report))
     else:
         _show_report(report)
+
+
+@command(
+    "eval context",
+    examples="""
+        mnemic eval context --corpus corpus.jsonl.gz --queries queries.jsonl.gz --budget 1000
+        mnemic eval context --corpus c.jsonl --queries q.jsonl --unrelated prompts.jsonl --run run.jsonl.gz --json
+    """,
+)
+def context(files: ContextFiles, choices: ContextChoices) -> None:
+    """Store a test set group by group, ask for the context of each question, and measure how much of the evidence is in
+    it. With --unrelated, also how often nothing is shown to prompts that no memory answers.
+    """
+    from mnemic.evaluation.blocks import load_prompts, run_blocks, score_blocks, write_blocks
+    from mnemic.evaluation.dataset import load_dataset
+    from mnemic.evaluation.retrieval import RetrievalOptions
+
+    dataset = load_dataset(files.corpus, files.queries, files.haystacks)
+    prompts = [] if files.unrelated is None else load_prompts(files.unrelated)
+    with progress_bars() as tell:
+        options = RetrievalOptions(embedder=choices.embedder)
+        every = list(run_blocks(dataset, choices.budget, prompts, options, tell))
+    if files.run is not None:
+        write_blocks(files.run, every)
+    report = score_blocks(dataset, every)
+    if choices.as_json:
+        show_json(asdict(report))
+    else:
+        _show_blocks(report)
 
 
 @command(
@@ -309,6 +362,17 @@ def _show_report(report: Report) -> None:
         f"not scored: {report.unanswerable} unanswerable, {report.without_gold} without gold; "
         f"without a ranking: {report.missing}; ids from outside the group or haystack: {report.foreign_ids}"
     )
+
+
+def _show_blocks(report: BlockReport) -> None:
+    """Shows the means as a table, all questions first; then silence by kind of prompt."""
+    lines = {"all": report.overall, **(report.by_category if len(report.by_category) > 1 else {})}
+    columns = [name for name in BLOCK_COLUMNS if name in report.overall]
+    rows = [(name, *(_format_fraction(means.get(column)) for column in columns)) for name, means in lines.items()]
+    _show_table([("questions", *columns), *rows])
+    if report.silence:
+        write("silence: " + ", ".join(f"{kind} {share:.3f}" for kind, share in report.silence.items()))
+    note(f"rows named and not shown: {report.not_shown}; questions without a block: {report.missing}")
 
 
 def _show_speed(results: Iterable[SpeedResult]) -> None:

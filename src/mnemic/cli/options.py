@@ -253,7 +253,7 @@ class Flag:
 _ALL_HITS = (Flag("--all", "limit", None, "Return all hits."),)
 _ALL_LEVELS = (Flag("--all", "limits", None, "Lift the limits per level. The budget stays."),)
 FLAGS: Mapping[str, Sequence[Flag]] = {
-    "recall": _ALL_HITS,
+    "recall": (Flag("--all", "limit", None, "Return all hits, also the weak ones."),),
     "why_not": _ALL_HITS,
     "context": _ALL_LEVELS,
     "ask": _ALL_LEVELS,

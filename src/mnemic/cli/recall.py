@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,7 +23,7 @@ from mnemic.cli.output import (
     write,
 )
 from mnemic.model.item import Memory
-from mnemic.model.recall import Hit, Recall
+from mnemic.model.recall import SHOWN_RELEVANCE, Hit, Recall
 from mnemic.text.pages import pages_told
 
 if TYPE_CHECKING:
@@ -41,10 +42,13 @@ if TYPE_CHECKING:
     """,
 )
 def recall(
-    found: Recall, explain: Annotated[bool, typer.Option("--explain", help="Show how each score is made up.")] = False
+    found: Recall,
+    arguments: Arguments,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each score is made up.")] = False,
 ) -> None:
     """Find what answers a question among the messages, memories and documents of this scope, best first."""
-    show_recall(found, is_explained=explain)
+    is_whole = arguments.get("limit", 0) is None or not arguments.keys().isdisjoint(("min_relevance", "min_similarity"))
+    show_recall(found if is_whole else without_weak(found), is_explained=explain)
 
 
 @verb_command(
@@ -101,6 +105,16 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
     write(escape_controls(answer.text.strip()))
     note_all(map(_describe_source, answer.citations))
     note_all(answer.degraded, "missing: ")
+
+
+def without_weak(found: Recall) -> Recall:
+    """The hits that a person wants to see: those below the usual floor of relevance only on request."""
+    if found.hits and found.hits[0].is_fallback:
+        return found
+    shown = tuple(hit for hit in found.hits if hit.relevance is None or hit.relevance >= SHOWN_RELEVANCE)
+    if found.hits and not shown:
+        note(f"nothing fits well; --all shows the {len(found.hits)} weak hits")
+    return replace(found, hits=shown)
 
 
 def show_recall(found: Recall, *, is_explained: bool = False) -> None:

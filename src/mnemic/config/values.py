@@ -17,7 +17,7 @@ from mnemic.engine.jobs import FIELDS, Cron, zone_of
 from mnemic.errors import ConfigError, InvalidInputError
 from mnemic.model.item import Kind
 from mnemic.model.scope import Scope
-from mnemic.model.settings import Quarantine, Settings
+from mnemic.model.settings import Caps, Quarantine, Settings
 from mnemic.text.chunking import DEFAULT_CHUNK_OVERLAP, DEFAULT_CHUNK_SIZE
 
 MEMORY_URL = "memory://"
@@ -355,6 +355,7 @@ READERS: Mapping[str, Reader] = {
     "time_zone": time_zone,
     "days_by_kind": days_by_kind,
     "quarantine": _make_choice(*Quarantine),
+    "caps": _make_choice(*Caps),
     "window_backend": _make_choice("store", "redis"),
     "index_backend": _make_choice("local", "qdrant"),
     "storage_type": _make_choice("sqlite", "postgresql", "memory"),

@@ -20,26 +20,27 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
+from mnemic.engine.context_filling import Filling
+from mnemic.engine.context_silence import deserves_memory, strong_enough
 from mnemic.engine.engine import Parts
 from mnemic.engine.indexing import Asked
-from mnemic.engine.inputs import Question, Selection
+from mnemic.engine.inputs import Question
 from mnemic.engine.passages import Passage, passages_of, widened
 from mnemic.engine.profile import get_profile
-from mnemic.engine.recall import answer, ask, tell
+from mnemic.engine.recall import answer, ask, background, tell
+from mnemic.engine.recall_naming import with_user_named
 from mnemic.engine.window import window
 from mnemic.errors import BackendError
-from mnemic.model.item import Chunk, Memory, Message, ProfileEntry, Role
+from mnemic.model.item import Chunk, Message, ProfileEntry, Role
 from mnemic.model.recall import ChatMessage, Citation, Context, Hit, Placement, Recall
-from mnemic.model.scope import Scope
-from mnemic.text.blocks import Excerpt, Language, documents_block, facts_block, profile_block, working_block
+from mnemic.model.scope import Level, Scope
+from mnemic.ranking.silence import is_about_user
+from mnemic.text.blocks import Excerpt, Language, documents_block, profile_block, working_block
 from mnemic.text.sanitise import neutralise_markers
 from mnemic.text.shortening import CUT_MARK, cut_at_sentence
 
 DOCUMENTS = 5
 """Excerpts of documents in a context, unless told otherwise."""
-
-TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
-"""Stands before a memory with flags."""
 
 _HAN = re.compile(r"[㐀-鿿]")
 _PARTS_OF_PATH = re.compile(r"[/\\]+")
@@ -148,37 +149,13 @@ class Assembly:
     def _facts(
         self, history: Sequence[Message], recalled: Recall, documents: int
     ) -> tuple[str, tuple[Citation, ...], tuple[Hit, ...]]:
-        """The facts block."""
+        """The facts block: memories and messages by what they are."""
         room = self._room(3 if documents else 2, documents + self._tokens(history))
-        frame = room.count(facts_block(["x"], self._language, is_fallback=recalled.is_fallback)) - 1
-        room.left -= frame
-        chosen, in_history = Selection(self._request.question), {message.id for message in history}
-        lines: list[str] = []
-        hits: list[Hit] = []
-        for hit in recalled.hits:
-            line = self._line(hit, len(lines) + 1, room)
-            if hit.id in in_history or line is None or not chosen.takes(hit.item, self._now):
-                continue
-            room.spend(room.count(line) + 1)
-            lines.append(line)
-            hits.append(hit)
-        block = facts_block(lines, self._language, is_fallback=recalled.is_fallback)
-        self._budget.spend(self._budget.count(block))
-        return block, tuple(_citation(place, hit) for place, hit in enumerate(hits, start=1)), tuple(hits)
-
-    def _line(self, hit: Hit, number: int, room: _Budget) -> str | None:
-        """A passage with its mark: whole if it fits, skipped if not, cut at a sentence if larger than all there is."""
-        item = hit.item
-        said = f"{item.observed_at.date().isoformat()}, {item.author}: " if isinstance(item, Message) else ""
-        if isinstance(item, Memory) and item.flags:
-            said = TO_BE_CONFIRMED[self._language]
-        line = f"[{number}] {said}{item.text}"
-        if room.fits(line):
-            return line
-        if room.count(line) <= self._request.budget_tokens or number > 1:
-            return None
-        kept = cut_at_sentence(item.text, lambda text: room.fits(f"[{number}] {said}{text}"))
-        return f"[{number}] {said}{kept}" if kept else None
+        filling = Filling(self._parts, self._request.question, self._language, room.left, self._request.budget_tokens)
+        filled = filling.fill(recalled.hits, {message.id for message in history}, is_fallback=recalled.is_fallback)
+        self._budget.spend(self._budget.count(filled.block))
+        citations = tuple(_citation(place, hit) for place, hit in enumerate(filled.hits, start=1))
+        return filled.block, citations, filled.hits
 
     def _documents(
         self, passages: Sequence[Passage], history: Sequence[Message], first: int
@@ -339,6 +316,16 @@ def gather(
 _CHUNKS_AN_EXCERPT = 3
 """So many chunks are read for each excerpt that may be shown, since those side by side become one."""
 
+LEAST_CANDIDATES = 40
+TOKENS_A_CANDIDATE = 16
+"""A message of a chat takes about 30 tokens, so this reads about twice as many as fit."""
+
+SURPLUS = 1.2
+"""So many times the budget is read in tokens, since duplicates are left out and short lines go before long ones."""
+
+HITS_OF_LEVEL = 20
+"""Hits of a level beside the user's that are looked at by themselves; its share of a budget holds fewer."""
+
 _Found = TypeVar("_Found")
 _log = logging.getLogger("mnemic.context")
 _SHOWN_ROLES = (Role.USER, Role.ASSISTANT)
@@ -366,9 +353,9 @@ def put_together(parts: Parts, scope: Scope, request: ContextRequest) -> Context
     Sources that wait for a server are read at the same time. A source that fails is left out, logged as a warning,
     counted and named in `degraded`: a chat goes on without its memory, it never fails because of it.
     """
-    question = request.question
+    question = _named(parts, scope, request.question)
     wide = replace(question, limits={}, max_results=None, min_importance=0.0)
-    facts = replace(wide, limit=_wide_limit(request), passages=False)
+    facts = replace(wide, limit=_candidates(request), passages=False, room=SURPLUS * request.budget_tokens)
     excerpts = replace(wide, limit=request.documents * _CHUNKS_AN_EXCERPT, passages=True)
     nothing = Recall(question.text, (), (), {})
     asked: list[Asked] = []
@@ -379,7 +366,7 @@ def put_together(parts: Parts, scope: Scope, request: ContextRequest) -> Context
 
     history = _Source[list[Message]](parts, "history", [], lambda: _history(parts, scope, request))
     profile = _Source[list[ProfileEntry]](parts, "profile", [], lambda: get_profile(parts, scope))
-    recalled = _Source[Recall](parts, "recall", nothing, lambda: answer(parts, scope, facts, asked[0]))
+    recalled = _Source[Recall](parts, "recall", nothing, lambda: found_by_level(parts, scope, facts, asked[0]))
     documents = _Source[Recall](parts, "documents", nothing, lambda: answer(parts, scope, excerpts, asked[0]))
     searched = (recalled, documents) if request.documents else (recalled,)
     timings = gather(
@@ -390,9 +377,34 @@ def put_together(parts: Parts, scope: Scope, request: ContextRequest) -> Context
     )
     sources = (history, profile, *searched)
     failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
-    found = Found(history=history.found, profile=profile.found, recalled=recalled.found, documents=documents.found)
+    shown = _worth_showing(parts, scope, question, asked, (recalled.found, documents.found))
+    found = Found(history=history.found, profile=profile.found, recalled=shown[0], documents=shown[1])
     built = Assembly(parts, scope, request).build(found, timings)
     return replace(built, degraded=(*built.degraded, *failed))
+
+
+def _named(parts: Parts, scope: Scope, question: Question) -> Question:
+    """The question with the user's names read as "User"; as it is where the store fails, which the sources tell."""
+    try:
+        return with_user_named(parts, scope, question)
+    except BackendError:
+        return question
+
+
+def _worth_showing(
+    parts: Parts, scope: Scope, question: Question, asked: Sequence[Asked], found: tuple[Recall, Recall]
+) -> tuple[Recall, Recall]:
+    """What was found, without noise; nothing where the prompt asks for nothing that is remembered, or background where
+    it asks about the user in general.
+    """
+    memory, documents = found
+    if not question.is_judged or not asked:
+        return found
+    if deserves_memory(parts, question.search_text, asked[0], (*memory.hits, *documents.hits)):
+        return replace(memory, hits=strong_enough(memory.hits)), replace(documents, hits=strong_enough(documents.hits))
+    visible = scope.visibility.at(*question.levels)
+    hits = background(parts, visible, question) if is_about_user(question.text) else ()
+    return replace(memory, hits=hits, paths=()), replace(documents, hits=(), paths=())
 
 
 class _Source(Generic[_Found]):
@@ -415,11 +427,24 @@ class _Source(Generic[_Found]):
             self._parts.observer.count("mnemic.context.missing", source=self.name)
 
 
-def _wide_limit(request: ContextRequest) -> int | None:
-    """Room for every cap, and for what the session history shows anyway."""
-    if not request.question.limits:
-        return request.question.limit
-    return sum(request.question.limits.values()) + request.history_messages
+def _candidates(request: ContextRequest) -> int:
+    """How many hits may fill the budget: about twice as many as fit, with room for what the history shows anyway."""
+    most = max(LEAST_CANDIDATES, request.budget_tokens // TOKENS_A_CANDIDATE)
+    return max(most, sum(request.question.limits.values())) + request.history_messages
+
+
+def found_by_level(parts: Parts, scope: Scope, question: Question, asked: Asked) -> Recall:
+    """The hits of all levels together, and behind them the best of each level that others crowded out."""
+    every = answer(parts, scope, question, asked)
+    levels = {partition.level for partition in scope.visibility.at(*question.levels).partitions}
+    if every.is_fallback or len(levels) == 1:
+        return every
+    hits = {hit.id: hit for hit in every.hits}
+    for level in sorted(levels - {Level.USER}, key=lambda each: each.value):
+        alone = answer(parts, scope, replace(question, levels=(level,), limit=HITS_OF_LEVEL), asked)
+        if not alone.is_fallback:
+            hits = {**hits, **{hit.id: hit for hit in alone.hits if hit.id not in hits}}
+    return replace(every, hits=tuple(hits.values()))
 
 
 def _history(parts: Parts, scope: Scope, request: ContextRequest) -> list[Message]:

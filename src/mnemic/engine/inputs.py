@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from math import inf
 from typing import Any, TypeVar, cast
 
 from mnemic.errors import InvalidInputError, TimedOutError
@@ -36,7 +37,7 @@ from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level
 from mnemic.model.settings import Settings
 from mnemic.model.values import as_utc, check_unicode
-from mnemic.text.normalise import dedup_key
+from mnemic.text.normalise import SameTexts
 
 MAX_NAME_CHARS = 255
 MAX_WHOLE = 2**31 - 1
@@ -259,7 +260,10 @@ class Question:
     `max_results` those of user and agent level together. `min_importance` is asked of user-level memories. `excluded`
     ids are not shown. `as_of`: what was true then; `known_at`: what was known then. `deadline_ms` from the start of the
     call. `rerank` None: if a reranker is configured. `diversity` from 0 (by score alone) to 1 (by unlikeness alone).
-    `hops`: how many relations of the graph are followed from what is asked about; 0 leaves the graph alone.
+    `hops`: how many relations of the graph are followed from what is asked about; 0 leaves the graph alone. `room`: no
+    more hits than fill so many tokens, with long messages shortened. `is_judged`: a context shows nothing where the
+    question asks for nothing that is remembered. `searched`: the text as it is searched, where that is another (see
+    `engine.recall_naming`).
     """
 
     text: str
@@ -280,6 +284,14 @@ class Question:
     diversity: float = 0.0
     passages: bool | None = None
     hops: int = 0
+    room: float = inf
+    is_judged: bool = False
+    searched: str = ""
+
+    @property
+    def search_text(self) -> str:
+        """What is embedded."""
+        return self.searched or self.text
 
     @property
     def asks_memory(self) -> bool:
@@ -320,8 +332,7 @@ class Selection:
         self._question = question
         self._room = dict(question.limits)
         self._long_term = question.max_results
-        self._taken: list[str] = []  # texts whose keys nobody has needed yet
-        self._told: set[str] = set()
+        self._told = SameTexts()
 
     def takes(self, item: Item, now: datetime) -> bool:
         """True, and counted, when the item may be shown at `now` and there is room for it."""
@@ -340,15 +351,12 @@ class Selection:
     def _is_echo(self, item: Item) -> bool:
         """True for an assistant's words that say no more than what was taken already: a recalled fact, repeated."""
         if not isinstance(item, Message):
-            self._taken.append(item.text)
+            self._told.add(item.text)
             return False
         if item.role is not Role.ASSISTANT:
             return False
-        self._told.update(map(dedup_key, self._taken))
-        self._taken.clear()
-        key = dedup_key(item.text)
-        is_told = key in self._told
-        self._told.add(key)
+        is_told = item.text in self._told
+        self._told.add(item.text)
         return is_told
 
     def _admits(self, item: Item, now: datetime) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from math import isnan
+from math import inf, isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,18 +47,22 @@ from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.filter import EVERYTHING
 from mnemic.model.graph import GraphPath
 from mnemic.model.item import Chunk, Item, Memory, State
-from mnemic.model.recall import Contribution, Hit, MemoryQuery, Order, Recall
+from mnemic.model.recall import SHOWN_RELEVANCE, Contribution, Hit, MemoryQuery, Order, Recall
 from mnemic.model.scope import Scope, Visibility
 from mnemic.model.values import to_microseconds
 from mnemic.ports.models import Reranker, Scores
 from mnemic.ports.observer import Span
 from mnemic.ports.store import MAIN_VIEW
+from mnemic.ranking.digest import shortened_tokens
 from mnemic.ranking.fusion import mmr_order
 from mnemic.ranking.relevance import Doubles, Evidence, Floats, relevances
 from mnemic.text.asking import Asking
 
 READING_MS = 4.0
 """Kept of a deadline for ordering and reading the hits."""
+
+ROWS_AT_ONCE = 32
+"""So many rows are read at a time where the room for hits is bounded: of long messages, few fill it."""
 
 _log = logging.getLogger("mnemic.recall")
 
@@ -192,6 +196,12 @@ def _vectors(look: _Look) -> NDArray[np.float32]:
 Places = NDArray[np.intp]
 
 
+def least_relevance(parts: Parts) -> float:
+    """The floor for hits that a model or a person sees."""
+    least = parts.settings.min_relevance
+    return SHOWN_RELEVANCE if least is None else least
+
+
 def relevances_of(parts: Parts, scored: Scored, places: Places) -> Doubles:
     """How sure it is that the candidates at `places` have to do with the question, `(n,)`, 0 to 1; NaN where it cannot
     be told.
@@ -267,7 +277,7 @@ def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None =
         degraded += (*found.scored.candidates.missing, *found.missing, *missing)
         hits = _hits(parts, visible, question, scored)
         paths = paths_of(parts, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
-    hits = hits or _background(parts, visible, question)
+    hits = hits or background(parts, visible, question)
     watch.lap("read")
     parts.observer.timing("mnemic.recall", watch.total())
     return Recall(question.text, hits, degraded, watch.laps, paths)
@@ -276,7 +286,7 @@ def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None =
 def ask(parts: Parts, visible: Visibility, question: Question) -> Asked:
     """The vectors of a question, for one answer or several from what is visible."""
     watch = Watch(question.deadline_ms)
-    return Asked(*question_vectors(parts, visible.partitions, question.text, watch), watch.start)
+    return Asked(*question_vectors(parts, visible.partitions, question.search_text, watch), watch.start)
 
 
 def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors, watch: Watch) -> Ranked:
@@ -335,7 +345,7 @@ def _index_query(
 ) -> IndexQuery:
     """What both sides of the index are asked."""
     is_similarity = question.min_similarity is not None
-    terms = () if is_similarity else tuple(dict.fromkeys(parts.analyser.query_terms(question.text)))
+    terms = () if is_similarity else _terms(parts, question)
     if is_similarity and len(vectors) > len(parts.embedders) and vectors[-1] is not None:
         vectors = (*(None for _ in parts.embedders), vectors[-1])  # of one scale: the space that is filled
     return IndexQuery(
@@ -350,6 +360,12 @@ def _index_query(
         words=frozenset(_WORD.findall(question.text.casefold())),
         neighbours=0 if is_similarity else NEIGHBOURS,
     )
+
+
+def _terms(parts: Parts, question: Question) -> tuple[str, ...]:
+    """The terms of the question, in both forms where it is searched in another than it was asked."""
+    texts = dict.fromkeys((question.text, question.search_text))
+    return tuple(dict.fromkeys(term for text in texts for term in parts.analyser.query_terms(text)))
 
 
 def _allowed(parts: Parts, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:
@@ -368,16 +384,18 @@ def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored)
     """The best candidates that are relevant enough and that the store still shows, within the limits."""
     order = relevant_enough(parts, scored, question.min_relevance)
     limit = len(order) if question.limit is None else question.limit
-    now, chosen, hits = parts.clock.now(), Selection(question), list[Hit]()
-    for start in range(0, len(order), limit or 1):
-        if len(hits) >= limit:
+    now, chosen, hits, room = parts.clock.now(), Selection(question), list[Hit](), question.room
+    step = limit if room == inf else min(limit, ROWS_AT_ONCE)
+    for start in range(0, len(order), step or 1):
+        if len(hits) >= limit or room <= 0:
             break
-        places = order[start : start + limit]
+        places = order[start : start + step]
         items = rows_of(parts, visible, [str(i) for i in scored.candidates.ids[places]])
         for place, sure in zip(places, relevances_of(parts, scored, places), strict=True):
             item = items.get(str(scored.candidates.ids[place]))
             if item is not None and len(hits) < limit and chosen.takes(item, now):
                 hits.append(_hit(item, scored, int(place), float(sure)))
+                room -= shortened_tokens(parts.analyser.token_count(item.text))
     return tuple(hits)
 
 
@@ -389,7 +407,7 @@ def _hit(item: Item, scored: Scored, place: int, sure: float) -> Hit:
     return Hit(item, score, next(known), contributions, relevance=next(known))
 
 
-def _background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:
+def background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:
     """The most important memories that may be shown, a few of them; none where only messages were asked for."""
     if not question.asks_memory or (question.kinds and question.kinds <= {MESSAGE}):
         return ()

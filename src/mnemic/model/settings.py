@@ -111,6 +111,13 @@ class Quarantine(StrEnum):
     ALL = "all"
 
 
+class Caps(StrEnum):
+    """What bounds the memories of a context beside the budget: nothing, or a number for each level."""
+
+    BUDGET = "budget"
+    LEVELS = "levels"
+
+
 @cache
 def coefficients() -> Mapping[str, float]:
     """The coefficients of the linear score that come with the package, by feature: `weights.json`, which also says how
@@ -166,6 +173,7 @@ def _level_limits() -> dict[Level, int]:
 class Settings:
     """Defaults of the engine. Units are in the names; limits are inclusive.
 
+    `min_relevance` None: contexts are judged (see `ranking.silence`), and recall leaves nothing out.
     `redacts_secrets`: secrets are taken out of what is stored, but for the kinds in `secrets_passing`.
     """
 
@@ -180,11 +188,12 @@ class Settings:
     recall_hops: int = 0
     fallback_limit: int = 5
     min_similarity: float = 0.5
-    min_relevance: float = 0.0
+    min_relevance: float | None = None
     min_importance: float = 0.5
     max_results: int = 10
     context_tokens: int = 2048
     window_messages: int = 20
+    caps: Caps = Caps.BUDGET
     level_limits: dict[Level, int] = field(default_factory=_level_limits)
     dense_candidates: int = 100
     rerank_candidates: int = 30

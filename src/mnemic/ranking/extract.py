@@ -95,6 +95,11 @@ def extract(
     return sorted(chosen, key=lambda excerpt: (excerpt.place, excerpt.start))
 
 
+def is_small_talk(text: str) -> bool:
+    """True for greetings, thanks and the like, which say nothing."""
+    return _SMALL_TALK.fullmatch(text) is not None
+
+
 def _weighed(passages: Sequence[Passage], terms: Callable[[str], Sequence[str]]) -> list[_Sentence]:
     """Every sentence that says anything, with its weight."""
     found: list[tuple[Excerpt, str, tuple[str, ...]]] = []
@@ -106,7 +111,7 @@ def _weighed(passages: Sequence[Passage], terms: Callable[[str], Sequence[str]])
     times = Counter(word for _, _, words in found for word in words)
     weighed: list[_Sentence] = []
     for excerpt, text, words in found:
-        if _SMALL_TALK.fullmatch(text):
+        if is_small_talk(text):
             continue
         meaning = sum(1.0 + math.log(times[word]) for word in words) / math.sqrt(len(words) + 2.0)
         weighed.append(_Sentence(excerpt, text, words, meaning * _form(text, is_own=passages[excerpt.place].is_own)))

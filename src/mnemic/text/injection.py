@@ -174,8 +174,9 @@ def _put_together(words: Mapping[str, Any]) -> Iterator[Pattern]:
 _PART = re.compile(r"@(\w+)@")
 
 MARKERS = late_pattern(
-    r"(?:begin|end)[\W_]{0,6}(?:of[\W_]{0,6})?(?:the[\W_]{0,6})?(?:(?:user|stored|retrieved|recalled)[\W_]{0,6})?"
-    r"(?:facts?|documents?|messages?|memor(?:y|ies)|profile|history|context|working[\W_]{0,6}memory)(?![^\W_])"
+    r"(?:begin|end)[\W_]{0,6}(?:of[\W_]{0,6})?(?:the[\W_]{0,6})?"
+    r"(?:(?:user|stored|retrieved|recalled|session|agent|organi[sz]ation)[\W_]{0,6})?"
+    r"(?:facts?|documents?|messages?|conversations?|memor(?:y|ies)|profile|history|context|working[\W_]{0,6}memory)(?![^\W_])"
 )
 """The words inside the markers of our blocks, over folded text; whether ruling surrounds them is checked in code."""
 

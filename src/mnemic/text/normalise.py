@@ -16,6 +16,9 @@ KEY_CHARACTERS = 200
 
 DIGEST_PREFIX = "sha256:"
 
+FIRST_CHARACTERS, FIRST_LETTERS = 80, 24
+"""Texts that begin alike are compared in full; white space and marks before the letters may take the rest."""
+
 _MARKS = str.maketrans({"\u2014": " ", "\u2026": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
 """Typographic marks as what they stand for; a dash of a sentence and an ellipsis part words."""
 
@@ -25,6 +28,7 @@ _ALONE = "\"'.,;:!\u2013\u3001\u3002"
 
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_NO_LETTER = re.compile(r"[\W_]+")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -73,6 +77,32 @@ def dedup_key(text: str) -> str:
     if len(key) <= KEY_CHARACTERS and not key.startswith(DIGEST_PREFIX) and not _UNSTORABLE.search(key):
         return key
     return DIGEST_PREFIX + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class SameTexts:
+    """Texts to compare by `dedup_key`, which is only made where the first words agree: it reads a text word by word."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._keys: dict[str, set[str]] = {}
+
+    def add(self, text: str) -> None:
+        """Keep a text to compare others with."""
+        self._texts.setdefault(_first_words(text), []).append(text)
+
+    def __contains__(self, text: str) -> bool:
+        first = _first_words(text)
+        if first not in self._texts:
+            return False
+        keys = self._keys.setdefault(first, set())
+        keys.update(map(dedup_key, self._texts[first]))
+        self._texts[first].clear()
+        return dedup_key(text) in keys
+
+
+def _first_words(text: str) -> str:
+    """The first letters and digits: the same for texts of one key."""
+    return _NO_LETTER.sub("", normalise(text[:FIRST_CHARACTERS]))[:FIRST_LETTERS]
 
 
 def key_words(text: str) -> list[str]:

@@ -210,6 +210,18 @@ class TestContradiction:
         superseded = [m.text for m in by_text(mnemic).values() if m.state is State.SUPERSEDED]
         assert superseded == ["The user's home is a house in Lisbon"]
 
+    def test_a_context_never_shows_what_is_superseded(self, parts: Parts, mnemic: Mnemic):
+        write(parts, fact("User lives in a house in Lisbon", slot="home", value="Lisbon"))
+        write(parts, fact("User lives in a flat in Porto", LATER, slot="home", value="Porto"))
+        for question in ("Where do I live?", "the house in Lisbon", "What do you know about me?"):
+            for shown in (
+                mnemic.context(ANNA, question),
+                mnemic.context(ANNA, question, min_relevance=0.0),
+                mnemic.context(ANNA, question, limits=None),
+            ):
+                assert "Lisbon" not in "\n".join(shown.blocks.values())
+                assert [hit.text for hit in shown.recall.hits] == ["User lives in a flat in Porto"]
+
     def test_what_ends_in_the_future_stays_until_then(self, parts: Parts, mnemic: Mnemic, clock: Clock):
         write(parts, fact("User lives in Lisbon"))
         clock.turn(days=1)

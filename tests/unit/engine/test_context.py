@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from mnemic.engine.engine import Parts
 from mnemic.errors import UnavailableError
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
+from mnemic.model.settings import Caps
 from mnemic.ports.models import EmbedderCapabilities
 from mnemic.ports.store import Store
 from mnemic.text.blocks import FACTS_BEGIN, FACTS_END
@@ -129,7 +131,11 @@ def test_a_message_that_is_captured_already_comes_once(mnemic: Mnemic):
 
 
 @pytest.mark.requirement("R-37", "N-38", "N-16", "R-07")
-def test_a_context_keeps_the_caps_of_levels_and_the_least_importance_of_user_memories(mnemic: Mnemic):
+def test_a_context_keeps_the_caps_of_levels_and_the_least_importance_of_user_memories(
+    make_parts: Callable[..., Parts], embedder: WordEmbedder
+):
+    parts = make_parts(embedder)
+    mnemic = Mnemic(replace(parts, settings=replace(parts.settings, caps=Caps.LEVELS)))
     mnemic.remember(ANNA, "tea is dull", importance=0.3)
     for level, count in (("session", 12), ("user", 7), ("agent", 5), ("org", 7)):
         mnemic.remember_many(

@@ -71,7 +71,8 @@ def test_where_nothing_is_relevant_enough_the_answer_is_background_as_ever(real:
 
 def test_a_context_leaves_out_passages_that_have_nothing_to_do_with_the_message(real: Mnemic):
     real.ingest(ANNA, b"# Handbook\n\nThe office opens at nine.\n", name="handbook.md")
-    assert "documents" in real.context(ANNA, NO_QUESTION_OF_MEMORY).blocks
+    assert "documents" in real.context(ANNA, NO_QUESTION_OF_MEMORY, min_relevance=0.0).blocks
+    assert "documents" not in real.context(ANNA, NO_QUESTION_OF_MEMORY).blocks
     assert "documents" not in real.context(ANNA, NO_QUESTION_OF_MEMORY, min_relevance=0.3).blocks
     assert "documents" in real.context(ANNA, "When does the office open?", min_relevance=0.3).blocks
 

@@ -52,6 +52,24 @@ def test_retrieval_answers_programs_in_json(files: list[str], capsys: pytest.Cap
     assert report["foreign_ids"] == 0
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_context_tells_what_blocks_hold_and_when_they_are_empty(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: list[str]
+):
+    prompts, run = tmp_path / "prompts", tmp_path / "run.jsonl"
+    prompts.write_text('{"id": "p1", "text": "hi", "kind": "smalltalk"}\n', encoding="utf-8")
+    command = ["eval", "context", *files, "--unrelated", str(prompts), "--run", str(run), "--budget", "500"]
+    assert main([*command, *form]) == 0
+    out, err = capsys.readouterr()
+    assert len(run.read_text(encoding="utf-8").splitlines()) == 3
+    if form:
+        assert json.loads(out)["silence"] == {"all": 1.0, "smalltalk": 1.0}
+        return
+    assert out.split()[:3] == ["questions", "evidence", "all"]
+    assert "silence: all 1.000, smalltalk 1.000" in out
+    assert "questions without a block: 0" in err
+
+
 def test_a_file_that_is_missing_is_named(files: list[str], capsys: pytest.CaptureFixture[str]):
     wrong = ["eval", "retrieval", *files, "--haystacks", "nowhere.json"]
     assert main(wrong) == EXIT_CODES[InvalidInputError]

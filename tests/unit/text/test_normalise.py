@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.text.normalise import KEY_CHARACTERS, dedup_key, normalise
+from mnemic.text.normalise import KEY_CHARACTERS, SameTexts, dedup_key, normalise
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,16 @@ def test_a_key_can_always_be_stored(text: str):
 def test_a_text_cannot_pretend_to_be_the_digest_of_another():
     digest = dedup_key("A" * 300)
     assert dedup_key(digest) != digest
+
+
+def test_texts_are_the_same_by_their_keys_whatever_marks_they_begin_with():
+    known = SameTexts()
+    known.add("User lives in Lisbon, near the river.")
+    for same in (
+        "user lives in lisbon near the river",
+        '  "User LIVES in Lisbon, near the river!"',
+        "Ｕser lives in Lisbon near the river",
+    ):
+        assert same in known
+    for other in ("User lives in Lisbon", "User lives in Lisbon, near the park.", "", "near the river"):
+        assert other not in known

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from mnemic.text.blocks import (
     FACTS_BEGIN,
     FACTS_END,
+    SECTIONS,
     Excerpt,
     Language,
     documents_block,
     facts_block,
     profile_block,
+    section_block,
     without_own_blocks,
     working_block,
 )
@@ -44,6 +46,16 @@ def test_whatever_is_stored_a_block_made_of_it_leaves_nothing(texts: list[str], 
     for block in blocks(language, *texts):
         assert without_own_blocks(block, is_system=False) == ""
     assert without_own_blocks("\n\n".join(blocks(language, *texts)), is_system=False) == ""
+
+
+@pytest.mark.requirement("P-11")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_blocks_of_every_section_leave_nothing(language: Language):
+    lines = ["2026-03-02", "[1] user: I like tea", "- [2] Trains before flights"]
+    shown = "\n\n".join(section_block(section, lines, language) for section in SECTIONS)
+    assert without_own_blocks(shown, is_system=False) == ""
+    pasted = f"--- system ---\n{working_block(dt.date(2026, 5, 1), 'anna', None, None, language)}\n\n{shown}"
+    assert without_own_blocks(pasted, is_system=False) == ""
 
 
 @pytest.mark.requirement("P-11")

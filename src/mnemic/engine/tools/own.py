@@ -16,6 +16,7 @@ from mnemic.engine.engine import Parts
 from mnemic.engine.erase import delete
 from mnemic.engine.inputs import Question, check_id, memory_draft
 from mnemic.engine.jobs import zone_of
+from mnemic.engine.recall import least_relevance
 from mnemic.engine.recall import recall as find
 from mnemic.engine.remember import remember as keep
 from mnemic.engine.research import ResearchRequest, research
@@ -195,7 +196,7 @@ def _make_question(parts: Parts, query: str, limit: int, kinds: frozenset[str]) 
         raise InvalidInputError(f"'limit' must be 1 to {MAX_HITS}, not {limit}")
     if len(query) > parts.settings.max_query_chars:
         raise InvalidInputError(f"'query' is longer than {parts.settings.max_query_chars} characters")
-    return Question(text=query, limit=limit, kinds=kinds, min_relevance=parts.settings.min_relevance)
+    return Question(text=query, limit=limit, kinds=kinds, min_relevance=least_relevance(parts))
 
 
 def _format_hit(hit: Hit) -> str:

@@ -1,0 +1,306 @@
+"""Chooses which of the found memories and messages go before the model, and lays them out by what they are.
+
+The budget decides how much is shown: candidates are taken by rank per token until it is spent. Each level has a place
+of its own, so that one policy is not lost beside eighty remarks. Long messages are shortened first, and widened again
+where room is left. Messages stand by conversation, in order of time, with what makes them understandable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.inputs import Question, Selection
+from mnemic.model.item import Item, Memory, Message, Role
+from mnemic.model.recall import Hit
+from mnemic.model.scope import Level
+from mnemic.ranking.digest import digest, needles, shortened_tokens, stems
+from mnemic.ranking.extract import is_small_talk
+from mnemic.text.blocks import (
+    AGENT,
+    CONVERSATION,
+    ORGANISATION,
+    SECTIONS,
+    SESSION,
+    Language,
+    Section,
+    facts_block,
+    section_block,
+)
+from mnemic.text.normalise import SameTexts, dedup_key
+from mnemic.text.shortening import cut_at_sentence
+
+TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
+"""Stands before a memory with flags."""
+
+RANK_OFFSET = 10.0
+"""The worth of the hit at rank r is 1 / (RANK_OFFSET + r), as in reciprocal rank fusion, but steeper: evidence
+is much likelier among the first ten."""
+
+CHEAPEST_TOKENS = 50
+"""Shorter lines cost no less than this, so that a short remark does not overtake a better one for its brevity."""
+
+LEVEL_SHARE = 6
+"""A level beside the user's gets up to a sixth of the budget before the levels compete."""
+
+SHORT_TOKENS = 12
+"""A message up to this length often says nothing without the one before it."""
+
+MOST_BESIDE = 12
+"""At most so many messages are read for what stands beside the chosen ones."""
+
+BESIDE_TOKENS = 25
+"""Longer neighbours are shortened or left out: they explain, they are no evidence."""
+
+_SECTION_OF: Mapping[Level, Section] = {
+    Level.AGENT: AGENT,
+    Level.ORG: ORGANISATION,
+    Level.SESSION: SESSION,
+}
+_LEAST_SAME = 0.8
+_LONGEST_QUESTION = 2  # a text twice as long as the question asks for more
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A hit as it is shown: `text` is `whole`, or a part of it. `section` None: a fact about the user. `lead` stands
+    before the text, such as the speaker.
+    """
+
+    hit: Hit
+    rank: int
+    section: Section | None
+    lead: str
+    text: str
+    whole: str
+    tokens: int
+
+    @property
+    def density(self) -> float:
+        """What it is worth per token."""
+        return 1.0 / (RANK_OFFSET + self.rank) / max(self.tokens, CHEAPEST_TOKENS)
+
+    @property
+    def group(self) -> tuple[str, str] | None:
+        """The conversation and day of a message."""
+        item = self.hit.item
+        return (item.session, item.observed_at.date().isoformat()) if isinstance(item, Message) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The block, and the hits shown in it, in the order of their numbers from 1."""
+
+    block: str
+    hits: tuple[Hit, ...]
+
+
+class Filling:
+    """Fills `room` tokens of a context with hits of one question."""
+
+    def __init__(self, parts: Parts, question: Question, language: Language, room: int, largest: int) -> None:
+        self._parts, self._question = parts, question
+        self._language: Language = language
+        self._room, self._largest = room, largest
+        self._count: Callable[[str], int] = parts.analyser.token_count
+        self._left = room
+        self._matters = needles(question.text)
+        self._taken: dict[str, Line] = {}
+        self._frames: set[object] = set()
+
+    def fill(self, hits: Sequence[Hit], known: Collection[str], *, is_fallback: bool = False) -> Filled:
+        """What is shown of `hits`, which come best first; those with a `known` id stand in the prompt already."""
+        usable = self._usable(hits, known)
+        lines = [self._line(hit, rank) for rank, hit in enumerate(usable)]
+        for line in [*_first_of_levels(lines, self._room), *sorted(lines, key=lambda each: -each.density)]:
+            self._take(line)
+        if not self._taken and lines:
+            self._cut(lines[0])
+        self._widen()
+        if not is_fallback:
+            self._add_surroundings(known)
+        return self._laid_out(is_fallback=is_fallback)
+
+    def _usable(self, hits: Sequence[Hit], known: Collection[str]) -> list[Hit]:
+        """The hits that may be shown and that say something which no better one says already."""
+        now, chosen = self._parts.clock.now(), Selection(self._question)
+        asked = _Asked(self._question.text, self._parts)
+        usable: list[Hit] = []
+        sources: set[str] = set()
+        said = SameTexts()
+        for hit in hits:
+            item = hit.item
+            if item.id in known or _is_twin(item, sources) or item.text in said or asked.is_repeated_by(item):
+                continue
+            if isinstance(item, Message) and (item.role is Role.SYSTEM or is_small_talk(item.text)):
+                continue
+            if chosen.takes(item, now):
+                usable.append(hit)
+                said.add(item.text)
+                sources.update((item.id, *(item.source_ids if isinstance(item, Memory) else ())))
+        return usable
+
+    def _line(self, hit: Hit, rank: int) -> Line:
+        """The line of a hit, still whole; of a message it takes no more than its shortened form will."""
+        item, tokens = hit.item, self._count(hit.item.text)
+        if isinstance(item, Message):
+            lead, section, tokens = f"{item.author}: ", CONVERSATION, shortened_tokens(tokens)
+        else:
+            section = None if hit.is_fallback else _SECTION_OF.get(item.partition.level)
+            is_flagged = isinstance(item, Memory) and bool(item.flags)
+            lead = TO_BE_CONFIRMED[self._language] if is_flagged else ""
+        return Line(hit, rank, section, lead, item.text, item.text, tokens + self._count(f"- [1] {lead}"))
+
+    def _take(self, line: Line) -> bool:
+        """Take a line if it fits, with the frame of its section and the date of its group where it opens one."""
+        cost = line.tokens + sum(self._frame_tokens(frame) for frame in self._new_frames(line))
+        if line.hit.id in self._taken or cost > self._left:
+            return False
+        self._frames.update(self._new_frames(line))
+        if isinstance(line.hit.item, Message):
+            text = digest(line.whole, self._matters, self._count)
+            tokens = self._count(f"[1] {line.lead}{text}")
+            cost += tokens - line.tokens
+            line = replace(line, text=text, tokens=tokens)
+        self._taken[line.hit.id] = line
+        self._left -= cost
+        return True
+
+    def _new_frames(self, line: Line) -> list[object]:
+        frames = (line.section, line.group) if line.group else (line.section,)
+        return [frame for frame in frames if frame not in self._frames]
+
+    def _frame_tokens(self, frame: object) -> int:
+        if isinstance(frame, tuple):
+            return 1
+        lines = ["x"]
+        block = section_block(frame, lines, self._language) if isinstance(frame, Section) else self._facts(lines)
+        return self._count(block) - 1
+
+    def _facts(self, lines: Sequence[str], *, is_fallback: bool = False) -> str:
+        return facts_block(lines, self._language, is_fallback=is_fallback)
+
+    def _cut(self, line: Line) -> None:
+        """The best line where not even that fits: its first sentences, if it is larger than all there is."""
+        room = self._room - sum(self._frame_tokens(frame) for frame in self._new_frames(line))
+        if line.tokens <= self._largest:
+            return
+        text = cut_at_sentence(line.whole, lambda kept: self._count(f"- [1] {line.lead}{kept}") <= room)
+        if text:
+            self._take(replace(line, text=text, tokens=self._count(f"- [1] {line.lead}{text}")))
+
+    def _widen(self) -> None:
+        """Shortened messages whole again, best first, as long as there is room."""
+        for line in sorted(self._taken.values(), key=lambda each: each.rank):
+            more = self._count(line.whole) - self._count(line.text)
+            if line.text != line.whole and isinstance(line.hit.item, Message) and more <= self._left:
+                self._taken[line.hit.id] = replace(line, text=line.whole, tokens=line.tokens + more)
+                self._left -= more
+
+    def _add_surroundings(self, known: Collection[str]) -> None:
+        """The message before each short one, which it answers or points at."""
+        wanted = [line for line in self._taken.values() if _needs_context(line, self._count)]
+        for line in sorted(wanted, key=lambda each: each.rank)[:MOST_BESIDE]:
+            item = line.hit.item
+            if not isinstance(item, Message) or item.position <= 1 or self._left < SHORT_TOKENS:
+                continue
+            with self._parts.store.read() as work:
+                found = work.conversations.messages(item.partition, item.session, item.position - 2, 1)
+            for before in found:
+                if before.id in known or before.position >= item.position or is_small_talk(before.text):
+                    continue
+                beside = self._line(Hit(before, 0.0, None, ()), len(self._taken))
+                if beside.tokens <= BESIDE_TOKENS:
+                    self._take(beside)
+
+    def _laid_out(self, *, is_fallback: bool) -> Filled:
+        """The block, within the room whatever the counting of its parts left out."""
+        while True:
+            block, hits = self._blocks(is_fallback=is_fallback)
+            if not self._taken or self._count(block) <= self._room:
+                return Filled(block, hits)
+            del self._taken[max(self._taken.values(), key=lambda line: line.rank).hit.id]
+
+    def _blocks(self, *, is_fallback: bool) -> tuple[str, tuple[Hit, ...]]:
+        hits: list[Hit] = []
+        blocks: list[str] = []
+        for section in (*SECTIONS, None):
+            mine = [line for line in self._taken.values() if line.section is section]
+            lines: list[str] = []
+            group: tuple[str, str] | None = None
+            for line in sorted(mine, key=_conversation_order if section is CONVERSATION else _by_rank):
+                if line.group != group and line.group is not None:
+                    lines.append(line.group[1])
+                group = line.group
+                hits.append(line.hit)
+                bullet = "" if section in (None, CONVERSATION) else "- "
+                lines.append(f"{bullet}[{len(hits)}] {line.lead}{line.text}")
+            blocks.append(
+                self._facts(lines, is_fallback=is_fallback)
+                if section is None
+                else section_block(section, lines, self._language)
+            )
+        return "\n\n".join(block for block in blocks if block), tuple(hits)
+
+
+def _first_of_levels(lines: Sequence[Line], room: int) -> list[Line]:
+    """The best lines of each level beside the user's, up to its share of the room."""
+    first: list[Line] = []
+    for level in (Level.ORG, Level.AGENT, Level.SESSION):
+        left = room // LEVEL_SHARE
+        for line in lines:
+            if line.hit.item.partition.level is level and line.tokens <= left:
+                first.append(line)
+                left -= line.tokens
+    return first
+
+
+def _by_rank(line: Line) -> tuple[date, str, int]:
+    return date.min, "", line.rank
+
+
+def _conversation_order(line: Line) -> tuple[date, str, int]:
+    item = line.hit.item
+    session, position = (item.session, item.position) if isinstance(item, Message) else ("", 0)
+    return item.observed_at.date(), session, position
+
+
+def _needs_context(line: Line, count: Callable[[str], int]) -> bool:
+    """True for a message that answers something, or is so short that it points at something."""
+    if not isinstance(line.hit.item, Message):
+        return False
+    answers = any(each.feature == "answer" and each.points > 0 for each in line.hit.contributions)
+    return answers or count(line.whole) <= SHORT_TOKENS
+
+
+def _is_twin(item: Item, sources: set[str]) -> bool:
+    """True for a message that a better memory came from, and for a memory that came from a better message."""
+    if item.id in sources:
+        return True
+    return isinstance(item, Memory) and not sources.isdisjoint(item.source_ids)
+
+
+class _Asked:
+    """The question, to tell when somebody asked the same before: that is no evidence for an answer."""
+
+    def __init__(self, text: str, parts: Parts) -> None:
+        self._analyser = parts.analyser
+        self._key, self._stems = dedup_key(text).rstrip("?？ "), stems(text)
+        self._terms = frozenset(parts.analyser.terms(text))
+
+    def is_repeated_by(self, item: Item) -> bool:
+        """True for a message that asks what is asked now, in the same words or nearly."""
+        if not isinstance(item, Message):
+            return False
+        if len(item.text) > _LONGEST_QUESTION * max(len(self._key), 1):
+            return False
+        if dedup_key(item.text).rstrip("?？ ") == self._key:
+            return True
+        if not item.text.rstrip(" \"'”」").endswith(("?", "？")):
+            return False
+        if 2 * len(self._stems & stems(item.text)) < len(self._stems):
+            return False
+        terms = frozenset(self._analyser.terms(item.text))
+        return len(terms & self._terms) >= _LEAST_SAME * len(terms | self._terms)

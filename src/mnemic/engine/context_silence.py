@@ -1,0 +1,86 @@
+"""Decides whether anything is put before a prompt at all, and which hits are too weak for it.
+
+A wrong memory in a prompt costs more than a missing one: a greeting, code or a calculation gets nothing. Words alone,
+and embedding models without a judge of their own, are judged by the form of the prompt only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan, nan
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.indexing import Asked
+from mnemic.model.item import Memory, Message
+from mnemic.model.recall import Hit
+from mnemic.ranking.silence import (
+    Judge,
+    Prompt,
+    Sight,
+    asks_nothing,
+    certainty,
+    is_near_miss,
+    judges,
+    logit,
+    share_of,
+)
+
+WEAKEST = 0.02
+"""Below this relevance a fact or a passage is noise, whatever the prompt."""
+
+SURE = 0.9
+"""A fact or a passage of this relevance answers by itself, whatever form the prompt has: a question to a manual reads
+like one of general knowledge. Messages are too many and too much alike for that.
+"""
+
+WIDEST_GAP = 4.0
+"""So far behind the best hit, in logits, a fact is noise too: beside one of 0.98 it needs 0.5, beside one of 0.5 0.02.
+
+Not so for messages: their evidence often shares nothing with the question, and a floor of 0.02 would cost BEAM a tenth
+of it. They stand by their rank, within the budget.
+"""
+
+
+def deserves_memory(parts: Parts, text: str, asked: Asked, hits: Sequence[Hit]) -> bool:
+    """True when what was found for a prompt belongs before it."""
+    found = [hit for hit in hits if not hit.is_fallback]
+    if not found or asks_nothing(text):
+        return False
+    if all(isinstance(hit.item, Memory) for hit in strong_enough(found)) and is_near_miss(text, sights(found)):
+        return False
+    if any(not isinstance(hit.item, Message) and (hit.relevance or 0.0) >= SURE for hit in found):
+        return True
+    judge = judge_of(parts)
+    vector = asked.vectors[0] if asked.vectors else None
+    if judge is None or vector is None or not vector.any():
+        return True
+    return certainty(judge, Prompt(text=text, vector=vector), sights(found)) >= judge.threshold
+
+
+def strong_enough(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The hits that are not mere noise; one whose relevance cannot be told stays."""
+    best = max((hit.relevance for hit in hits if hit.relevance is not None), default=0.0)
+    least = max(WEAKEST, share_of(logit(best) - WIDEST_GAP))
+    return tuple(
+        hit for hit in hits if isinstance(hit.item, Message) or hit.relevance is None or hit.relevance >= least
+    )
+
+
+def judge_of(parts: Parts) -> Judge | None:
+    """The judge for the main embedding model; None where there is none."""
+    return None if parts.embedder is None else judges().get(parts.embedder.space.model)
+
+
+def sights(hits: Sequence[Hit]) -> list[Sight]:
+    """The hits as the judgement sees them."""
+    return [
+        Sight(
+            relevance=nan if hit.relevance is None else hit.relevance,
+            cosine=nan if hit.similarity is None else hit.similarity,
+            text=hit.text,
+            author=(hit.item.name or "") if isinstance(hit.item, Message) else "",
+            is_dated=isinstance(hit.item, Message),
+        )
+        for hit in hits
+        if hit.relevance is None or not isnan(hit.relevance)
+    ]

@@ -1,0 +1,79 @@
+"""The user has one identity: what names a user in a question means what "User" means in a stored fact.
+
+Facts say "User lives in Lisbon"; people ask "Where does Ann live?". The id, the name and the aliases of the scope's own
+user are read as "User" for the search. Stored text and the question itself stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+
+from mnemic.engine.engine import Parts
+from mnemic.engine.indexing import Asked
+from mnemic.engine.inputs import Question
+from mnemic.engine.profile import get_profile
+from mnemic.engine.recall import answer
+from mnemic.model.item import Memory
+from mnemic.model.scope import Level, Scope
+
+NAME_KEYS = frozenset(
+    ("name", "full name", "first name", "nickname", "alias", "aliases", "user name", "姓名", "名字", "昵称", "nombre")
+)
+"""Keys of the profile that hold what the user is called, with blanks for other separators."""
+
+NAME_FACTS = 5
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_CAPITAL = re.compile(r"\b[A-ZÀ-Þ][\w'-]*")
+_SAID_NAME = re.compile(
+    r"^User(?:'s (?:full |first |nick)?name is| is (?:called|named)| goes by)(?: the name)? (?P<en>[A-ZÀ-Þ][\w'-]*)"
+    r"|^用户(?:的?(?:名字|姓名|昵称))?(?:是|叫做?)\s*(?P<zh>[^\s，。,.]{1,6})"
+    r"|^El usuario se llama (?P<es>[A-ZÀ-Þ][\w'-]*)"
+)
+_LEAST_CHARS = 2
+
+
+def with_user_named(parts: Parts, scope: Scope, question: Question) -> Question:
+    """The question, to be searched as if it said "User" wherever it names the scope's user."""
+    searched = retold(question.text, _names(parts, scope, question.text))
+    return question if searched == question.text else replace(question, searched=searched)
+
+
+def retold(text: str, names: set[str]) -> str:
+    """The text with each of the names replaced by "User" (用户 in Chinese); a whole word, as written or capitalised."""
+    for name in sorted(names, key=len, reverse=True):
+        if len(name) < _LEAST_CHARS:
+            continue
+        if _HAN.search(name):
+            text = text.replace(name, "用户")
+        else:
+            forms = "|".join(map(re.escape, {name, name.title()}))
+            text = re.sub(rf"(?<![\w@.])(?:{forms})(?![\w@])", "用户" if _HAN.search(text) else "User", text)
+    return text
+
+
+def _names(parts: Parts, scope: Scope, text: str) -> set[str]:
+    """What the user is called, as far as it matters: nothing is read for a text that names nobody."""
+    if scope.user is None:
+        return set()
+    names = {scope.user} if scope.user.replace("-", "").isalpha() else set[str]()
+    capitals = [word for word in _CAPITAL.findall(text) if word != "I"]
+    if not capitals and not _HAN.search(text):
+        return names
+    for entry in get_profile(parts, scope):
+        if entry.key.casefold().replace("_", " ").replace("-", " ") in NAME_KEYS:
+            names.update(each.strip() for each in re.split(r"[,;/、]", entry.value) if each.strip())
+            names.update(entry.value.split()[:1])
+    return names | _said_names(parts, scope, " ".join(capitals) or text)
+
+
+def _said_names(parts: Parts, scope: Scope, words: str) -> set[str]:
+    """The names that memories such as "User's name is Ann." give the user, found by keyword alone."""
+    question = Question(
+        text=f"User's name is {words}", limit=NAME_FACTS, levels=(Level.USER,), kinds=frozenset(("fact", "context"))
+    )
+    nothing = Asked(tuple(None for _ in parts.embedders), (), time.perf_counter())
+    found = answer(parts, scope, question, nothing)
+    told = (_SAID_NAME.match(hit.text) for hit in found.hits if isinstance(hit.item, Memory) and not hit.is_fallback)
+    return {name for each in told if each for name in each.groups() if name}

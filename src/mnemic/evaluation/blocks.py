@@ -1,0 +1,236 @@
+"""Runs a test set through `context` and scores the blocks: is the evidence in them, at what size, and is nothing shown
+where nothing fits.
+
+A block holds a corpus row only where at least `SHOWN` of the row's words stand in it, so that naming a row is not
+enough. Words are counted as sets: the block may say them in any order.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+
+from mnemic.api import Mnemic
+from mnemic.errors import InvalidInputError
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
+from mnemic.evaluation.embedders import KeptVectors
+from mnemic.evaluation.retrieval import Progress, QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored
+from mnemic.model.recall import Context
+from mnemic.model.scope import Scope
+
+SHOWN = 0.5
+"""A row counts as shown when at least this share of its words stands in the block."""
+
+SILENT_WORDS = 40
+"""A block without rows is silent up to this length: a date and a name are no memory."""
+
+_NOT_MEMORY = ("system", "history")
+_WORD = re.compile(r"[^\W_]+")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_FUNCTION_WORDS = (
+    "a an the of in on for to and or is are was were be been with at from as that this it its i you he she they we his "
+    "her their my your our not no did do does has have had"
+)
+_STOP = frozenset(_FUNCTION_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt that has nothing to do with any memory, and what sort of prompt it is."""
+
+    id: str
+    text: str
+    kind: str = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What `context` put before one question: the corpus rows shown in whole or in part, and the text itself. `kind` is
+    set for an unrelated prompt.
+    """
+
+    qid: str
+    ids: Sequence[str]
+    tokens: int
+    text: str
+    kind: str | None = None
+
+    def row(self) -> dict[str, object]:
+        """The row of a run file."""
+        row: dict[str, object] = {"qid": self.qid, "ids": [*self.ids], "tokens": self.tokens, "text": self.text}
+        return row if self.kind is None else row | {"unrelated": True, "kind": self.kind}
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReport:
+    """Means over the answerable questions and by category, and the silence by kind of unrelated prompt.
+
+    `not_shown` ids were named without being shown; `missing` questions have gold and no block.
+    """
+
+    overall: Mapping[str, float]
+    by_category: Mapping[str, Mapping[str, float]]
+    silence: Mapping[str, float]
+    not_shown: int
+    missing: int
+
+
+@dataclass(slots=True)
+class _Tally:
+    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, name: str, value: float) -> None:
+        self.values[name].append(value)
+
+    def means(self) -> dict[str, float]:
+        return {name: fmean(values) for name, values in self.values.items()}
+
+
+def load_prompts(path: Path) -> list[Prompt]:
+    """Unrelated prompts, JSON lines with `id`, `text` and perhaps `kind`. Raises `InvalidInputError`."""
+    prompts: list[Prompt] = []
+    for number, row in read_json_lines(path):
+        if not isinstance(row.get("text"), str) or not row["text"]:
+            raise InvalidInputError(f"{path}, line {number}: a prompt has a text")
+        prompts.append(Prompt(str(row.get("id", number)), str(row["text"]), str(row.get("kind") or "?")))
+    return prompts
+
+
+def run_blocks(
+    dataset: Dataset,
+    budget_tokens: int,
+    prompts: Sequence[Prompt] = (),
+    options: RetrievalOptions | None = None,
+    progress: Progress | None = None,
+    vectors: KeptVectors | None = None,
+) -> Iterator[Block]:
+    """The blocks of all questions, space by space, then those of the unrelated prompts in the same space.
+
+    A question that has a time is asked at that time. `options` and `vectors` as in `run_retrieval`.
+    """
+    spaces = spaces_of(dataset)
+    rows, asked = sum(len(space.rows) for space in spaces), sum(len(space.questions) for space in spaces)
+    asked, kept, done = asked + len(prompts) * len(spaces), 0, 0
+    options = options or RetrievalOptions()
+    with opened(options, vectors) as (mnemic, clock, parts):
+        for space in spaces:
+            ids: dict[str, str] = {}
+            for batch in stored(mnemic, space, options.batch, parts):
+                ids.update(batch)
+                kept += len(batch)
+                if progress:
+                    progress("store", kept, rows)
+            for block in blocks_of_space(mnemic, clock, space, ids, budget_tokens, prompts):
+                done += 1
+                if progress:
+                    progress("ask", done, asked)
+                yield block
+
+
+def blocks_of_space(
+    mnemic: Mnemic,
+    clock: QuestionClock,
+    space: Space,
+    ids: Mapping[str, str],
+    budget_tokens: int,
+    prompts: Sequence[Prompt] = (),
+) -> Iterator[Block]:
+    """The blocks of one space that is stored already; `ids` names the corpus row of each item."""
+    scope = Scope(user=space.user)
+    for question in space.questions:
+        with clock.at(question.time):
+            built = mnemic.context(scope, question.text, budget_tokens=budget_tokens)
+        yield _block(question.id, built, ids)
+    for prompt in prompts:
+        built = mnemic.context(scope, prompt.text, budget_tokens=budget_tokens)
+        yield _block(f"{space.user}/{prompt.id}", built, ids, prompt.kind)
+
+
+def _block(qid: str, built: Context, ids: Mapping[str, str], kind: str | None = None) -> Block:
+    text = "\n\n".join(part for name, part in built.blocks.items() if name not in _NOT_MEMORY)
+    named = dict.fromkeys(ids[citation.item_id] for citation in built.citations if citation.item_id in ids)
+    return Block(qid, [*named], built.token_count, text, kind)
+
+
+def write_blocks(path: Path, blocks: Iterable[Block]) -> None:
+    """Write one JSON row per block, packed where the name ends in `.gz`. Raises `InvalidInputError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(path, "wt", encoding="utf-8") if path.suffix == ".gz" else path.open("w") as out:
+            out.writelines(json.dumps(block.row(), ensure_ascii=False) + "\n" for block in blocks)
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be written: {error}") from error
+
+
+def score_blocks(dataset: Dataset, blocks: Sequence[Block]) -> BlockReport:
+    """What the blocks are worth against the gold of the set.
+
+    evidence: share of a question's gold rows that are shown; all: the share of questions with all of them. sessions,
+    all_sessions: the same for gold sessions. answer_words: share of the answer's content words that stand in the block.
+    tokens: as the engine counts them; words: as this module does.
+    """
+    corpus, questions = {row.id: row for row in dataset.corpus}, {each.id: each for each in dataset.questions}
+    overall, by_category = _Tally(), defaultdict[str, _Tally](_Tally)
+    silence, not_shown = _Tally(), 0
+    for block in blocks:
+        if block.kind is not None:
+            is_silent = float(not block.ids and len(words(block.text)) <= SILENT_WORDS)
+            silence.add("all", is_silent)
+            silence.add(block.kind, is_silent)
+            continue
+        question = questions.get(block.qid)
+        if question is None or question.is_unanswerable:
+            continue
+        shown = _shown_rows(block, corpus)
+        not_shown += len(set(block.ids)) - len(shown)
+        for tally in (overall, by_category[question.category]):
+            for name, value in _measures(question, block, shown).items():
+                tally.add(name, value)
+    scored = {each.id for each in dataset.questions if not each.is_unanswerable and (each.gold or each.gold_sessions)}
+    missing = len(scored - {block.qid for block in blocks})
+    categories = {name: tally.means() for name, tally in sorted(by_category.items())}
+    return BlockReport(overall.means(), categories, silence.means(), not_shown, missing)
+
+
+def _shown_rows(block: Block, corpus: Mapping[str, CorpusRow]) -> dict[str, CorpusRow]:
+    text = frozenset(words(block.text))
+    named = {i: corpus[i] for i in block.ids if i in corpus}
+    return {i: row for i, row in named.items() if _share_shown(row.text, text) >= SHOWN}
+
+
+def _share_shown(text: str, block: frozenset[str]) -> float:
+    said = _word_set(text)
+    return len(said & block) / len(said) if said else 1.0
+
+
+@cache
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(words(text))
+
+
+def _measures(question: LabelledQuestion, block: Block, shown: Mapping[str, CorpusRow]) -> dict[str, float]:
+    text = frozenset(words(block.text))
+    measures: dict[str, float] = {}
+    if gold := {i for i, grade in question.gold.items() if grade > 0}:
+        measures |= {"evidence": len(gold & shown.keys()) / len(gold), "all": float(gold <= shown.keys())}
+    if sessions := set(question.gold_sessions):
+        found = sessions & {row.session for row in shown.values()}
+        measures |= {"sessions": len(found) / len(question.gold_sessions), "all_sessions": float(found == sessions)}
+    if answer := [word for word in words(" ".join(question.answers)) if word not in _STOP]:
+        measures["answer_words"] = sum(word in text for word in answer) / len(answer)
+    return measures | {"tokens": float(block.tokens), "words": float(len(words(block.text)))}
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, lower case; each Chinese character is one."""
+    found: list[str] = []
+    for word in _WORD.findall(text.lower()):
+        found += list(word) if _HAN.search(word) else [word]
+    return found

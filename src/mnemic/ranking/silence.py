@@ -1,0 +1,252 @@
+"""Whether a prompt asks for something that memory holds, or is better left alone: a probability.
+
+Answers for what speaks for it and for the weights that come with the package (`silence.json`, which says how they were
+made, by `benchmarks/fit/silence.py`). A prompt is judged by its own vector (does it ask about somebody's life or work,
+or is it a greeting, code, a calculation?) and by what was found for it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.ranking.digest import stems
+from mnemic.ranking.extract import is_small_talk
+
+Doubles = NDArray[np.float64]
+
+FEATURES = (
+    "head",
+    "relevance_1",
+    "relevance_2",
+    "relevance_5",
+    "cosine_1",
+    "cosine_gap",
+    "names_author",
+    "covered",
+    "lacks_answer",
+    "is_own",
+    "is_task",
+    "length",
+    "constant",
+)
+FIRST = 3
+"""So many of the best hits are looked at for names and answers."""
+
+FIFTH = 5
+NO_LOGIT = -6.0
+LEAST_SHARE = 1e-4
+ABOUT_SUBJECT = 0.5
+"""A fact of this relevance is about what the prompt is about; one below may answer in other words."""
+
+NEAR_BEST = 2.0
+"""Logits: facts so near to the best one may hold the answer as well."""
+
+NO_COSINE = 0.0
+LONGEST_TOKENS = 12.0
+"""Beyond it a prompt's length says nothing: a long text to work on is no better a question."""
+
+
+_OWN = re.compile(
+    r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself|we|our|us|user|user's|mi|mis|me|yo|nuestro|nuestra|tengo|soy|vivo"
+    r"|mein\w*|mir|mich|ich|je|mon|ma|mes)\b|我|咱|用户",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(
+    r"\"[^\"]{4,}\"|“[^”]{2,}”|「[^」]{2,}」|«[^»]{4,}»|(?<=[:：])\s*(?:\n[\s\S]+|(?:\S+\s+){5,}[\s\S]*|\S[\u3400-\u9fff\W]{7,})"
+)
+"""A text to work on: in quotation marks, or after a colon."""
+
+_TASK = re.compile(
+    r"^\W*(?:(?:please|can you|could you|now|kindly)\s+)?"
+    r"(?:translate|rewrite|rephrase|proofread|correct|fix|summari[sz]e"
+    r"|shorten|expand|conjugate|explain|define|draft|compose|write|invent|imagine|list|convert|turn|make|extract|edit"
+    r"|polish|improve|simplify|paraphrase|describe|give me|put|solve|calculate|compute|prove|refactor|debug|template"
+    r"|synonyms?|antonyms?|escribe|redacta|traduce|corrige)\b"
+    r"|^(?:把|将|用|写|编|翻译|解释|帮我写|给我写|改写|润色)|是什么意思|怎么说",
+    re.IGNORECASE,
+)
+_CALCULATION = re.compile(r"[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*\d[\d\s.,+\-−*x×÷/^%()=?!<>√π:]*", re.IGNORECASE)
+_CODE = re.compile(
+    r"```|^Traceback \(most|^\s*(?:def|class|import|from|#include|function|const|let|SELECT) ", re.MULTILINE
+)
+_ABOUT_USER = re.compile(
+    r"\b(?:know|remember|tell me|learned|say|facts) (?:\w+ ){0,3}about (?:me|myself)\b|\bwho am i\b"
+    r"|\b(?:describe|profile of) me\b|(?:知道|了解|记得).{0,4}我|关于我|我是谁|\bsobre mí\b|\bquién soy\b",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|mon|tues|wednes"
+    r"|thurs|fri|satur|sun)(?:days?)?\b|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b|\b(?:spring|summer|autumn|fall|winter|noon|night|morning|evening|weekend|year|month"
+    r"|week|weekday|always|every|ago|since|yesterday|tomorrow|today)s?\b|[年月日天周]",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|both|twice|once|half|hundred|thousand"
+    r"|sixteen|twenty|thirty|forty|fifty|no)\b|[一二三四五六七八九十两百千]",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<![.!?…] )(?<!^)\b[A-ZÀ-Þ][\w'’-]+")
+_WHEN = re.compile(
+    r"\b(?:when|what (?:day|date|time|month|year)|(?:on|in) (?:which|what) (?:day|date|weekday|month|year))\b"
+    r"|什么时候|哪[天年月]|哪一[天年]",
+    re.IGNORECASE,
+)
+_HOW_MUCH = re.compile(r"\bhow (?:old|many|much|long|tall|far|large|big|often)\b|几|多少|多大", re.IGNORECASE)
+_WHO_WHERE = re.compile(
+    r"\b(?:who|whom|whose|where|called|named|which (?:city|town|country|street|university|school|company))\b",
+    re.IGNORECASE,
+)
+_ASKS = ((_WHEN, _DATE), (_HOW_MUCH, _NUMBER), (_WHO_WHERE, _NAME))
+"""What a question asks for, and what an answer to it holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A prompt and the vector of its question `(dims,)`, L2-normalised."""
+
+    text: str
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """One hit as the judgement sees it: `relevance` and `cosine` are NaN where they cannot be told. `is_dated`: its
+    date is shown with it, as with messages.
+    """
+
+    relevance: float
+    cosine: float
+    text: str
+    author: str = ""
+    is_dated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The weights for one embedding model: of the `head` `(dims,)` over the prompt's vector, and of `FEATURES`."""
+
+    head: Doubles
+    head_constant: float
+    weights: Doubles
+    threshold: float
+
+
+@cache
+def judges() -> Mapping[str, Judge]:
+    """The judges that come with the package, by embedding model."""
+    path = Path(__file__).with_name("silence.json")
+    told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["models"] if path.exists() else {}
+    return {
+        model: Judge(
+            np.array(each["head"]),
+            float(each["head_constant"]),
+            np.array([each["weights"][name] for name in FEATURES]),
+            float(each["threshold"]),
+        )
+        for model, each in told.items()
+    }
+
+
+def asks_nothing(text: str) -> bool:
+    """True for what is by its form no question to a memory: greetings, thanks, signs, a calculation, or code alone."""
+    return (
+        is_small_talk(text)
+        or _CALCULATION.fullmatch(text) is not None
+        or _CODE.search(text) is not None
+        or not any(map(str.isalpha, text))
+    )
+
+
+def is_about_user(text: str) -> bool:
+    """True for a prompt that asks for what is known of the user in general: background answers it."""
+    return _ABOUT_USER.search(text) is not None
+
+
+def features(text: str, head: float, hits: Sequence[Sight]) -> Doubles:
+    """The numbers `(len(FEATURES),)` by which a prompt is judged; `head` is the score of its vector."""
+    ranked = sorted(hits, key=lambda hit: -hit.relevance)
+    best = ranked[:FIRST]
+    cosines = sorted((hit.cosine for hit in hits if not np.isnan(hit.cosine)), reverse=True)
+    first = cosines[0] if cosines else NO_COSINE
+    fifth = cosines[FIFTH - 1] if len(cosines) >= FIFTH else NO_COSINE
+    asked = stems(text)
+    found = frozenset[str]().union(*(stems(hit.text) for hit in best))
+    return np.array(
+        [
+            head,
+            *(_logit(ranked, place) for place in (1, 2, FIFTH)),
+            first,
+            first - fifth,
+            float(any(hit.author and hit.author.lower() in text.lower() for hit in ranked[:10])),
+            len(asked & found) / len(asked) if asked else 0.0,
+            float(_lacks_answer(text, best)),
+            *text_features(text),
+            1.0,
+        ]
+    )
+
+
+def text_features(text: str) -> tuple[float, float, float]:
+    """Whether the prompt speaks of the user outside of what it quotes, whether it sets a task, and its length."""
+    bare = _QUOTED.sub(" ", text)
+    is_task = _TASK.search(bare) is not None or bare != text
+    return (float(_OWN.search(bare) is not None), float(is_task), log(1.0 + min(len(text.split()), LONGEST_TOKENS)))
+
+
+def certainty(judge: Judge, prompt: Prompt, hits: Sequence[Sight]) -> float:
+    """The probability, 0 to 1, that what was found belongs before this prompt."""
+    head = float(judge.head @ prompt.vector.astype(np.float64)) + judge.head_constant
+    return share_of(float(features(prompt.text, head, hits) @ judge.weights))
+
+
+def is_near_miss(text: str, facts: Sequence[Sight]) -> bool:
+    """True where facts are about the very subject of a prompt and do not hold what it asks for.
+
+    "How old is Gustav?" finds "User has a tortoise named Gustav." with certainty, and that is no answer. Only dates,
+    numbers and names are looked for, in the facts that fit nearly as well as the best one.
+    """
+    known = [fact for fact in facts if not np.isnan(fact.relevance)]
+    best = max((fact.relevance for fact in known), default=0.0)
+    if best < ABOUT_SUBJECT:
+        return False
+    near = [fact for fact in known if logit(fact.relevance) >= logit(best) - NEAR_BEST]
+    return _lacks_answer(text, near)
+
+
+def logit(share: float) -> float:
+    """The logit of a probability, which is kept away from 0 and 1."""
+    share = min(max(share, LEAST_SHARE), 1.0 - LEAST_SHARE)
+    return log(share / (1.0 - share))
+
+
+def share_of(logit: float) -> float:
+    """The probability of a logit."""
+    return 1.0 / (1.0 + exp(-min(max(logit, -60.0), 60.0)))
+
+
+def _logit(ranked: Sequence[Sight], place: int) -> float:
+    if len(ranked) < place or np.isnan(ranked[place - 1].relevance):
+        return NO_LOGIT
+    return logit(ranked[place - 1].relevance)
+
+
+def _lacks_answer(text: str, best: Sequence[Sight]) -> bool:
+    """True where the prompt asks for a date, a number or a name, and no best hit holds a new one."""
+    for question, answer in _ASKS:
+        if question.search(text):
+            asked = {word.lower() for word in re.findall(r"\w+", text)} | {"user", "user's"}
+            return not any(
+                hit.is_dated or any(found.lower().removesuffix("'s") not in asked for found in answer.findall(hit.text))
+                for hit in best
+            )
+    return False
