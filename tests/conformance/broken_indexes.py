@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.model.candidates import Candidates, IndexQuery
-from mnemic.model.item import Change
+from mnemic.model.candidates import Candidates, Change, IndexQuery
 from mnemic.model.scope import Partition
 from mnemic.testing.index_samples import ELSEWHERE, HERS, HIS
 

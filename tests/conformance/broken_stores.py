@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.errors import ConflictError, MnemicError
+from mnemic.model.candidates import Change
 from mnemic.model.chat import Usage
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus
 from mnemic.model.filter import EVERYTHING
-from mnemic.model.item import Change, Chunk, Conversation, Memory, Message
+from mnemic.model.item import Chunk, Conversation, Memory, Message
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job, KeptRequest
 from mnemic.model.scope import Level, Partition, Visibility

@@ -9,9 +9,9 @@ import pytest
 
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.model.candidates import Change
 from mnemic.model.document import DocumentQuery
 from mnemic.model.graph import EntityQuery, EntityType, RelationQuery, SourceKind, entity_id
-from mnemic.model.item import Change
 from mnemic.model.recall import MemoryQuery, MessageQuery
 from mnemic.model.records import JobState
 from mnemic.model.scope import Level

@@ -18,8 +18,7 @@ from mnemic.adapters.indexes.fts5 import Fts5Index
 from mnemic.adapters.indexes.qdrant import Place, QdrantIndex
 from mnemic.adapters.indexes.qdrant_points import key_of
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.model.candidates import Candidates, IndexQuery, Space
-from mnemic.model.item import Change
+from mnemic.model.candidates import Candidates, Change, IndexQuery, Space
 from mnemic.model.scope import Level, Partition
 from mnemic.ports.index import Index
 from mnemic.testing.index_contract import IndexContract

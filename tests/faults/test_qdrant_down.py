@@ -23,8 +23,8 @@ from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
 from mnemic.engine.engine import Parts
+from mnemic.model.candidates import Change
 from mnemic.model.health import Condition, Finding
-from mnemic.model.item import Change
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store
 from mnemic.testing.index_samples import HERS, a_change, a_query, gone, ids

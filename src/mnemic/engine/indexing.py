@@ -19,8 +19,8 @@ from mnemic.engine.engine import Parts, new_id
 from mnemic.engine.inputs import Watch
 from mnemic.engine.kinds import EMBED
 from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError, UnavailableError
-from mnemic.model.candidates import DOCUMENT, Candidates, IndexQuery
-from mnemic.model.item import Change, Chunk, Item, Message
+from mnemic.model.candidates import DOCUMENT, Candidates, Change, IndexQuery
+from mnemic.model.item import Chunk, Item, Message
 from mnemic.model.records import Job, JobState
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.models import Embedder, Vectors

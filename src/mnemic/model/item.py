@@ -6,8 +6,6 @@ What an extractor found in messages, before it is compared with what is known.
 
 What the curator keeps of a day: a gem, and the memory that holds it.
 
-What an index is fed with: the searchable side of rows that changed since a version.
-
 The running state of one conversation.
 
 Hard facts of a user: always in the prompt.
@@ -23,10 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, cast
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import cast
 
 from mnemic.model.bookkeeping import chosen_in, gem_fields_in, merged_in
 from mnemic.model.scope import MAX_ID_CHARS, Level, Partition
@@ -444,38 +439,6 @@ def turn_range(turns: Sequence[int]) -> str:
     if len(runs) == 1:
         return f"{turns[0]}-{turns[-1]}"
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-
-
-class Change(NamedTuple):
-    """The present searchable form of one item; `is_gone` means: forget it, the other fields say nothing.
-
-    `kind` is the memory's kind, or "message". `terms` are blank-separated and made by the analyser. Times are
-    microseconds since 1970-01-01 UTC. `vector` is `(dims,) float32`, L2-normalised, of the space asked for, or None;
-    `further`: those of further spaces, in their order.
-    `session`, `position`, `author` (the name, "" for none) and `role` are set for messages; `is_question` says that the
-    text of a message ends with a question mark. `is_flagged`: a memory that has flags.
-
-    A named tuple, since a process makes one of every row of a partition when it first asks for it: a frozen dataclass
-    takes six times as long to make, and columns are made of tuples by one `zip`.
-    """
-
-    item_id: str
-    is_gone: bool = False
-    kind: str = ""
-    is_active: bool = True
-    terms: str = ""
-    vector: NDArray[np.float32] | None = None
-    private_agent: str | None = None
-    importance: float = 0.5
-    observed_at: int = 0
-    expires_at: int | None = None
-    session: str | None = None
-    position: int = 0
-    author: str = ""
-    role: str = ""
-    is_question: bool = False
-    further: tuple[NDArray[np.float32] | None, ...] = ()
-    is_flagged: bool = False
 
 
 SUMMARISED = "summarised"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from mnemic.model.candidates import Candidates, IndexQuery
+from mnemic.model.candidates import Candidates, Change, IndexQuery
 from mnemic.model.health import Finding
-from mnemic.model.item import Change, Message
+from mnemic.model.item import Message
 from mnemic.model.scope import Partition
 
 

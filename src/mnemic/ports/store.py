@@ -25,9 +25,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.model.candidates import Terms
+from mnemic.model.candidates import Change, Terms
 from mnemic.model.health import Finding
-from mnemic.model.item import Change, Conversation, Memory, Message
+from mnemic.model.item import Conversation, Memory, Message
 from mnemic.model.recall import Counts, MemoryQuery
 from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition, Visibility

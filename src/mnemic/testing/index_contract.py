@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mnemic.model.candidates import Candidates, IndexQuery
-from mnemic.model.item import Change
+from mnemic.model.candidates import Candidates, Change, IndexQuery
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index
 from mnemic.testing.index_samples import (

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mnemic.model.candidates import MESSAGE, Candidates, Floats, IndexQuery
-from mnemic.model.item import Change
+from mnemic.model.candidates import MESSAGE, Candidates, Change, Floats, IndexQuery
 from mnemic.model.scope import Level, Partition
 
 NOW = 1_000_000

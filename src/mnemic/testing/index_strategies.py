@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from mnemic.model.candidates import IndexQuery
-from mnemic.model.item import Change
+from mnemic.model.candidates import Change, IndexQuery
 from mnemic.model.scope import Partition
 from mnemic.testing.index_samples import EVERY_ROW, HERS, HIS, NOW, a_query
 from mnemic.testing.samples import unit

@@ -9,9 +9,10 @@ from typing import cast
 
 import numpy as np
 
+from mnemic.model.candidates import Change
 from mnemic.model.document import DocumentQuery, DocumentStatus
 from mnemic.model.graph import EntityQuery, RelationQuery
-from mnemic.model.item import CURSORS, Change, State
+from mnemic.model.item import CURSORS, State
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import JobState
 from mnemic.model.scope import Visibility

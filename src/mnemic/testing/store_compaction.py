@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mnemic.errors import UnsupportedError
-from mnemic.model.item import Change, Provenance
+from mnemic.model.candidates import Change
+from mnemic.model.item import Provenance
 from mnemic.model.scope import Level, Partition
 from mnemic.ports.store import Store
 from mnemic.testing.samples import (

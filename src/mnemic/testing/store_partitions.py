@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mnemic.model.candidates import MESSAGE
+from mnemic.model.candidates import MESSAGE, Change
 from mnemic.model.document import DocumentStatus
-from mnemic.model.item import Change, Kind, Role, State
+from mnemic.model.item import Kind, Role, State
 from mnemic.model.recall import Counts
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.model.values import to_microseconds

@@ -13,8 +13,7 @@ from mnemic.api import Mnemic
 from mnemic.engine.engine import Parts
 from mnemic.engine.indexing import catch_up, search
 from mnemic.errors import UnavailableError
-from mnemic.model.candidates import IndexQuery
-from mnemic.model.item import Change
+from mnemic.model.candidates import Change, IndexQuery
 from mnemic.model.scope import Level, Partition, Scope
 from tests.unit.engine.kit import ANNA, WordEmbedder
 

@@ -18,8 +18,7 @@ import numpy as np
 from mnemic.adapters.indexes.views import Evidence, joined, nothing
 from mnemic.adapters.sql_files import named_statements
 from mnemic.errors import BackendError, ConfigError, UnavailableError
-from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
-from mnemic.model.item import Change
+from mnemic.model.candidates import MESSAGE, Candidates, Change, IndexQuery
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
 

@@ -20,9 +20,8 @@ from mnemic.adapters.indexes.qdrant_points import DEFAULT_COLLECTION, QdrantLink
 from mnemic.adapters.indexes.qdrant_search import Looked, QdrantSearch, QdrantVectors, Sought, surroundings
 from mnemic.adapters.indexes.views import Evidence, joined
 from mnemic.errors import BackendError, ConfigError, InvalidInputError
-from mnemic.model.candidates import Candidates, Floats, IndexQuery, Space
+from mnemic.model.candidates import Candidates, Change, Floats, IndexQuery, Space
 from mnemic.model.health import Condition, Finding
-from mnemic.model.item import Change
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities, ServedIndex
 from mnemic.ports.store import Store

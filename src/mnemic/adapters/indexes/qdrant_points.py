@@ -25,8 +25,8 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 
 from mnemic.adapters.indexes.hnsw import lease_at_once
 from mnemic.errors import BackendError, ConfigError, UnavailableError
-from mnemic.model.candidates import MESSAGE, IndexQuery
-from mnemic.model.item import Change, Role
+from mnemic.model.candidates import MESSAGE, Change, IndexQuery
+from mnemic.model.item import Role
 from mnemic.model.scope import Partition
 
 ACTIVE, INACTIVE, GONE, STATE = "active", "inactive", "gone", "state"

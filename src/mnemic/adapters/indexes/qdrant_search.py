@@ -43,8 +43,7 @@ from mnemic.adapters.indexes.qdrant_points import (
     visible,
 )
 from mnemic.errors import InvalidInputError
-from mnemic.model.candidates import IndexQuery, Surroundings
-from mnemic.model.item import Change
+from mnemic.model.candidates import Change, IndexQuery, Surroundings
 from mnemic.model.scope import Partition
 
 _KNOWN = 65_536

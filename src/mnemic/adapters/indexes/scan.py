@@ -10,8 +10,7 @@ from mnemic.adapters.indexes.hnsw import Graph, GraphKeeper
 from mnemic.adapters.indexes.table import Table
 from mnemic.adapters.indexes.views import Evidence, joined, nothing
 from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword
-from mnemic.model.candidates import Candidates, Floats, IndexQuery, Surroundings
-from mnemic.model.item import Change
+from mnemic.model.candidates import Candidates, Change, Floats, IndexQuery, Surroundings
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
 from mnemic.ranking.bm25 import CollectionStatistics

@@ -23,8 +23,8 @@ from mnemic.adapters.indexes.hnsw import Graph, Source, is_due
 from mnemic.adapters.indexes.views import NEVER, Columns, Evidence, View, Views
 from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words
 from mnemic.errors import InvalidInputError
-from mnemic.model.candidates import MESSAGE, Floats, IndexQuery, Surroundings
-from mnemic.model.item import Change, Role
+from mnemic.model.candidates import MESSAGE, Change, Floats, IndexQuery, Surroundings
+from mnemic.model.item import Role
 
 _ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with tracemalloc
 _POSTING_BYTES = 8

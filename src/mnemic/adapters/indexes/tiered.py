@@ -18,8 +18,7 @@ from mnemic.adapters.indexes.fts5 import Fts5Index
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.indexes.views import Evidence, joined, nothing
 from mnemic.errors import BackendError
-from mnemic.model.candidates import Candidates, Floats, IndexQuery, Nearness, Surroundings
-from mnemic.model.item import Change
+from mnemic.model.candidates import Candidates, Change, Floats, IndexQuery, Nearness, Surroundings
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index
 

@@ -19,7 +19,7 @@ from mnemic.adapters.indexes import hnsw as graphs
 from mnemic.adapters.indexes.hnsw import GraphKeeper, Source, lease, made, read
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.errors import ConfigError
-from mnemic.model.item import Change
+from mnemic.model.candidates import Change
 from mnemic.model.scope import Level, Partition
 from mnemic.testing.index_contract import Fed
 from mnemic.testing.index_samples import HERS, a_change, a_query, gone, ids, rows, statistics

@@ -10,8 +10,7 @@ import pytest
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.indexes.tiered import SpacesIndex
 from mnemic.errors import InvalidInputError
-from mnemic.model.candidates import Candidates, Floats
-from mnemic.model.item import Change
+from mnemic.model.candidates import Candidates, Change, Floats
 from mnemic.model.scope import Level, Partition
 from mnemic.testing.index_samples import ELSEWHERE, HERS, a_change, a_query
 from mnemic.testing.samples import unit

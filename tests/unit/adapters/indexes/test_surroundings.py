@@ -11,8 +11,7 @@ import pytest
 from mnemic.adapters.indexes.fts5 import Fts5Index
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.indexes.tiered import TieredIndex
-from mnemic.model.candidates import Candidates, IndexQuery
-from mnemic.model.item import Change
+from mnemic.model.candidates import Candidates, Change, IndexQuery
 from mnemic.model.scope import Level, Partition
 from mnemic.ports.index import Index
 

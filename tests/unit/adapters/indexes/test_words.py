@@ -9,7 +9,7 @@ import pytest
 from mnemic.adapters.indexes import words as words_module
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.engine.score import by_relevance
-from mnemic.model.item import Change
+from mnemic.model.candidates import Change
 from mnemic.model.settings import Weights
 from mnemic.testing.index_contract import Fed
 from mnemic.testing.index_samples import HERS, a_change, a_query, gone, statistics

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.memory.tables import Port, Row
 from mnemic.errors import ConflictError
-from mnemic.model.candidates import DOCUMENT, MESSAGE
+from mnemic.model.candidates import DOCUMENT, MESSAGE, Change
 from mnemic.model.document import Document, DocumentStatus
-from mnemic.model.item import Change, Chunk, Conversation, Item, Memory, Message, ProfileEntry, State
+from mnemic.model.item import Chunk, Conversation, Item, Memory, Message, ProfileEntry, State
 from mnemic.model.recall import Counts
 from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
 from mnemic.model.scope import Level, Partition, Visibility

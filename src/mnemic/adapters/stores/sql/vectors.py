@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.sql.session import SqlPort, SqlSession
 from mnemic.errors import InvalidInputError
+from mnemic.model.candidates import Change
 from mnemic.model.columns import Row, partition_of
-from mnemic.model.item import Change, State
+from mnemic.model.item import State
 from mnemic.model.recall import Counts
 from mnemic.model.scope import Partition, Visibility
 from mnemic.model.values import to_microseconds
