@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.machine import keep, provenance, table
 from mnemic.api import Mnemic
 from mnemic.engine.engine import Parts
-from mnemic.evaluation.dataset import Dataset, LabelledQuestion, load_dataset
-from mnemic.evaluation.metrics import Ranking, score_run
+from mnemic.evaluation.dataset import Dataset, LabelledQuestion, Ranking, load_dataset, score_run
 from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, keep_passages, opened, spaces_of, stored
 from mnemic.model.document import DocumentQuery
 from mnemic.model.scope import Level, Scope

@@ -23,7 +23,7 @@ from mnemic.evaluation.extraction_score import ExtractionReport, GoldMemory, Sha
 from mnemic.evaluation.extraction_words import USER, Bag, bag, main_name, overlap
 from mnemic.model.item import Role
 from mnemic.text.facts import find
-from mnemic.text.facts.restated import Restated
+from mnemic.text.facts.find import Restated
 
 THRESHOLDS = (-99.0, 1.5, 2.0, 3.0, 4.0)
 MATCH, NEAR, CARRIED = 0.5, 0.4, 0.5

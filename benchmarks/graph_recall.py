@@ -25,8 +25,7 @@ from mnemic.api import Mnemic
 from mnemic.engine.engine import Parts
 from mnemic.engine.inputs import Question
 from mnemic.engine.recall import answer
-from mnemic.evaluation.dataset import Dataset, LabelledQuestion, load_dataset
-from mnemic.evaluation.metrics import Means, Ranking, Report, score_run
+from mnemic.evaluation.dataset import Dataset, LabelledQuestion, Means, Ranking, Report, load_dataset, score_run
 from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, opened, spaces_of, stored
 from mnemic.model.scope import Scope
 

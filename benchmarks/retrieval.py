@@ -19,15 +19,14 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.machine import keep, provenance, table
-from mnemic.evaluation.dataset import Dataset, load_dataset
-from mnemic.evaluation.metrics import Report, score_run
+from mnemic.evaluation.dataset import Dataset, Report, load_dataset, score_run
 from mnemic.evaluation.retrieval import read_run, run_retrieval, write_run
 
 METRICS = ("R@5", "R@10", "nDCG@10", "any@5", "s_any@5")
 TITLES = ("R@5", "R@10", "nDCG@10", "any@5", "session any@5")
 ABOUT = """# Retrieval
 
-Share of what should be found, per question and averaged; R@k, any@k and nDCG@10 as `mnemic.evaluation.metrics` defines
+Share of what should be found, per question and averaged; R@k, any@k and nDCG@10 as `mnemic.evaluation.dataset` defines
 them, over single messages and documents; session any@5 over their sessions. In brackets: SQLite FTS5 with BM25 and no
 model. Questions that the memory cannot answer are not scored. p50 is one recall of 100 hits, embedding included, with
 whatever else the machine did; with haystacks it is the first recall of its memory, and reads it into the index.

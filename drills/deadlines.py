@@ -24,8 +24,8 @@ from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
+from mnemic.evaluation.dataset import percentile
 from mnemic.evaluation.embedders import SyntheticEmbedder
-from mnemic.evaluation.metrics import percentile
 from mnemic.evaluation.speed import GeneratedTexts
 from mnemic.model.scope import Scope
 from mnemic.ports.models import RerankerCapabilities, Scores, Vectors

@@ -29,7 +29,7 @@ from drills.kit.open_loop import GONE, Answers, Client, Request, at_rate, in_tur
 from drills.kit.outcome import Outcome, options
 from drills.kit.serving import Served, serving
 from drills.kit.streams import SlowModel, ended, opened
-from mnemic.evaluation.metrics import percentile
+from mnemic.evaluation.dataset import percentile
 
 PEOPLE, CONTEXTS, WARM_UP = 20, 300, 60
 STEPS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)

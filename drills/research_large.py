@@ -29,7 +29,7 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.outcome import Outcome, options
-from mnemic.adapters.llms.scripted import Script, ScriptedLlm
+from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config

@@ -31,8 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.machine import ROOT
 from drills.kit.outcome import Outcome
 from drills.kit.part import part_of
-from mnemic.evaluation.dataset import Dataset, load_dataset
-from mnemic.evaluation.metrics import Ranking, Report, score_run
+from mnemic.evaluation.dataset import Dataset, Ranking, Report, load_dataset, score_run
 from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, read_run, run_key, run_retrieval, spaces_of
 from mnemic.ports.models import Vectors
 

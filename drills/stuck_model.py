@@ -20,12 +20,12 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from drills.kit.outcome import Outcome, options
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.errors import TimedOutError
-from mnemic.evaluation.metrics import percentile
+from mnemic.evaluation.dataset import percentile
 from mnemic.evaluation.speed import GeneratedTexts
 from mnemic.model.chat import Prompt
 from mnemic.model.scope import Scope

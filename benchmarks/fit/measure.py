@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from benchmarks.fit.features import FEATURES, HITS, Asked
 from benchmarks.fit.model import Judged
-from mnemic.evaluation.dataset import Dataset
-from mnemic.evaluation.metrics import Ranking, Report, score_run
+from mnemic.evaluation.dataset import Dataset, Ranking, Report, score_run
 from mnemic.ranking.fusion import linear
 
 NEAR_THE_TOP = 150

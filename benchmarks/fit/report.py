@@ -9,7 +9,7 @@ from benchmarks.fit.beliefs import MEANS, PLAIN, ROUND
 from benchmarks.fit.features import FEATURES
 from benchmarks.fit.sets import SETS, BenchSet
 from benchmarks.machine import provenance, table
-from mnemic.evaluation.metrics import Report
+from mnemic.evaluation.dataset import Report
 
 Measure = Callable[[BenchSet, Mapping[str, float]], Report]
 

@@ -27,8 +27,7 @@ from benchmarks.fit.model import Judged, fit
 from benchmarks.fit.report import Fitted, written
 from benchmarks.fit.sets import SETS, BenchSet, load, part
 from benchmarks.machine import ROOT, keep
-from mnemic.evaluation.dataset import Dataset
-from mnemic.evaluation.metrics import Report
+from mnemic.evaluation.dataset import Dataset, Report
 
 WEIGHTS = ROOT / "src" / "mnemic" / "model" / "weights.json"
 DIGITS = 2

@@ -30,7 +30,7 @@ from benchmarks.machine import ROOT, keep, provenance, table
 from mnemic.evaluation.dataset import CorpusRow, Dataset, load_dataset
 from mnemic.evaluation.extraction_words import USER, Bag, bag
 from mnemic.model.item import Role
-from mnemic.model.values import as_utc
+from mnemic.model.scope import as_utc
 from mnemic.text.facts.find import Candidate, Said, find_candidates, terms_of
 
 SET, LICENCE = "longmemeval-pool", "MIT"
@@ -220,7 +220,7 @@ def data_file(shipped: Mapping[str, float], statements: int, right: int) -> str:
     """The text of the data file: the weights, how they were made, and from what under which licence."""
     content = {
         "version": 1,
-        "about": "Weights of what makes a statement worth keeping, by feature (see text/facts/salience.py).",
+        "about": "Weights of what makes a statement worth keeping, by feature (see text/facts/when.py).",
         "made": datetime.now(UTC).date().isoformat(),
         "fitted_by": "benchmarks/fit/salience.py",
         "report": "benchmarks/results/salience.md",

@@ -15,8 +15,7 @@ from typing import Any
 
 from benchmarks.peers.installing import Environment
 from benchmarks.peers.process import OFFLINE, DiedError, Running
-from mnemic.evaluation.dataset import Dataset
-from mnemic.evaluation.metrics import Ranking, percentile, score_run
+from mnemic.evaluation.dataset import Dataset, Ranking, percentile, score_run
 from mnemic.evaluation.speed import GeneratedTexts
 
 ANN, BOB = "ann", "bob"

@@ -28,8 +28,7 @@ from benchmarks.peers.embedder import COMPLETE, precompute
 from benchmarks.peers.installing import COMMIT, EMBEDDER, OWN, InstallError, built_wheel, installed, requirements
 from benchmarks.peers.process import DiedError
 from benchmarks.peers.report import report
-from mnemic.evaluation.dataset import Dataset, load_dataset
-from mnemic.evaluation.metrics import score_run
+from mnemic.evaluation.dataset import Dataset, load_dataset, score_run
 from mnemic.evaluation.retrieval import RetrievalOptions, run_retrieval
 
 SET = "locomo"

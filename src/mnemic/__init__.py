@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mnemic.aio import AsyncMnemic
     from mnemic.api import Mnemic
-    from mnemic.api.backup import check_backup
+    from mnemic.api.doors import check_backup
     from mnemic.config import Config
     from mnemic.engine.tools.function import tool
     from mnemic.model.chat import ToolContext
@@ -54,7 +54,7 @@ __all__ = [
 
 _HOMES = {
     "AsyncMnemic": "aio",
-    "check_backup": "api.backup",
+    "check_backup": "api.doors",
     "connect": "remote",
     "Config": "config",
     "Context": "model.recall",

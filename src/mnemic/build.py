@@ -19,8 +19,7 @@ from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
 from mnemic.engine.access import claiming
-from mnemic.engine.engine import Parts, ReaderPool, RetiredSpace
-from mnemic.engine.metering import Traced
+from mnemic.engine.engine import Parts, ReaderPool, RetiredSpace, Traced
 from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.files import Archive, ClosableReader, Keyring
 from mnemic.ports.index import Index, ServedIndex, Window
@@ -28,7 +27,7 @@ from mnemic.ports.models import Detector, Embedder, Llm, Reranker, Tool
 from mnemic.ports.observer import Observer
 from mnemic.ports.store import Store
 from mnemic.text.analyser import Analyser
-from mnemic.text.scripts import Writing
+from mnemic.text.normalise import Writing
 
 EXAMPLES = ("mnemic.examples.calculator", "mnemic.examples.units")
 """Example tools that need no setting. A model calculates and converts better with them than by itself."""
@@ -116,7 +115,7 @@ def _detector(config: Config) -> Detector | None:
     """What finds secrets, None where they may stay. Raises `ConfigError` for a kind that it does not know."""
     if not config.settings.redacts_secrets:
         return None
-    from mnemic.adapters.detectors.registry import open_detector
+    from mnemic.adapters.detectors.rules import open_detector
 
     detector = open_detector(config.detector)
     unknown = sorted(config.settings.secrets_passing.difference(detector.capabilities.kinds))
@@ -216,8 +215,7 @@ def _window(config: Config, store: Store, observer: Observer) -> Window:
     if config.window_url is None:
         raise ConfigError("memory.window.backend is redis; say memory.window.url, or REDIS_URL in the environment")
     try:
-        from mnemic.adapters.windows.redis import RedisWindow
-        from mnemic.adapters.windows.redis_link import RedisOptions
+        from mnemic.adapters.windows.redis import RedisOptions, RedisWindow
     except ImportError as error:
         raise ConfigError(
             f"a window in Redis needs a driver that is not here ({error}): run `pip install 'mnemic[redis]'`"

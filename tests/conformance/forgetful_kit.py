@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from mnemic.adapters.stores.postgres import PostgresStore
-from mnemic.adapters.stores.postgres.statements import statements
+from mnemic.adapters.stores.postgres.connections import statements
 from mnemic.model.candidates import Change
 from mnemic.model.document import DocumentQuery
 from mnemic.model.graph import EntityQuery, EntityType, RelationQuery, SourceKind, entity_id

@@ -13,7 +13,7 @@ import pytest
 
 from mnemic.adapters.llms.llama_cpp import LlamaCppLlm, packaged_model
 from mnemic.adapters.llms.openai import ChatEndpoint, OpenAILlm
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.errors import BackendError, BadReplyError, InvalidInputError, TimedOutError, UnsupportedError
 from mnemic.model.chat import Completion, Finish, Piece, Prompt, ToolSpec
 from mnemic.ports.models import Llm

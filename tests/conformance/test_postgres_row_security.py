@@ -11,9 +11,8 @@ import pytest
 from psycopg.pq import TransactionStatus
 
 from mnemic.adapters.stores.postgres import PostgresStore, migration
-from mnemic.adapters.stores.postgres.connections import Connections, Target, query
+from mnemic.adapters.stores.postgres.connections import Connections, Target, migrations, query, statements
 from mnemic.adapters.stores.postgres.session import Session
-from mnemic.adapters.stores.postgres.statements import migrations, statements
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.health import Condition
 from mnemic.model.item import ProfileEntry

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from mnemic.adapters.stores.postgres import PostgresStore, migration
-from mnemic.adapters.stores.postgres.statements import migrations
+from mnemic.adapters.stores.postgres.connections import migrations
 from mnemic.errors import BackendError, ConfigError, TimedOutError, UnavailableError
 from mnemic.model.chat import Usage
 from mnemic.model.health import Condition

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 
 from mnemic.adapters.stores.memory.items import matches
 from mnemic.adapters.stores.postgres import PostgresStore
-from mnemic.adapters.stores.postgres.texts import decode_text, encode_text
+from mnemic.adapters.stores.postgres.connections import decode_text, encode_text
 from mnemic.model.filter import Condition, Not, Scalar
 from mnemic.model.item import Provenance
 from mnemic.model.scope import Level, Partition, Scope, Visibility

@@ -13,8 +13,7 @@ import pytest
 from psycopg import sql
 
 from mnemic.adapters.stores.postgres import PostgresStore
-from mnemic.adapters.stores.postgres.connections import query
-from mnemic.adapters.stores.postgres.statements import migrations
+from mnemic.adapters.stores.postgres.connections import migrations, query
 from mnemic.errors import ConfigError
 from mnemic.testing.store_copying import rows_of
 from tests.upgrade.old_rows import KNOWN, ROWS

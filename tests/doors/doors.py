@@ -18,7 +18,7 @@ from mnemic.errors import error_kind
 from mnemic.model.scope import Scope
 from mnemic.verbs import VERBS
 from mnemic.wire import to_wire
-from mnemic.wire.events import event_to_wire
+from mnemic.wire.reading import event_to_wire
 
 OPTION_NAMES = {
     "categories": "--category",

@@ -10,8 +10,7 @@ from typing import Any, cast
 from mcp import Client
 
 from mnemic import Mnemic
-from mnemic.mcp.answers import KIND, RESULT
-from mnemic.mcp.server import Access, make_server
+from mnemic.mcp.server import KIND, RESULT, Access, make_server
 from mnemic.mcp.verbs import verb_tools
 from mnemic.model.scope import Scope
 from mnemic.verbs import BY_NAME

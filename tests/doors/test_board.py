@@ -9,8 +9,7 @@ from collections.abc import Generator
 import pytest
 
 from mnemic.model.health import Condition
-from mnemic.web.board import Board, Doing
-from mnemic.web.limits import Buckets
+from mnemic.web.limits import Board, Buckets, Doing
 from mnemic.web.monitoring import processes
 from mnemic.web.problems import ProblemError
 

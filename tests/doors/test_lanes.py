@@ -11,7 +11,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from mnemic.rest.lanes import WAITING_THREADS, Lanes, quick_threads
+from mnemic.rest.asking import WAITING_THREADS, Lanes, quick_threads
 from mnemic.verbs import BY_NAME, Lane
 from tests.doors.http_doors import Listening, Served
 

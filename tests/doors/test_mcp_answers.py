@@ -11,8 +11,7 @@ import pytest
 
 from mnemic import Mnemic, Scope
 from mnemic.errors import NotFoundError
-from mnemic.mcp.answers import MOST_CHARS, safe, structured
-from mnemic.mcp.resources import DOCUMENTS, read
+from mnemic.mcp.server import DOCUMENTS, MOST_CHARS, read, safe, structured
 from tests.doors.mcp_door import McpDoor
 from tests.doors.review_scenarios import ORDER
 

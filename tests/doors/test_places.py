@@ -16,7 +16,7 @@ from starlette.types import Scope as AsgiScope
 
 from mnemic.mcp.app import door as mcp_door
 from mnemic.model.records import ApiKey
-from mnemic.model.values import as_utc
+from mnemic.model.scope import as_utc
 from mnemic.rest import events
 from mnemic.rest.app import door as rest_door
 from mnemic.web.doors import application

@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mnemic import Mnemic, Scope
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.api import ToolVerbs
 from mnemic.build import build
 from mnemic.config import Config

@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from mnemic import AsyncMnemic, Scope
-from mnemic.api.acting import acting, acting_as
+from mnemic.api.doors import acting, acting_as
 from mnemic.config import load_config
 from mnemic.mcp.app import door as mcp_door
 from mnemic.model.recall import Page

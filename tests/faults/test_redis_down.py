@@ -20,8 +20,7 @@ from mnemic.adapters.observers.prometheus import PrometheusObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.system_clock import SystemClock
-from mnemic.adapters.windows.redis import RedisWindow
-from mnemic.adapters.windows.redis_link import RedisOptions
+from mnemic.adapters.windows.redis import RedisOptions, RedisWindow
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config

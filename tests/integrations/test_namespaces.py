@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mnemic import Level, Scope
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.namespaces import Layouts, parse_layouts
+from mnemic.integrations.memory import Layouts, parse_layouts
 
 LABELS = st.sampled_from(["ana", "bob", "memories", "docs", "{user}", "*", "ANA", "ana "])
 

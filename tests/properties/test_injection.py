@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mnemic.backends import ContextConfig, RetrievalResult, inject_context
 from mnemic.text.analyser import Analyser
 from mnemic.text.blocks import PREAMBLE, clean_passage, source_tag
-from mnemic.text.shortening import CUT_MARK, cut_at_sentence, cut_at_word
+from mnemic.text.sentences import CUT_MARK, cut_at_sentence, cut_at_word
 from tests.unit.backends.listed_backend import Listed
 
 WORDS = st.lists(st.sampled_from(["tea", "at", "five.", "Lisbon", "她在里斯本", "Why?\n\n"]), max_size=30).map(" ".join)

@@ -10,7 +10,7 @@ import pytest
 
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.stores.sqlite import store as sqlite_store
-from mnemic.adapters.stores.sqlite.statements import migrations
+from mnemic.adapters.stores.sqlite.session import migrations
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.chat import Usage
 from mnemic.model.records import JobState

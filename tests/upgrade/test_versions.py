@@ -14,7 +14,7 @@ import pytest
 
 from mnemic import Mnemic
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.adapters.stores.sqlite.statements import migrations
+from mnemic.adapters.stores.sqlite.session import migrations
 from mnemic.adapters.stores.sqlite.store import APPLICATION_ID
 from mnemic.config import Config
 from mnemic.errors import ConfigError

@@ -15,9 +15,8 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.filter import parse_filter
 from mnemic.model.item import Kind, MessageDraft, State
 from mnemic.model.recall import MemoryQuery, MessageQuery, Order
-from mnemic.model.scope import Scope
+from mnemic.model.scope import Scope, as_utc
 from mnemic.model.settings import Settings
-from mnemic.model.values import as_utc
 
 MOST = 2**31
 """The largest of the numbers that count something: what every store can hold, and far more than anybody lists."""

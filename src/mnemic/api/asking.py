@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from mnemic.api.acting import acting
 from mnemic.api.arguments import (
     CONFIGURED,
     LONGEST_MS,
@@ -24,6 +23,7 @@ from mnemic.api.arguments import (
     read_time,
     show_value,
 )
+from mnemic.api.doors import acting
 from mnemic.api.parts import TOOL_ACTOR, ToolVerbs
 from mnemic.engine.context import DOCUMENTS, ContextRequest, context
 from mnemic.engine.engine import Parts

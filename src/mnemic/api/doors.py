@@ -1,18 +1,32 @@
-"""What the doors over HTTP ask before the verbs: who may come in, and was this request answered before?"""
+"""What the doors over HTTP ask before the verbs: who may come in, and was this request answered before?
+
+Who is acting: the name that is written into the history of what the verbs change.
+
+A memory is opened by one actor. Where it serves many, as the doors over HTTP do, `acting_as` names the one who asked
+while that is worked on; a thread that is started meanwhile must be given the context of its starter.
+
+A copy of a whole store without a store: its check, and its way from a server to a file.
+"""
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Collection
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from datetime import datetime
+from pathlib import Path
 
+from mnemic.build import archive, open_keyring
+from mnemic.config import Config
 from mnemic.engine import access as keys
 from mnemic.engine import access as requests
 from mnemic.engine.access import Claim
+from mnemic.engine.backup import check, receive
 from mnemic.engine.context import is_waiting
 from mnemic.engine.engine import Parts
+from mnemic.model.backup import BackupReport
 from mnemic.model.records import ApiKey, AuditEntry, KeptRequest, Outcome
 from mnemic.model.scope import Level, Scope
 
@@ -100,3 +114,67 @@ class Repeats:
             if is_time:
                 self._swept = now
             return is_time
+
+
+_acting: ContextVar[str | None] = ContextVar("mnemic_acting", default=None)
+
+
+@contextmanager
+def acting_as(actor: str) -> Generator[None]:
+    """What is done within the block, and in what it awaits, is done by `actor`, whoever opened the memory."""
+    before = _acting.set(actor)
+    try:
+        yield
+    finally:
+        _acting.reset(before)
+
+
+def acting() -> str | None:
+    """Who is acting here; None where nobody was named, so that it is who opened the memory."""
+    return _acting.get()
+
+
+class Acting:
+    """What the verbs know of who calls them; a part of `Mnemic`."""
+
+    _opened_by: str
+
+    @property
+    def _actor(self) -> str:
+        """Who is acting, else who opened this memory."""
+        return _acting.get() or self._opened_by
+
+
+Progress = Callable[[str, int, int], object]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+def check_backup(
+    path: str | Path,
+    *,
+    room: str | Path | None = None,
+    progress: Progress | None = None,
+    config: Config | None = None,
+) -> BackupReport:
+    """Read a backup from end to end, unpack it in the folder `room` (that of temporary files unless told), open its
+    rows and count them; no store is asked. Raises InvalidInputError when it is damaged or no backup, ConfigError when
+    it is of a newer Mnemic, UnavailableError when there is no room.
+
+    A sealed one is opened with the keyring of `config`, and nothing of it written down; without, its parts are compared
+    with their checksums alone.
+    """
+    keyring = None if config is None else open_keyring(config)
+    told = progress or ignore_backup_progress
+    return check(archive(keyring), path, room=None if room is None else Path(room), told=told)
+
+
+def receive_backup(
+    path: str | Path, pieces: Iterable[bytes], *, is_replacing: bool = False, progress: Progress | None = None
+) -> BackupReport:
+    """Keep the bytes of a backup that a server sends, checked, whole or not at all; errors are those of `backup`."""
+    told = progress or ignore_backup_progress
+    return receive(archive(), path, pieces, is_replacing=is_replacing, told=told)
+
+
+def ignore_backup_progress(_what: str, _done: int, _total: int) -> None:
+    """For callers who need not know."""

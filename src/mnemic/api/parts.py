@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from mnemic.api.acting import acting
 from mnemic.api.arguments import check_arguments, check_number, read_time
+from mnemic.api.doors import acting
 from mnemic.engine import access as keys
 from mnemic.engine.documents import (
     DocumentPage,

@@ -11,10 +11,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from mnemic.api.acting import Acting
 from mnemic.api.arguments import check_arguments, check_number
-from mnemic.api.backup import Progress as BackupProgress
-from mnemic.api.backup import ignore_backup_progress
+from mnemic.api.doors import Acting, ignore_backup_progress
+from mnemic.api.doors import Progress as BackupProgress
 from mnemic.build import archive
 from mnemic.engine.backup import Order, Wish, backup, restore
 from mnemic.engine.browse import reject, review, trust
@@ -22,6 +21,7 @@ from mnemic.engine.consolidate import ConsolidateReport, consolidate
 from mnemic.engine.conversation import EndReport, end
 from mnemic.engine.curate import CurateReport, curate
 from mnemic.engine.doctor import doctor, glance
+from mnemic.engine.documents import ingest
 from mnemic.engine.engine import Parts
 from mnemic.engine.erase import erase, receipts
 from mnemic.engine.export import OWN_LEVELS, export
@@ -33,7 +33,6 @@ from mnemic.engine.import_files import ImportReport
 from mnemic.engine.import_files import Progress as ImportProgress
 from mnemic.engine.imports import ImportRequest, import_content
 from mnemic.engine.indexing import adopt_spaces
-from mnemic.engine.ingest import ingest
 from mnemic.engine.ingest_plan import MAX_SOURCE_CHARS, IngestRequest, chunk_config
 from mnemic.engine.ingest_plan import Progress as IngestProgress
 from mnemic.engine.inputs import check_choice, check_id, check_line, check_text
@@ -54,7 +53,7 @@ from mnemic.model.records import Receipt
 from mnemic.model.scope import Level, Scope
 from mnemic.text.blocks import Language
 from mnemic.text.chunking import ChunkConfig
-from mnemic.text.pieces import LEAST_ROOM
+from mnemic.text.research import LEAST_ROOM
 
 Content = str | PathLike[str] | bytes
 """The path of a file or folder, or the bytes of a file."""

@@ -38,9 +38,8 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item, Kind, Memory, MemoryDraft, Message, Role, State, Trust, Turn
 from mnemic.model.recall import Counts, MessagePage, Order, Page
 from mnemic.model.records import HistoryEntry, Receipt
-from mnemic.model.scope import Level, Scope
+from mnemic.model.scope import Level, Scope, as_utc
 from mnemic.model.settings import Settings
-from mnemic.model.values import as_utc
 from mnemic.ports.observer import Observer
 
 DEFAULT_ACTOR = "library"

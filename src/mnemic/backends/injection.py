@@ -20,7 +20,7 @@ from mnemic.config.values import MIN_COSINE
 from mnemic.errors import InvalidInputError
 from mnemic.text.analyser import Analyser
 from mnemic.text.blocks import clean_passage, sourced_block
-from mnemic.text.shortening import cut_at_sentence, cut_at_word
+from mnemic.text.sentences import cut_at_sentence, cut_at_word
 
 MAX_CONTEXT_TOKENS = 2048
 TOKEN_CHARACTERS = 64

@@ -27,11 +27,10 @@ from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.config import Config
 from mnemic.engine.jobs import POLL_S, Worker
 from mnemic.model.health import Condition, Finding
-from mnemic.web.board import Board
 from mnemic.web.connections import KEEP_ALIVE_S, Connection, Places, SharingServer
 from mnemic.web.doors import Door, MakeDoor, application
 from mnemic.web.gate import Gate
-from mnemic.web.limits import Limits
+from mnemic.web.limits import Board, Limits
 from mnemic.web.monitoring import Health, Look, Metrics, Shared, processes
 
 MOST_HEAPS = 4

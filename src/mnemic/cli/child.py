@@ -38,7 +38,7 @@ def main() -> int:
     lifeline = _take_lifeline()
     plan: Plan = pickle.loads(_read_plan(lifeline))  # noqa: S301 -- from the process that started this one
     from mnemic.cli.answering import GRACE_S, Part, answer, open_memory
-    from mnemic.web.board import Board
+    from mnemic.web.limits import Board
     from mnemic.web.monitoring import FOLDER_VARIABLE, log_to_stderr
 
     log_to_stderr(plan.log_level, process=number)

@@ -25,7 +25,7 @@ from mnemic.cli.input import parse_json_object
 from mnemic.cli.menu import GROUPS, Menu
 from mnemic.cli.options import FLAGS, ScopeOptions, find_row, number_or_word, read_level_limits
 from mnemic.cli.output import show_json
-from mnemic.model.values import check_unicode
+from mnemic.model.scope import check_unicode
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic

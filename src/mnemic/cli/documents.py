@@ -33,7 +33,7 @@ from mnemic.cli.output import (
 )
 from mnemic.errors import BackendError, InvalidInputError, NotFoundError
 from mnemic.model.document import Outcome
-from mnemic.text.pages import pages_told
+from mnemic.text.outline import pages_told
 
 if TYPE_CHECKING:
     from mnemic.api import Mnemic

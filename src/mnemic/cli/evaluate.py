@@ -18,9 +18,9 @@ from mnemic.model.item import Trust
 if TYPE_CHECKING:
     from mnemic.evaluation.answers import AnswerMeans, AnswerOptions, Way
     from mnemic.evaluation.blocks import BlockReport
+    from mnemic.evaluation.dataset import Means, Report
     from mnemic.evaluation.extraction_score import ExtractionReport, Share, Updates
     from mnemic.evaluation.guard import Judged, Section, Tally
-    from mnemic.evaluation.metrics import Means, Report
     from mnemic.evaluation.speed import SpeedResult, Spread
 
 SPEED_ROWS = ("remember", "window", "context", "recall", "search", "embedding", "scan")
@@ -183,8 +183,7 @@ class AnswerChoices:
 )
 def retrieval(files: RetrievalFiles, choices: RetrievalChoices) -> None:
     """Store a test set group by group, ask its questions, and measure how much of the gold is found, and how soon."""
-    from mnemic.evaluation.dataset import Fields, load_dataset
-    from mnemic.evaluation.metrics import score_run
+    from mnemic.evaluation.dataset import Fields, load_dataset, score_run
     from mnemic.evaluation.retrieval import RetrievalOptions, UnfinishedRun, run_key, run_retrieval
 
     options = RetrievalOptions(

@@ -28,8 +28,7 @@ from mnemic.cli.output import (
 from mnemic.model.item import Item, Memory, Profile, ProfileEntry, State
 from mnemic.model.recall import Counts, Page
 from mnemic.model.records import HistoryEntry, Receipt
-from mnemic.model.scope import Level
-from mnemic.model.values import check_unicode
+from mnemic.model.scope import Level, check_unicode
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:

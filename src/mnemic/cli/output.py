@@ -23,7 +23,7 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.graph import Edge
 from mnemic.model.item import Chunk, Item, Message
 from mnemic.model.scope import Level
-from mnemic.text.pages import pages_told
+from mnemic.text.outline import pages_told
 from mnemic.wire import kind_of, to_wire
 
 MIN_ROOM = 20

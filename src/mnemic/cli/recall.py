@@ -24,7 +24,7 @@ from mnemic.cli.output import (
 )
 from mnemic.model.item import Memory
 from mnemic.model.recall import SHOWN_RELEVANCE, Hit, Recall
-from mnemic.text.pages import pages_told
+from mnemic.text.outline import pages_told
 
 if TYPE_CHECKING:
     from mnemic.model.recall import Citation, Context

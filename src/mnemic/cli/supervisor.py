@@ -28,8 +28,8 @@ from mnemic.cli.answering import GRACE_S, Plan, Tells
 from mnemic.cli.child import LAST_S, LENGTH_BYTES
 from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.errors import MnemicError
-from mnemic.web.board import Board, Doing
 from mnemic.web.connections import RETIRES_WITHIN_S
+from mnemic.web.limits import Board, Doing
 from mnemic.web.monitoring import FOLDER_VARIABLE
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0

@@ -148,7 +148,7 @@ def backup(
         )
     with _track_steps("checking", "the file is whole, or not there") as tell:
         if is_checking:
-            from mnemic.api.backup import check_backup
+            from mnemic.api.doors import check_backup
             from mnemic.config import load_config
 
             config = load_config(options.store, file=options.config)

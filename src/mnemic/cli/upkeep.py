@@ -35,7 +35,7 @@ from mnemic.errors import BackendError
 from mnemic.model.chat import Usage
 from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.model.records import Job, JobState
-from mnemic.model.values import check_unicode
+from mnemic.model.scope import check_unicode
 from mnemic.wire import to_wire
 
 if TYPE_CHECKING:

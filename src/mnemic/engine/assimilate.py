@@ -24,12 +24,11 @@ from mnemic.model.filter import Condition
 from mnemic.model.item import Decision, Fact, Judgement, Kind, Memory, Provenance, State, Verdict
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Action
-from mnemic.model.scope import Partition, Visibility
-from mnemic.model.values import to_microseconds
+from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.ports.store import UnitOfWork
 from mnemic.ranking.bm25 import products
+from mnemic.text.normalise import Writing, writing_of
 from mnemic.text.sameness import MAX_PAIRS, judge_prompt, read_judgements, same_statement
-from mnemic.text.scripts import Writing, writing_of
 
 NEAREST = 8
 """Memories that are looked at by vector, and as many by words."""

@@ -14,13 +14,12 @@ from datetime import timedelta
 from enum import Enum, auto
 
 from mnemic.engine.access import forget_answers
-from mnemic.engine.archive import erase_memories
 from mnemic.engine.assimilate import MIN_SUPPORT, carried, supported
 from mnemic.engine.consolidate import LEAST_CHOICES, Consolidating, Group
 from mnemic.engine.dependants import Hand, Place, flag_all, own, with_flag
 from mnemic.engine.digest import Derived, covered, derived_memory
 from mnemic.engine.engine import Parts, new_id
-from mnemic.engine.fields import filled_of
+from mnemic.engine.fields import erase_memories, filled_of
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import REMAKE
 from mnemic.engine.reflect import Reflecting, place_of

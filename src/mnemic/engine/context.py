@@ -37,7 +37,7 @@ from mnemic.model.scope import Level, Scope
 from mnemic.ranking.silence import is_about_user
 from mnemic.text.blocks import Excerpt, Language, documents_block, profile_block, working_block
 from mnemic.text.sanitise import neutralise_markers
-from mnemic.text.shortening import CUT_MARK, cut_at_sentence
+from mnemic.text.sentences import CUT_MARK, cut_at_sentence
 
 DOCUMENTS = 5
 """Excerpts of documents in a context, unless told otherwise."""

@@ -30,7 +30,7 @@ from mnemic.text.blocks import (
     section_block,
 )
 from mnemic.text.normalise import SameTexts, dedup_key
-from mnemic.text.shortening import cut_at_sentence
+from mnemic.text.sentences import cut_at_sentence
 
 TO_BE_CONFIRMED: Mapping[Language, str] = {"en": "(to be confirmed) ", "zh": "（待确认）"}
 """Stands before a memory with flags."""

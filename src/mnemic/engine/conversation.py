@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemic.engine.archive import archive, is_lasting
 from mnemic.engine.engine import Parts, new_id
 from mnemic.engine.extract import add_if_said
+from mnemic.engine.fields import archive, is_lasting
 from mnemic.engine.indexing import document_vectors, message_text, put_vectors
 from mnemic.engine.secrets import Kinds, tell_redacted, without_secrets
 from mnemic.engine.summaries import ask_for_summary, ask_if_pending

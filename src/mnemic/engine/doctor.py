@@ -18,9 +18,8 @@ from mnemic.model.health import Condition, Diagnosis, Finding
 from mnemic.model.item import Role
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Job, JobState
-from mnemic.model.scope import Visibility
+from mnemic.model.scope import Visibility, to_microseconds
 from mnemic.model.settings import Quarantine
-from mnemic.model.values import to_microseconds
 from mnemic.ports.models import Embedder, Llm
 from mnemic.ports.store import UnitOfWork
 

@@ -1,22 +1,44 @@
-"""Looks at documents, and removes them with all that was kept of them."""
+"""Looks at documents, and removes them with all that was kept of them.
+
+Ingests files: plans, reads, cuts and stores them (docs/decisions/0015-documents.md). A document is one transaction
+with its vectors, and repeating an interrupted ingest completes it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from mnemic.engine.access import forget_answers
-from mnemic.engine.archive import deletion
 from mnemic.engine.browse import MAX_PAGE
 from mnemic.engine.cascade import Cascaded, cascade
 from mnemic.engine.dependants import Hand
-from mnemic.engine.engine import Parts
-from mnemic.engine.indexing import reached
+from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.fields import deletion
+from mnemic.engine.indexing import ItemVectors, document_vectors, put_vectors, reached
+from mnemic.engine.ingest_plan import (
+    LOOKED_UP,
+    IngestRequest,
+    Plan,
+    Prepared,
+    Reading,
+    Shelf,
+    Task,
+    batches,
+    counted,
+    plan,
+    prepare,
+    read_ahead,
+    why_nothing,
+)
 from mnemic.engine.secrets import clean_reason
-from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
-from mnemic.model.document import Document, DocumentQuery
+from mnemic.errors import ConflictError, InvalidInputError, MnemicError, NotFoundError
+from mnemic.model.document import Document, DocumentQuery, DocumentStatus, FileReport, IngestReport, Outcome
 from mnemic.model.item import Chunk
-from mnemic.model.records import HistoryEntry, Receipt
+from mnemic.model.records import Action, HistoryEntry, Receipt
 from mnemic.model.scope import Level, Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 
@@ -121,3 +143,266 @@ def _found(work: UnitOfWork, visible: Visibility, reference: str) -> Document:
         places = ", ".join(f"{each.id} ({each.level.value})" for each in found)
         raise ConflictError(f"several documents are called {reference!r}; name one by its id: {places}")
     return found[0]
+
+
+GROUP_FILES = 64
+GROUP_BYTES = 256 << 10
+"""Of files that share a transaction; a larger one has its own."""
+
+EMBEDDED = 256
+"""Passages that are embedded at once, so that a book does not stand in memory twice."""
+
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What reading a file came to: what is to be stored, or why nothing is."""
+
+    task: Task
+    sha256: str
+    prepared: Prepared | None
+    failure: str = ""
+
+
+class Storing:
+    """The writing part of one ingest. `chunks` and `characters` count what was stored."""
+
+    def __init__(self, parts: Parts, shelf: Shelf, actor: str) -> None:
+        self.chunks = self.characters = 0
+        self.needs_vectors = False
+        self._parts, self._shelf, self._actor = parts, shelf, actor
+        self._sources: dict[str, str] = {}
+
+    def begin(self, tasks: Sequence[Task], first: int) -> None:
+        """Write down what is to be done: the first ones are being read, the rest waits."""
+        begun = 0
+        for batch in batches(tasks, LOOKED_UP):
+            now = self._parts.clock.now()
+            with self._parts.store.write() as work:
+                held = self._shelf.held(work, [task.source for task in batch])
+                documents = [held.get(task.source) or self._new(task, now) for task in batch]
+                marked = [DocumentStatus.PROCESSING if begun + n < first else _PENDING for n in range(len(batch))]
+                work.documents.put(
+                    [replace(d, status=status, updated_at=now) for d, status in zip(documents, marked, strict=True)]
+                )
+            begun += len(batch)
+
+    def document(self, task: Task) -> Document:
+        """What is known of a file before it is read."""
+        return task.known or self._new(task, self._parts.clock.now())
+
+    def store(self, results: Sequence[Result], following: Sequence[Task]) -> list[FileReport]:
+        """Store a group, and note that the next one is being read. What the store refuses fails alone."""
+        vectors = self._vectors([text for each in results if each.prepared for text in each.prepared.indexed])
+        refusal: MnemicError | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._write(results, vectors, following)
+            except (ConflictError, InvalidInputError) as error:
+                refusal = error
+        if len(results) == 1:
+            return self._write([replace(results[0], prepared=None, failure=str(refusal))], None, following)
+        return [report for each in results for report in self.store([each], following)]
+
+    def _vectors(self, texts: Sequence[str]) -> list[ItemVectors] | None:
+        """Those of all texts; a part for which there are none yet has None for each."""
+        if not self._parts.embedders:
+            return []
+        found: list[ItemVectors] = []
+        for batch in batches(texts, EMBEDDED):
+            found += document_vectors(self._parts, batch) or [(None,) * len(self._parts.embedders)] * len(batch)
+        self.needs_vectors |= any(vector is None for row in found for vector in row)
+        return found
+
+    def _write(
+        self, results: Sequence[Result], vectors: list[ItemVectors] | None, following: Sequence[Task]
+    ) -> list[FileReport]:
+        now, shelf = self._parts.clock.now(), self._shelf
+        with self._parts.store.write() as work:
+            sources = [each.task.source for each in results] + [task.source for task in following]
+            held = shelf.held(work, sources)
+            filled = [self._put(work, each, held.get(each.task.source), now) for each in results]
+            items = [(shelf.partition, chunk_id) for document in filled for chunk_id in document[1]]
+            put_vectors(self._parts, work, items, vectors or None, now)
+            begun = [held[task.source] for task in following if task.source in held]
+            work.documents.put([replace(each, status=DocumentStatus.PROCESSING, updated_at=now) for each in begun])
+        stored = [each.prepared for each in results if each.prepared is not None]
+        self.chunks += sum(len(each.chunks) for each in stored)
+        self.characters += sum(len(each.text) for each in stored)
+        return [self._report_file(each, document.id) for each, (document, _) in zip(results, filled, strict=True)]
+
+    def _put(
+        self, work: UnitOfWork, result: Result, held: Document | None, now: datetime
+    ) -> tuple[Document, list[str]]:
+        """Store one document in the place of the one that is held; the ids of its chunks."""
+        base = held or self._new(result.task, now)
+        if result.prepared is None:
+            failed = replace(base, status=DocumentStatus.FAILED, reason=result.failure, updated_at=now)
+            work.documents.put([failed])
+            return failed, []
+        ready = replace(
+            result.prepared.document,
+            id=base.id,
+            status=DocumentStatus.READY,
+            sha256=result.sha256,
+            created_at=base.created_at,
+            updated_at=now,
+        )
+        rows = [(replace(chunk, document_id=base.id), terms) for chunk, terms in result.prepared.chunks]
+        work.documents.fill(ready, result.prepared.text, rows)
+        work.history.add([self._entry(base, ready, result.prepared, now)])
+        return ready, [chunk.id for chunk, _ in rows]
+
+    def _entry(self, base: Document, ready: Document, prepared: Prepared, now: datetime) -> HistoryEntry:
+        replaced = ", ".join(prepared.redacted)
+        return HistoryEntry(
+            id=new_id(now),
+            partition=ready.partition,
+            item_id=ready.id,
+            action=Action.UPDATED if base.sha256 else Action.CREATED,
+            actor=self._actor,
+            at=now,
+            reason=f"secrets were replaced: {replaced}" if replaced else "",
+            before={"sha256": base.sha256, "chunks": base.chunks} if base.sha256 else {},
+            after={"sha256": ready.sha256, "chunks": len(prepared.chunks)},
+        )
+
+    def _report_file(self, result: Result, document_id: str) -> FileReport:
+        task, prepared = result.task, result.prepared
+        outcome = Outcome.FAILED if prepared is None else task.outcome
+        self._parts.observer.count(f"mnemic.ingest.{outcome.value}")
+        replaced = f"secrets were replaced: {', '.join(prepared.redacted)}" if prepared and prepared.redacted else ""
+        first = self._sources.setdefault(result.sha256, task.source) if prepared else task.source
+        return FileReport(
+            source=task.source,
+            outcome=outcome,
+            reason=result.failure or replaced,
+            document_id=document_id,
+            chunks=len(prepared.chunks) if prepared else 0,
+            same_as=None if first == task.source else first,
+        )
+
+    def _new(self, task: Task, now: datetime) -> Document:
+        return Document(
+            id=new_id(now),
+            partition=self._shelf.partition,
+            source=task.source,
+            title=task.name,
+            media_type="",
+            status=_PENDING,
+            created_at=now,
+            updated_at=now,
+            private_agent=self._shelf.private_agent,
+        )
+
+
+_PENDING = DocumentStatus.PENDING
+
+
+def groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """The tasks in their order, as many as may share a transaction."""
+    group: list[Task] = []
+    size = 0
+    for task in tasks:
+        if group and (len(group) >= GROUP_FILES or size + task.size > GROUP_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(task)
+        size += task.size
+    if group:
+        yield group
+
+
+GONE = "the file is gone; ingesting the folder with is_pruning=True removes the document"
+
+
+def ingest(parts: Parts, scope: Scope, content: str | bytes, request: IngestRequest, *, actor: str) -> IngestReport:
+    """Ingest a file, a folder, or bytes. What was stored stays when it is interrupted; called again, it goes on from
+    there. Raises `InvalidInputError` for a path where nothing is; what is wrong with one file fails that file.
+    """
+    if request.is_private and scope.agent is None:
+        raise InvalidInputError("is_private=True keeps documents to their agent; this scope names none")
+    with parts.observer.span("mnemic.ingest", is_dry_run=request.is_dry_run) as span:
+        report = _ingest_files(parts, scope, content, request, actor)
+        span.note(files=len(report.files), chunks=report.chunks, characters=report.characters, **report.counts)
+        return report
+
+
+def _ingest_files(parts: Parts, scope: Scope, content: str | bytes, request: IngestRequest, actor: str) -> IngestReport:
+    began, at = time.perf_counter(), parts.clock.now()
+    shelf = Shelf(scope.partition(request.level or scope.default_level), scope.agent if request.is_private else None)
+    made = plan(parts, shelf, content, request)
+    storing = Storing(parts, shelf, actor)
+    deed = _would(made, request) if request.is_dry_run else _done(parts, made, storing, request, actor)
+    files = sorted([*made.reports, *deed], key=lambda file: file.source)
+    return IngestReport(
+        at=at,
+        files=tuple(files),
+        counts=counted(files),
+        chunks=storing.chunks,
+        characters=storing.characters,
+        seconds=time.perf_counter() - began,
+        needs_vectors=storing.needs_vectors,
+        is_dry_run=request.is_dry_run,
+        why_nothing=why_nothing(files, is_dry_run=request.is_dry_run),
+    )
+
+
+def _would(made: Plan, request: IngestRequest) -> Iterator[FileReport]:
+    for task in made.tasks:
+        known = task.known.id if task.known is not None else None
+        yield FileReport(source=task.source, outcome=task.outcome, document_id=known)
+    for document in made.gone:
+        yield _report_gone(document, is_removed=request.is_pruning)
+
+
+def _done(parts: Parts, made: Plan, storing: Storing, request: IngestRequest, actor: str) -> Iterator[FileReport]:
+    if made.tasks:
+        yield from _store_files(parts, made, storing, request)
+    if request.is_pruning:
+        for batch in batches(made.gone, LOOKED_UP):
+            with parts.store.write() as work:
+                erase_documents(Hand(parts, work, actor, parts.clock.now()), batch, reason="its file is gone")
+    for document in made.gone:
+        yield _report_gone(document, is_removed=request.is_pruning)
+
+
+def _store_files(parts: Parts, made: Plan, storing: Storing, request: IngestRequest) -> Iterator[FileReport]:
+    """Read, prepare and store, group after group; the next ones are read meanwhile."""
+    grouped: list[Sequence[Task]] = [*groups(made.tasks), ()]
+    storing.begin(made.tasks, len(grouped[0]))
+    known, total = len(made.reports), len(made.reports) + len(made.tasks)
+    done = known
+    with closing(read_ahead(parts, made.tasks)) as readings:
+        for number, group in enumerate(grouped[:-1]):
+            results: list[Result] = []
+            for task in group:
+                if request.progress is not None:
+                    request.progress(done, total, task.source)
+                results.append(_result(parts, storing, request, next(readings)))
+                done += 1
+            yield from storing.store(results, grouped[number + 1])
+    if request.progress is not None:
+        request.progress(total, total, "")
+
+
+def _result(parts: Parts, storing: Storing, request: IngestRequest, reading: Reading) -> Result:
+    if reading.read is None:
+        return Result(reading.task, reading.sha256, None, reading.failure)
+    document = replace(storing.document(reading.task), sha256=reading.sha256)
+    try:
+        prepared = prepare(parts, request, document, reading.read, parts.clock.now())
+    except InvalidInputError as error:
+        return Result(reading.task, reading.sha256, None, str(error))
+    return Result(reading.task, reading.sha256, prepared)
+
+
+def _report_gone(document: Document, *, is_removed: bool) -> FileReport:
+    return FileReport(
+        source=document.source,
+        outcome=Outcome.REMOVED if is_removed else Outcome.VANISHED,
+        reason="its file is gone" if is_removed else GONE,
+        document_id=document.id,
+        chunks=document.chunks,
+    )

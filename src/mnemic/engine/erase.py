@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from mnemic.engine.access import forget_answers
-from mnemic.engine.archive import deletion, erase_memories
 from mnemic.engine.cascade import cascade
 from mnemic.engine.dependants import Hand
 from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.fields import deletion, erase_memories
 from mnemic.engine.indexing import forget, reached
 from mnemic.engine.lasting_facts import profile_job, take_back, told_in
 from mnemic.engine.secrets import clean_reason

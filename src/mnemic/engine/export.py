@@ -36,11 +36,10 @@ from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Headi
 from mnemic.model.item import CURSORS, Chunk, Flag, Memory, Message, ProfileEntry, Provenance, State, Trust
 from mnemic.model.recall import MemoryQuery, Order
 from mnemic.model.records import Action, HistoryEntry
-from mnemic.model.scope import Level, Partition, Scope, Visibility
-from mnemic.model.values import as_utc, check_unicode
+from mnemic.model.scope import Level, Partition, Scope, Visibility, as_utc, check_unicode
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.former_metadata import FormerMemory, part_document, part_entry, part_memory
-from mnemic.text.pages import last_page_of
+from mnemic.text.outline import last_page_of
 
 MAX_WHOLE = 2**31 - 1
 _PAGE = 500

@@ -34,8 +34,7 @@ from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.models import Embedder
 from mnemic.ports.store import UnitOfWork
 from mnemic.ports.tables import EntityVector
-from mnemic.text.graph.find import EXTRACTOR, Found, find
-from mnemic.text.graph.prompt import PROMPT_VERSION, graph_prompt, read_graph
+from mnemic.text.graph.find import EXTRACTOR, PROMPT_VERSION, Found, find, graph_prompt, read_graph
 
 ALIAS_ROUNDS = 3
 """Names of names are followed so far."""

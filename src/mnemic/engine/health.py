@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import cast
 
-from mnemic.engine.archive import archive
 from mnemic.engine.edit import Editor, merge
 from mnemic.engine.engine import Parts, new_id
 from mnemic.engine.export import OWN_LEVELS
+from mnemic.engine.fields import archive
 from mnemic.engine.jobs import retry_jobs
 from mnemic.engine.near_pairs import MAX_VECTORS, Judge, Pairs, Remedies, is_live
 from mnemic.engine.remember import Neighbours, Settler

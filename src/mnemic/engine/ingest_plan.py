@@ -41,7 +41,7 @@ from mnemic.ports.files import ClosableReader, FoundFile, Place
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.analyser import Analyser
 from mnemic.text.chunking import DOCUMENT_CHUNKS, ChunkConfig, ChunkDraft, Span, boilerplate, draft_chunks, trimmed
-from mnemic.text.pages import last_page_of, page_of
+from mnemic.text.outline import last_page_of, page_of
 
 Progress = Callable[[int, int, str], None]
 """Called with how many files are done, how many there are, and the source of the one at hand ("" at the end)."""

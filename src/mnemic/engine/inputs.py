@@ -34,9 +34,8 @@ from mnemic.model.item import (
     noted,
 )
 from mnemic.model.recall import MemoryQuery
-from mnemic.model.scope import Level
+from mnemic.model.scope import Level, as_utc, check_unicode
 from mnemic.model.settings import Settings
-from mnemic.model.values import as_utc, check_unicode
 from mnemic.text.normalise import SameTexts
 
 MAX_NAME_CHARS = 255

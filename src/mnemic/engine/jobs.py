@@ -21,9 +21,8 @@ from typing import Self, cast
 from cronsim import CronSim, CronSimError
 
 from mnemic.engine.access import KEPT
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Metered, Parts, new_id
 from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, EXTRACT, GRAPH, HEALTH, SUMMARISE
-from mnemic.engine.metering import Metered
 from mnemic.engine.summaries import ask_for_summary
 from mnemic.errors import ConfigError, MnemicError, RateLimitedError
 from mnemic.model.chat import Usage

@@ -19,7 +19,7 @@ from mnemic.model.recall import MemoryQuery
 from mnemic.model.records import Job
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.ports.store import UnitOfWork
-from mnemic.text.facts.slots import plain_statements, read_attributes
+from mnemic.text.facts.find import plain_statements, read_attributes
 from mnemic.text.prompts import STABLE_KEYS
 from mnemic.text.slots import Filled, Relation, relation
 

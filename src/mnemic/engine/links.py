@@ -1,24 +1,263 @@
-"""One side of an answer, messages and memories or passages, with scores; and a second hop over titles: a document whose
+"""Adds items a few relations away from a question to its answer. A walk starts at things that the question names,
+similar ones by vector, and those of the first hits; it tells which items it reached, how firmly, and how.
+
+One side of an answer, messages and memories or passages, with scores; and a second hop over titles: a document whose
 title a first hit names. "Who directed the film with …?" shares no word with the director's document, but the film's
 passage names it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.engine.engine import Parts
-from mnemic.engine.graph_recall import Reach
-from mnemic.engine.indexing import search
-from mnemic.engine.score import Scored, with_feature
+from mnemic.engine.graph import MOST_NODES, Side, Walk, Walking, cited, shortest
+from mnemic.engine.indexing import ItemVectors, search
+from mnemic.engine.score import ELSEWHERE, Scored, with_feature
 from mnemic.model.candidates import Candidates, IndexQuery, Surroundings
 from mnemic.model.document import Document, DocumentQuery
+from mnemic.model.graph import Edge, GraphPath
 from mnemic.model.scope import Visibility
-from mnemic.text.titles import names_in, title_key
+from mnemic.ports.store import UnitOfWork
+from mnemic.text.graph.names import possible_names, told_names
+from mnemic.text.outline import names_in, title_key
+
+RELATED = "related"
+"""The feature of the score."""
+
+MOST_NEAR = 3
+LEAST_NEAR = 0.4
+"""The cosine from which on a name means what the question asks about; at most so many of them."""
+
+FIRST_HITS = 5
+FROM_HITS = 0.2
+"""How firmly the walk begins at what the first hit names; what the question names is 1. No more than the first relation
+from the least near name leaves, so that a way begins where the question does."""
+
+FADING = 0.5
+"""So much of it is left after each relation."""
+
+MOST_BEGUN = 24
+MOST_MEANT = 4
+MOST_PATHS = 5
+COMMON = 20
+COMMON_SHARE = 0.05
+"""A thing that more items name than so many, and than such a share of all, says little of any of them, and what it is
+related to little of a question: nothing leads on from it, but ways between two things may lead over it.
+"""
+
+MOST_REACHED = 50
+"""So many items are taken in, the most firmly reached ones."""
+
+ITEMS = 3
+"""Of each relation so many items count, the last ones; of each thing as many."""
+
+
+_BELOW = 0.99
+"""So much of the way up to the first hit: what is reached never overtakes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """`values`: how firmly items were reached, 0..1. `ways` between the question's things, shortest first, without
+    citations; `on_ways`: items that state their steps. `steps`: the ways to others. `relations`: those of the edges.
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict[str, float])
+    on_ways: frozenset[str] = frozenset()
+    ways: tuple[GraphPath, ...] = ()
+    steps: Mapping[str, GraphPath] = field(default_factory=dict[str, GraphPath])
+    relations: Mapping[tuple[str, str, str], Sequence[str]] = field(
+        default_factory=dict[tuple[str, str, str], Sequence[str]]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GraphQuestion:
+    """A question's text and vectors, the time its relations must hold, and the limits of hops and items."""
+
+    text: str
+    vectors: ItemVectors
+    as_of: datetime
+    hops: int
+    items: int
+
+    @property
+    def common(self) -> float:
+        """What more items name is too common."""
+        return max(COMMON, COMMON_SHARE * self.items)
+
+
+def reach(
+    parts: Parts,
+    visible: Visibility,
+    asking: GraphQuestion,
+    first: Sequence[str],
+    check: Callable[[], None] = lambda: None,
+) -> Reach:
+    """What can be reached within `hops` relations; `first` are the ids of the first hits, best first. `check` is called
+    between the steps, and raises `TimedOutError` when there is no time for more.
+    """
+    check()
+    with parts.store.read() as work:
+        around = Walking(work, visible, Walk(as_of=asking.as_of), check)
+        meant = _meant(parts, work, around, visible, asking)
+        starts = {**_walk_from_hits(work, around, visible, first), **meant}
+        if not starts:
+            return Reach()
+        begun = sorted(starts, key=lambda root: (-starts[root], root))[:MOST_BEGUN]
+        ways = _ways(around, [*meant][:MOST_MEANT], asking.hops)
+        firmness, back = _walk_edges(around, {root: starts[root] for root in begun}, asking)
+        said = around.said_by([step[1] for step in back.values() if step is not None], ITEMS)
+        on_ways = around.said_by([edge for _, steps in ways for edge in steps], ITEMS)
+        values = _values(around, firmness, back, said, asking.common)
+        values |= dict.fromkeys(on_ways, 1.0)
+        firmest = sorted(values, key=lambda item_id: (-values[item_id], item_id))[:MOST_REACHED]
+        return Reach(
+            {item_id: values[item_id] for item_id in firmest if values[item_id] > 0},
+            frozenset(on_ways),
+            tuple(around.way(*way) for way in ways),
+            _steps(around, back, said),
+            around.relations,
+        )
+
+
+def with_reached(scored: Scored, reached: Reach, weight: float) -> Scored:
+    """Candidates with the feature `related`: how firmly the graph reached each, above an average row. It offsets weak
+    likeness and `elsewhere`, never lifts above the first hit, and puts items on ways between the question's things
+    right behind that.
+    """
+    if weight <= 0 or not reached.values or not scored.order.shape[0]:
+        return scored
+    best = float(scored.scores[scored.order[0]])
+    values = np.zeros(scored.scores.shape, dtype=np.float32)
+    elsewhere = scored.features.get(ELSEWHERE, values) * scored.weights.get(ELSEWHERE, 0.0)
+    for place, item_id in enumerate(scored.candidates.ids.tolist()):
+        if item_id in reached.values:
+            score, put_back = scored.scores.item(place), elsewhere.item(place)
+            room = max(best - score, 0.0) * _BELOW
+            lift = reached.values[item_id] * weight - min(score - put_back, 0.0) - put_back
+            values[place] = (room if item_id in reached.on_ways else min(lift, room)) / weight
+    return with_feature(scored, RELATED, values, weight) if values.any() else scored
+
+
+def _meant(
+    parts: Parts, work: UnitOfWork, around: Walking, visible: Visibility, asking: GraphQuestion
+) -> dict[str, float]:
+    """The things that the question is about, by name and by vector: how firmly, the firmest first."""
+    possible = possible_names(asking.text)
+    named = told_names(possible, around.nodes.known(possible))
+    meant = {root: 1.0 for key in named for root in around.nodes.of_keys([key])}
+    near: dict[str, float] = {}
+    for embedder, vector in zip(parts.known_embedders, asking.vectors, strict=False):
+        if vector is not None and vector.any():
+            for own, cosine in _nearest(work, around, visible, embedder.space.id, vector):
+                near[own] = max(near.get(own, 0.0), cosine)
+    for own, root in around.nodes.of_ids(near).items():
+        meant[root] = max(meant.get(root, 0.0), near[own])
+    return dict(sorted(meant.items(), key=lambda found: -found[1]))
+
+
+def _nearest(
+    work: UnitOfWork, around: Walking, visible: Visibility, space: str, vector: NDArray[np.float32]
+) -> list[tuple[str, float]]:
+    """The things nearest to the question that are near enough, partition by partition: one may be large."""
+    best: dict[str, float] = {}
+    for partition in visible.partitions:
+        alone = Visibility((partition,), visible.agent)
+        for own, cosine in work.entity_vectors.nearest(alone, space, vector, MOST_NEAR, around.check):
+            best[own] = max(best.get(own, cosine), cosine)
+    nearest = sorted(best.items(), key=lambda found: (-found[1], found[0]))[:MOST_NEAR]
+    return [(own, cosine) for own, cosine in nearest if cosine >= LEAST_NEAR]
+
+
+def _walk_from_hits(work: UnitOfWork, around: Walking, visible: Visibility, first: Sequence[str]) -> dict[str, float]:
+    """The things that the first hits name, less firmly with each hit."""
+    firm = {item_id: FROM_HITS / (1 + place) for place, item_id in enumerate(first)}
+    links = work.graph.named_in(visible, firm) if firm else []
+    roots = around.nodes.of_ids({link.entity_id for link in links})
+    found: dict[str, float] = {}
+    for link in links:
+        root = roots.get(link.entity_id)
+        if root is not None:
+            found[root] = max(found.get(root, 0.0), firm[link.item_id])
+    return found
+
+
+def _ways(around: Walking, meant: Sequence[str], hops: int) -> list[tuple[str, list[Edge]]]:
+    """Shortest ways between what the question is about, the shortest first."""
+    found: list[tuple[str, list[Edge]]] = []
+    for one, other in combinations(meant, 2):
+        way = shortest(around, [one], [other], hops)
+        if way is not None and way[1]:
+            found.append(way)
+    return sorted(found, key=lambda way: len(way[1]))[:MOST_PATHS]
+
+
+def _walk_edges(
+    around: Walking, starts: Mapping[str, float], asking: GraphQuestion
+) -> tuple[dict[str, float], dict[str, tuple[str, Edge] | None]]:
+    """How firmly each node was reached, and by which edge; by the firmest way that was found."""
+    firmness, back = {**starts}, dict[str, tuple[str, Edge] | None](dict.fromkeys(starts))
+    frontier: Sequence[str] = [*starts]
+    for _ in range(asking.hops):
+        reached: dict[str, None] = {}
+        frontier = [root for root in frontier if around.nodes.node(root).mentions <= asking.common]
+        known = {root: firmness[root] for root in frontier}
+        for edge in around.edges(frontier) if frontier else ():
+            for end, origin in ((edge.target_id, edge.source_id), (edge.source_id, edge.target_id)):
+                firm = FADING * known.get(origin, 0.0)
+                if firm > firmness.get(end, 0.0) and len(firmness) < MOST_NODES:
+                    firmness[end], back[end], reached[end] = firm, (origin, edge), None
+        frontier = [*reached]
+    return firmness, back
+
+
+def _values(
+    around: Walking,
+    firmness: Mapping[str, float],
+    back: Mapping[str, tuple[str, Edge] | None],
+    said: Mapping[str, Edge],
+    common: float,
+) -> dict[str, float]:
+    """How firmly each item was reached. Naming a thing counts less, the more items name it."""
+    values: dict[str, float] = {}
+    for item_id, edge in said.items():
+        values[item_id] = min(min(firmness[edge.source_id], firmness[edge.target_id]) / FADING, 1.0)
+    counts = {root: around.nodes.node(root).mentions for root, step in back.items() if step is not None}
+    for root, items in around.naming([root for root in counts if counts[root] <= common], ITEMS).items():
+        telling = firmness[root] / (1.0 + math.log2(max(counts[root], 1)))
+        for item_id in items:
+            values[item_id] = max(values.get(item_id, 0.0), telling)
+    return values
+
+
+def _steps(
+    around: Walking, back: Mapping[str, tuple[str, Edge] | None], said: Mapping[str, Edge]
+) -> dict[str, GraphPath]:
+    """The way to each item that says a relation, from where the walk began."""
+    side, ends = Side({**back}), {step[1]: root for root, step in back.items() if step is not None}
+    ways = {edge: around.way(side.origin(ends[edge]), [*reversed(side.steps(ends[edge]))]) for edge in {*said.values()}}
+    return {item_id: ways[edge] for item_id, edge in said.items()}
+
+
+def paths_of(parts: Parts, visible: Visibility, reached: Reach, shown: Collection[str]) -> tuple[GraphPath, ...]:
+    """Paths to show with these hits, with evidence: between the question's things, or else to reached hits."""
+    ways = reached.ways or tuple(dict.fromkeys(reached.steps[i] for i in shown if i in reached.steps))[:MOST_PATHS]
+    if not ways:
+        return ()
+    with parts.store.read() as work:
+        edges = [*dict.fromkeys(edge for way in ways for edge in way.edges)]
+        told = dict(zip(edges, cited(work, visible, edges, reached.relations), strict=True))
+    return tuple(replace(way, edges=tuple(told[edge] for edge in way.edges)) for way in ways)
+
 
 Score = Callable[[Candidates], Scored]
 
@@ -33,7 +272,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SearchSide:
     """What a query found, and its scores."""
 
     query: IndexQuery
@@ -43,12 +282,12 @@ class Side:
     scored: Scored
 
     @classmethod
-    def searched(cls, parts: Parts, query: IndexQuery, score: Score, *, is_passages: bool = False) -> Side:
+    def searched(cls, parts: Parts, query: IndexQuery, score: Score, *, is_passages: bool = False) -> SearchSide:
         """The answer of the index, scored."""
         found = search(parts, query, passages=is_passages)
         return cls(query, is_passages, found, score, score(found))
 
-    def with_ids(self, parts: Parts, ids: Collection[str]) -> Side:
+    def with_ids(self, parts: Parts, ids: Collection[str]) -> SearchSide:
         """The same with these rows too, as far as they are of this side and the query admits them."""
         wanted = frozenset(ids) if self.query.allowed is None else self.query.allowed.intersection(ids)
         wanted -= frozenset(map(str, self.found.ids))
@@ -93,7 +332,7 @@ def _join_flags(found: Candidates, beside: Candidates) -> NDArray[np.bool_] | No
 
 
 FEATURE = "linked"
-FIRST_HITS = 2
+FIRST_PASSAGES = 2
 MOST_LINKED = 8
 MOST_PASSAGES = 32
 """Of a long document its first passages stand for it."""
@@ -101,12 +340,10 @@ MOST_PASSAGES = 32
 SAME_TITLE = 3
 """A title that more documents have ("Introduction") tells none of them."""
 
-COMMON_SHARE = 0.05
 COMMON_ROWS = 3
 """A title whose rarest word stands in more passages than so many, and than such a share of all, is a common word."""
 
 _MOST_FOUND = 100
-_BELOW = 0.99
 """So much of the way up to the passage that names it: what is named never overtakes what names it."""
 
 
@@ -158,7 +395,7 @@ def with_links(
 
 def _links(parts: Parts, visible: Visibility, scored: Scored) -> list[_Link]:
     """The documents that the first hits name, those of longer titles first; none of what several are called."""
-    first = scored.order[:FIRST_HITS]
+    first = scored.order[:FIRST_PASSAGES]
     ids = [str(i) for i in scored.candidates.ids[first]]
     scores = dict(zip(ids, scored.scores[first].tolist(), strict=True))
     with parts.store.read() as work:

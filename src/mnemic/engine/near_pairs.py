@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.engine.archive import is_lasting
 from mnemic.engine.dependants import told
 from mnemic.engine.engine import Parts
+from mnemic.engine.fields import is_lasting
 from mnemic.engine.remember import filled_of
 from mnemic.engine.upkeep import present_importance
 from mnemic.model.health import Ailment, HealthFinding, Remedy

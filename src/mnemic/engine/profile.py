@@ -12,8 +12,7 @@ from mnemic.engine.secrets import fact_without_secrets
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Profile, ProfileEntry
 from mnemic.model.recall import MemoryQuery, Order
-from mnemic.model.scope import Level, Partition, Scope
-from mnemic.model.values import check_unicode
+from mnemic.model.scope import Level, Partition, Scope, check_unicode
 
 MAX_KEY_CHARS = 100
 MAX_VALUE_CHARS = 2000

@@ -26,10 +26,20 @@ from numpy.typing import NDArray
 
 from mnemic.engine.dependants import told
 from mnemic.engine.engine import Parts
-from mnemic.engine.graph_recall import FIRST_HITS, RELATED, GraphQuestion, paths_of, reach, with_reached
 from mnemic.engine.indexing import Asked, ItemVectors, indexed_text, question_vectors
 from mnemic.engine.inputs import Question, Selection, Watch
-from mnemic.engine.links import Ranked, Score, Side, with_links
+from mnemic.engine.links import (
+    FIRST_HITS,
+    RELATED,
+    GraphQuestion,
+    Ranked,
+    Score,
+    paths_of,
+    reach,
+    with_links,
+    with_reached,
+)
+from mnemic.engine.links import SearchSide as Side
 from mnemic.engine.passages import admits, passage_query
 from mnemic.engine.score import (
     NEIGHBOURS,
@@ -48,8 +58,7 @@ from mnemic.model.filter import EVERYTHING
 from mnemic.model.graph import GraphPath
 from mnemic.model.item import Chunk, Item, Memory, State
 from mnemic.model.recall import SHOWN_RELEVANCE, Contribution, Hit, MemoryQuery, Order, Recall
-from mnemic.model.scope import Scope, Visibility
-from mnemic.model.values import to_microseconds
+from mnemic.model.scope import Scope, Visibility, to_microseconds
 from mnemic.ports.models import Reranker, Scores
 from mnemic.ports.observer import Span
 from mnemic.ports.store import MAIN_VIEW

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from mnemic.engine.archive import EXPIRED, archive, is_lasting
 from mnemic.engine.dependants import said_again
 from mnemic.engine.edit import Editor, gives_way, merged, restate
 from mnemic.engine.engine import Parts, new_id
-from mnemic.engine.fields import filled_of, held_key
+from mnemic.engine.fields import EXPIRED, archive, filled_of, held_key, is_lasting
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import Kinds, gated, noted, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError

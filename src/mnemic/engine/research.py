@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mnemic.engine.documents import get_document
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Metered, Parts
 from mnemic.engine.inputs import Question
-from mnemic.engine.metering import Metered
 from mnemic.engine.recall import answer as recalled
 from mnemic.engine.research_notes import LIMITED, Reading, Told, coverage_of, not_read, percent
 from mnemic.engine.research_steps import CHANGED, Budget, Cost, Missed, Steps
@@ -31,9 +30,8 @@ from mnemic.model.item import Chunk
 from mnemic.model.scope import Level, Partition, Scope
 from mnemic.ports.models import Llm
 from mnemic.text.blocks import Language
-from mnemic.text.pieces import LEAST_ROOM, Piece, cut
 from mnemic.text.prompts import language_of
-from mnemic.text.research import Asking, Note
+from mnemic.text.research import LEAST_ROOM, Asking, Note, Piece, cut
 from mnemic.text.sanitise import sanitise
 from mnemic.text.wordings import wording
 

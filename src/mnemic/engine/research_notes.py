@@ -14,11 +14,11 @@ from mnemic.errors import BackendError
 from mnemic.model.chat import Completion
 from mnemic.model.document import Coverage, Document, ResearchQuote, Stretch
 from mnemic.text.blocks import Language
-from mnemic.text.pages import last_page_of, page_of
-from mnemic.text.pieces import Piece
+from mnemic.text.outline import last_page_of, page_of
 from mnemic.text.research import (
     Asking,
     Note,
+    Piece,
     answer_prompt,
     find_quotes,
     map_prompt,

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from mnemic.engine.archive import EXPIRED, archive, erase_memories, is_lasting
 from mnemic.engine.engine import Parts
+from mnemic.engine.fields import EXPIRED, archive, erase_memories, is_lasting
 from mnemic.engine.sweep import PAGES_A_JOB, Reach, sweep
 from mnemic.model.item import Memory, State
 from mnemic.model.records import Action

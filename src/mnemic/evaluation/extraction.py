@@ -31,8 +31,7 @@ from mnemic.evaluation.dataset import CorpusRow, Unfinished
 from mnemic.evaluation.embedders import CachingEmbedder
 from mnemic.evaluation.retrieval import Progress
 from mnemic.model.item import Memory, Role, State
-from mnemic.model.scope import Scope
-from mnemic.model.values import as_utc
+from mnemic.model.scope import Scope, as_utc
 
 PAGE = 500
 _START = datetime(2000, 1, 1, tzinfo=UTC)

@@ -32,13 +32,11 @@ from mnemic.config import MEMORY_URL, Config
 from mnemic.engine.engine import Parts, new_id
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, Unfinished, read_json_lines
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, Ranking, Unfinished, read_json_lines
 from mnemic.evaluation.embedders import CachingEmbedder, KeptVectors
-from mnemic.evaluation.metrics import Ranking
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk, Kind, Role
-from mnemic.model.scope import Level, Scope
-from mnemic.model.values import as_utc
+from mnemic.model.scope import Level, Scope, as_utc
 from mnemic.ports.observer import Clock
 
 

@@ -33,8 +33,8 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.errors import InvalidInputError, UnavailableError
+from mnemic.evaluation.dataset import percentile
 from mnemic.evaluation.embedders import SYNTHETIC_DIMS, SyntheticEmbedder, TimedEmbedder
-from mnemic.evaluation.metrics import percentile
 from mnemic.model.scope import Scope
 from mnemic.ports.index import Index
 from mnemic.ports.models import Embedder

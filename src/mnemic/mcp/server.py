@@ -1,4 +1,15 @@
-"""The MCP server over an open memory, whoever asks it: tools, resources and prompts within the asker's scope.
+"""What a tool answered, as the protocol tells it: the text for a model, and beside it the noun as it is on the wire.
+
+Clients may show either to a model. So the texts in the noun, too, are sanitised as in a context; ids and times are as
+they are in every other door.
+
+What a person can choose in a client: a question with memory around it, and keeping what a conversation taught.
+
+What a client can read without calling a tool: the profile and the documents.
+
+Clients put it in front of a model, so that orders are taken out of it as out of a context.
+
+The MCP server over an open memory, whoever asks it: tools, resources and prompts within the asker's scope.
 
 Every handler asks `who` for the scope and the rights of the request; a client has no way to name another scope. The
 work runs on threads, at most `THREADS` at a time.
@@ -7,10 +18,12 @@ work runs on threads, at most `THREADS` at a time.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote
 
 import anyio
 import mcp_types as types
@@ -21,16 +34,142 @@ from mcp.server.lowlevel.server import Server
 
 from mnemic import __version__
 from mnemic.api import Mnemic
-from mnemic.api.acting import acting_as
+from mnemic.api.doors import acting_as
 from mnemic.engine.tools import Toolbox
-from mnemic.errors import BackendError, InvalidInputError, MnemicError, NotFoundError
-from mnemic.mcp.answers import answered
-from mnemic.mcp.prompts import PROMPTS, prompt
-from mnemic.mcp.resources import RESOURCES, TEMPLATES, read
+from mnemic.errors import BackendError, InvalidInputError, MnemicError, NotFoundError, error_kind
 from mnemic.mcp.verbs import verb_tools
-from mnemic.model.chat import ToolCall, ToolContext
+from mnemic.model.chat import ToolCall, ToolContext, ToolOutcome
+from mnemic.model.item import Role
 from mnemic.model.records import Right
 from mnemic.model.scope import Partition, Scope
+from mnemic.text.sanitise import sanitise
+from mnemic.wire import to_wire
+
+RESULT = "result"
+"""The key of what is no JSON object in itself, such as a list."""
+
+KIND = "mnemic/error"
+"""In the metadata of an answer that tells of a failure: its kind, as in every other door."""
+
+MOST_CHARS = 200_000
+"""What is longer as JSON is told as text alone."""
+
+REPEATED = "dedup_key"
+"""The text of a memory once more, folded: of no use to a model, and read by it all the same."""
+
+_PLAIN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?")
+"""Ids and times, which hold no text."""
+
+
+def answered(outcome: ToolOutcome, noun: object) -> types.CallToolResult:
+    """The answer of a call; `noun` is what the tool told beside its text, or the error, or None."""
+    content = [types.TextContent(type="text", text=outcome.text)]
+    if outcome.is_error:
+        kind = {KIND: error_kind(type(noun))} if isinstance(noun, MnemicError) else None
+        return types.CallToolResult(content=list(content), is_error=True, _meta=kind)
+    return types.CallToolResult(content=list(content), structured_content=structured(noun))
+
+
+def structured(noun: object) -> dict[str, Any] | None:
+    """The noun as a JSON object with safe texts; None where there is none, or it is too large."""
+    if noun is None:
+        return None
+    wire = safe(to_wire(noun))
+    whole = cast("dict[str, Any]", wire if isinstance(wire, dict) else {RESULT: wire})
+    return whole if len(json.dumps(whole, default=str)) <= MOST_CHARS else None
+
+
+def safe(value: Any) -> Any:
+    """The same with every text in it sanitised, the names of what callers name themselves too."""
+    if isinstance(value, str):
+        return value if _PLAIN.fullmatch(value) else sanitise(value)
+    if isinstance(value, Mapping):
+        told = cast("Mapping[str, Any]", value)
+        return {sanitise(name): safe(each) for name, each in told.items() if name != REPEATED}
+    return [safe(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+WITH_MEMORY, KEEP = "with-memory", "keep-what-matters"
+PROMPTS = (
+    types.Prompt(
+        name=WITH_MEMORY,
+        title="Ask with memory",
+        description="A question with everything remembered that helps to answer it.",
+        arguments=[types.PromptArgument(name="question", description="What you want to ask.", required=True)],
+    ),
+    types.Prompt(
+        name=KEEP,
+        title="Keep what matters",
+        description="Look back at this conversation and remember what will matter later.",
+    ),
+)
+_LOOK_BACK = (
+    "Look back at our conversation. Call remember once for each thing about me that will still matter in later "
+    "conversations (facts, preferences, goals, decisions), each as one plain sentence, and set_profile for hard facts. "
+    "Look first with recall what is known already; correct with update_memory what has changed. "
+    "Then tell me in a short list what you kept."
+)
+
+
+def prompt(mnemic: Mnemic, scope: Scope, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+    """The messages of a prompt. Raises `InvalidInputError` for one that is not there, or lacks its argument."""
+    if name == KEEP:
+        return _one(_LOOK_BACK)
+    if name != WITH_MEMORY:
+        raise InvalidInputError(f"there is no prompt {name[:64]!r}; there are {WITH_MEMORY} and {KEEP}")
+    question = arguments.get("question", "").strip()
+    if not question:
+        raise InvalidInputError("the prompt needs the argument question")
+    shown = mnemic.context(scope, question, history_messages=0)
+    known = [message.content for message in shown.messages if message.role is Role.SYSTEM]
+    return _one("\n\n".join([*known, question]))
+
+
+def _one(text: str) -> types.GetPromptResult:
+    content = types.TextContent(type="text", text=text)
+    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+
+
+PROFILE, DOCUMENTS = "mnemic://profile", "mnemic://documents"
+PLAIN, JSON = "text/plain", "application/json"
+RESOURCES = (
+    types.Resource(
+        uri=PROFILE, name="profile", title="Profile", description="Hard facts of the user.", mime_type=PLAIN
+    ),
+    types.Resource(
+        uri=DOCUMENTS,
+        name="documents",
+        title="Documents",
+        description="The documents that can be searched, as JSON.",
+        mime_type=JSON,
+    ),
+)
+TEMPLATES = (
+    types.ResourceTemplate(
+        uri_template=DOCUMENTS + "/{id}",
+        name="document",
+        title="Document",
+        description="The text of one document; its id is in the list.",
+        mime_type=PLAIN,
+    ),
+)
+
+
+def read(mnemic: Mnemic, scope: Scope, uri: str) -> types.ReadResourceResult:
+    """The content of a resource, as this scope sees it. Raises `NotFoundError` for one that is not there."""
+    kind = PLAIN
+    if uri == PROFILE:
+        text = mnemic.profile.format(scope).strip()
+    elif uri == DOCUMENTS:
+        kind = JSON
+        documents = mnemic.documents.list(scope).documents
+        text = json.dumps([safe(to_wire(document)) for document in documents], ensure_ascii=False)
+    elif uri.startswith(f"{DOCUMENTS}/"):
+        text = sanitise(mnemic.documents.text(scope, unquote(uri.removeprefix(f"{DOCUMENTS}/"))))
+    else:
+        raise NotFoundError(f"there is no resource {uri[:200]!r}")
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
+
 
 ACTOR = "mcp"
 THREADS = 16

@@ -16,8 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from mnemic.model.document import Heading
-from mnemic.model.scope import Level, Partition
-from mnemic.model.values import from_microseconds, to_microseconds
+from mnemic.model.scope import Level, Partition, from_microseconds, to_microseconds
 
 NounT = TypeVar("NounT")
 Row = tuple[Any, ...]

@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import TypeVar, cast
 
 from mnemic.errors import InvalidInputError
-from mnemic.model.values import as_utc, check_unicode, to_microseconds
+from mnemic.model.scope import as_utc, check_unicode, to_microseconds
 
 Scalar = str | int | float | bool
 

@@ -25,8 +25,7 @@ from starlette.routing import Route, request_response
 from mnemic.api import Mnemic
 from mnemic.errors import BackendError, ForbiddenError, InvalidInputError, UnavailableError
 from mnemic.model.records import Right
-from mnemic.proxy.chats import Chat, Listener
-from mnemic.proxy.memory import Around, ChatMemory, in_session
+from mnemic.proxy.memory import Around, Chat, ChatMemory, Listener, in_session
 from mnemic.proxy.upstream import VIA, failure, is_own_key, open_upstream, returned_headers, sent_headers, unusable
 from mnemic.web.doors import Door
 from mnemic.web.gate import HEADER_PREFIX, KEY_HEADER, Caller, Gate, NamedScope, named_scope

@@ -15,15 +15,13 @@ from typing import Any, TypeVar, cast
 
 from mnemic.aio import DEFAULT_THREADS, AsyncMnemic
 from mnemic.api import DocumentVerbs, GraphVerbs, JobVerbs, KeyVerbs, Mnemic, MnemicVerbs, ProfileVerbs, ToolVerbs
-from mnemic.api.backup import receive_backup
+from mnemic.api.doors import receive_backup
 from mnemic.api.signatures import bind, hints_of
 from mnemic.errors import BadReplyError, InvalidInputError, UnavailableError, UnsupportedError
 from mnemic.model.chat import ChatEvent, Replied
-from mnemic.remote.connection import Connection, Progress, json_of
-from mnemic.remote.failures import loads, problem_error
+from mnemic.remote.connection import Connection, Progress, json_of, loads, problem_error
 from mnemic.verbs import VERBS
-from mnemic.wire.events import PROGRESS, event_from_wire
-from mnemic.wire.reading import from_wire
+from mnemic.wire.reading import PROGRESS, event_from_wire, from_wire
 
 TIMEOUT_S = 60.0
 """As long as a slow embedder of a server may take; what takes longer has a longer time of its own."""

@@ -20,8 +20,8 @@ from starlette.types import Scope as AsgiScope
 from mnemic import __version__
 from mnemic.api import Mnemic
 from mnemic.errors import MnemicError
+from mnemic.rest.asking import WAITING_THREADS, Lanes, quick_threads
 from mnemic.rest.description import PAGE, POLICY, describe
-from mnemic.rest.lanes import WAITING_THREADS, Lanes, quick_threads
 from mnemic.rest.replies import Replies
 from mnemic.rest.routes import routes
 from mnemic.verbs import PREFIX

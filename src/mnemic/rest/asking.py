@@ -1,21 +1,39 @@
-"""What every route asks of a request first: the right, the scope, and no parameter that it does not know."""
+"""What every route asks of a request first: the right, the scope, and no parameter that it does not know.
+
+Answers on the wire: nouns as JSON, and long work as one line of JSON per event.
+
+Which threads answer which requests, so that slow work never holds up quick work.
+
+Few threads answer what only computes: beyond the cores of the machine they get into each other's way, and sixteen that
+each wait for the interpreter are slower together than three. Writes have threads of their own, since they wait for
+whoever else writes, and so has long work. Where the store is a server, threads mostly wait, and there are more.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial, wraps
+from inspect import iscoroutinefunction
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import Depends, Query, Request
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import ParamTypes
+from starlette.responses import Response
 
 from mnemic.api import Mnemic
 from mnemic.errors import InvalidInputError
 from mnemic.model.records import Right
 from mnemic.model.scope import MAX_ID_CHARS, Scope
+from mnemic.verbs import Lane
 from mnemic.web.gate import Caller, caller_of, scope_of
+from mnemic.wire import to_wire
 
 Part = Annotated[str | None, Query(min_length=1, max_length=MAX_ID_CHARS)]
 
@@ -95,3 +113,49 @@ def _parameters(route: Any) -> frozenset[str]:
 
 
 _KNOWN: dict[str, frozenset[str]] = {}
+
+
+JSON = "application/json"
+
+
+def answer(noun: object, status: int = 200) -> Response:
+    """A noun, or a list or mapping of them, as JSON in UTF-8."""
+    return Response(line(noun), status, media_type=JSON)
+
+
+def line(noun: object) -> bytes:
+    """The same as bytes, without line feeds."""
+    wire: Any = to_wire(noun)
+    return json.dumps(wire, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(errors="replace")
+
+
+WAITING_THREADS = 16
+"""Threads for quick work where the store is a server; so many also do long work."""
+
+LEAST_QUICK, LEAST_WRITERS = 2, 2
+
+
+class Lanes:
+    """The threads of one application. `quick` of them answer reads, half as many (at least two) short writes."""
+
+    def __init__(self, quick: int) -> None:
+        writers = max(LEAST_WRITERS, quick // 2)
+        sizes = {Lane.READ: quick, Lane.WRITE: writers, Lane.LONG: WAITING_THREADS}
+        self._limiters = {lane: CapacityLimiter(size) for lane, size in sizes.items()}
+
+    def on(self, lane: Lane, endpoint: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+        """The endpoint as one that is awaited while a thread of this lane runs it."""
+        if iscoroutinefunction(endpoint):
+            return endpoint
+        limiter = self._limiters[lane]
+
+        @wraps(endpoint)
+        async def run(**given: Any) -> Any:
+            return await run_sync(partial(endpoint, **given), limiter=limiter)
+
+        return run
+
+
+def quick_threads(*, is_waiting: bool) -> int:
+    """How many threads suit this machine, and a store that is a server or not."""
+    return WAITING_THREADS if is_waiting else max(LEAST_QUICK, os.cpu_count() or 1)

@@ -21,12 +21,11 @@ from mnemic.engine.assistant import NO_MODEL
 from mnemic.errors import ForbiddenError, InvalidInputError, MnemicError, NotFoundError
 from mnemic.model.chat import ChatEvent
 from mnemic.model.records import Right
-from mnemic.rest.answers import answer, line
-from mnemic.rest.asking import Asked
+from mnemic.rest.asking import Asked, answer, line
 from mnemic.rest.events import NDJSON, SSE, failed
 from mnemic.web.limits import BUSY
 from mnemic.web.problems import Problem, ProblemError
-from mnemic.wire.events import event_to_wire
+from mnemic.wire.reading import event_to_wire
 
 THREADS = 8
 WAITING = 16

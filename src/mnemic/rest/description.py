@@ -18,7 +18,7 @@ from mnemic.api.signatures import hints_of
 from mnemic.rest.events import NDJSON, SSE, ZIP
 from mnemic.rest.requests import TEXTS
 from mnemic.web.problems import MEDIA_TYPE
-from mnemic.wire.events import PROGRESS
+from mnemic.wire.reading import PROGRESS
 from mnemic.wire.schema import Schemas
 
 PLACE = "#/components/schemas/"

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from mnemic.errors import MnemicError, places
-from mnemic.rest.answers import line
+from mnemic.rest.asking import line
 from mnemic.web.limits import BUSY
 from mnemic.web.problems import ProblemError, problem_of
 from mnemic.wire import PROBLEM_PREFIX

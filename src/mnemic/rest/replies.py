@@ -1,4 +1,6 @@
-"""`Idempotency-Key`: a write that is sent again with the same key is not done again; its answer is given again.
+"""What is told of a request that may not be done again, and whose answer is not there to be given again.
+
+`Idempotency-Key`: a write that is sent again with the same key is not done again; its answer is given again.
 
 A key belongs to its org and to whoever sent it, and is known for a day, in every process on the store and after a
 restart. The first write of the work and the note of the request are one transaction (`engine.requests`), the answer is
@@ -11,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -25,11 +27,52 @@ from mnemic.api.doors import Repeats
 from mnemic.engine.access import Claim
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.records import KeptRequest, Outcome, Right
-from mnemic.rest.refusals import UNDER_WAY, refusal
 from mnemic.verbs import PREFIX
 from mnemic.web.gate import caller_of, scope_of
 from mnemic.web.limits import MEBIBYTE, TOO_LARGE
-from mnemic.web.problems import ProblemError
+from mnemic.web.problems import Problem, ProblemError
+
+UNDER_WAY = Problem(
+    409,
+    "under_way",
+    "The same request is being answered",
+    "the request with this Idempotency-Key is still being answered",
+    "ask again with the same key in a moment",
+    headers={"Retry-After": "1"},
+)
+LOOK = "look whether it was done, and only where it was not send it with a new key"
+DONE = "read what you need anew; do not send it again"
+UNFINISHED = Problem(
+    409,
+    "unfinished",
+    "A part of this may have been done",
+    "the request with this Idempotency-Key failed, or was broken off, when it had begun to write",
+    LOOK,
+)
+GONE: Mapping[Outcome, str] = {
+    Outcome.TOO_LARGE: "its answer was too large to be kept",
+    Outcome.WITHHELD: "its answer held a secret, and was not kept",
+    Outcome.FORGOTTEN: "its answer was removed, since something that it may have told was deleted",
+}
+
+
+def refusal(known: KeptRequest) -> Problem:
+    """The problem of a request that has no answer to give again."""
+    if known.outcome is Outcome.UNFINISHED:
+        return UNFINISHED
+    if known.outcome is Outcome.OPEN:
+        begun = known.at.isoformat(timespec="seconds")
+        return Problem(
+            409,
+            "outcome_unknown",
+            "It is not known whether this was done",
+            f"a request with this Idempotency-Key, begun at {begun}, was not answered: another server still works on "
+            "it, or was ended in the middle",
+            f"ask again with the same key in a moment; while there is no answer, {LOOK}",
+        )
+    detail = f"the request with this Idempotency-Key was done; {GONE[known.outcome]}"
+    return Problem(409, "answer_gone", "This was done before", detail, DONE)
+
 
 HEADER = "Idempotency-Key"
 REPLAYED = (b"idempotency-replayed", b"true")

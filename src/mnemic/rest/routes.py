@@ -25,14 +25,12 @@ from mnemic.engine.export import OWN_LEVELS
 from mnemic.errors import ForbiddenError, UnavailableError
 from mnemic.model.records import Right
 from mnemic.model.scope import Level
-from mnemic.rest.answers import answer
-from mnemic.rest.asking import Administers, Asked, Operates, Reads, Writes
+from mnemic.rest.asking import Administers, Asked, Lanes, Operates, Reads, Writes, answer
 from mnemic.rest.assistant import handlers as assistant_handlers
 from mnemic.rest.events import NDJSON, ZIP, events, wants_events
-from mnemic.rest.lanes import Lanes
 from mnemic.rest.requests import TEXTS, parameters, readers
 from mnemic.verbs import PREFIX, ROUTES, Access, Verb
-from mnemic.wire.events import PROGRESS
+from mnemic.wire.reading import PROGRESS
 
 RESEARCHED_AT_ONCE = 4
 """Each may ask the model for half an hour, several times at once."""

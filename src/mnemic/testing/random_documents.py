@@ -11,7 +11,7 @@ from mnemic.model.item import State
 from mnemic.ports.store import UnitOfWork
 from mnemic.testing.random_nouns import TEXTS, RandomNouns
 from mnemic.testing.samples import a_document, passages, terms
-from mnemic.text.titles import title_key
+from mnemic.text.outline import title_key
 
 Operation = Callable[[UnitOfWork], object]
 SOURCES = ("a.md", "a/b.md", "a%_.md", "ü😀.md", "")

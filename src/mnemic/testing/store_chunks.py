@@ -12,8 +12,7 @@ from mnemic.errors import ConflictError, InvalidInputError
 from mnemic.model.candidates import DOCUMENT, Change
 from mnemic.model.document import Document
 from mnemic.model.item import Chunk, State, Trust
-from mnemic.model.scope import Level
-from mnemic.model.values import to_microseconds
+from mnemic.model.scope import Level, to_microseconds
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, Store
 from mnemic.testing.samples import (
     ANNA,

@@ -11,8 +11,7 @@ from mnemic.model.candidates import MESSAGE, Change
 from mnemic.model.document import DocumentStatus
 from mnemic.model.item import Kind, Role, State
 from mnemic.model.recall import Counts
-from mnemic.model.scope import Level, Partition, Scope
-from mnemic.model.values import to_microseconds
+from mnemic.model.scope import Level, Partition, Scope, to_microseconds
 from mnemic.ports.store import Reading, StaleTerms, Store
 from mnemic.testing.samples import (
     ANALYSER,

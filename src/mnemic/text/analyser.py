@@ -17,9 +17,8 @@ from typing import Protocol, cast
 from snowballstemmer import english_stemmer
 
 from mnemic.errors import InvalidInputError
-from mnemic.text import scripts
-from mnemic.text.late_pattern import late_pattern
-from mnemic.text.normalise import visible
+from mnemic.text import normalise as scripts
+from mnemic.text.normalise import late_pattern, visible
 
 _WORDS = """
 a an the this that these those such i me my mine myself we us our ours ourselves you your yours yourself

@@ -16,7 +16,7 @@ from functools import cache
 
 from mnemic.text.analyser import is_unspaced
 from mnemic.text.languages import DateRules, languages
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 
 _FURTHER_MONTHS = (
     "janvier enero gennaio janeiro,février febrero febbraio fevereiro,mars marzo março mar,avril abril aprile,mayo"

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mnemic.text.late_pattern import late_pattern
-from mnemic.text.pages import pages_told
+from mnemic.text.injection import fold, gathered
+from mnemic.text.normalise import late_pattern
+from mnemic.text.outline import pages_told
 from mnemic.text.sanitise import one_line, sanitise
-from mnemic.text.skeleton import fold, gathered
 from mnemic.text.wordings import wording
 
 Language = Literal["en", "zh"]

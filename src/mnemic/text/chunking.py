@@ -18,8 +18,7 @@ from mnemic.errors import InvalidInputError
 from mnemic.model.document import Chunking, Heading
 from mnemic.text import outline
 from mnemic.text.analyser import Analyser
-from mnemic.text.outline import Block, BlockKind
-from mnemic.text.pages import last_page_of, page_of
+from mnemic.text.outline import Block, BlockKind, last_page_of, page_of
 from mnemic.text.sentences import sentences
 
 Span = tuple[int, int]

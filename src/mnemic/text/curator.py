@@ -16,8 +16,8 @@ from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.gems import REPLY_SCHEMA
 from mnemic.text.languages import detect
-from mnemic.text.late_pattern import late_pattern
 from mnemic.text.narrative import ToldTurn, tokens, told
+from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import MAX_MESSAGE_CHARS, counted, language_of
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import every_wording, wording

@@ -15,9 +15,8 @@ from typing import cast
 
 from mnemic.model.item import CATEGORIES, IMPORTANCE_WORDS, Gem, Message, Role, turn_range
 from mnemic.text.analyser import Analyser
-from mnemic.text.late_pattern import late_pattern
 from mnemic.text.narrative import ToldTurn
-from mnemic.text.normalise import dedup_key
+from mnemic.text.normalise import dedup_key, late_pattern
 from mnemic.text.prompts import counted
 from mnemic.text.replies import Reading, Refused, clean_text, list_schema, read_items
 from mnemic.text.sentences import sentences

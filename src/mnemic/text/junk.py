@@ -10,8 +10,7 @@ import unicodedata
 from functools import cache
 
 from mnemic.text.languages import languages, words
-from mnemic.text.late_pattern import late_pattern
-from mnemic.text.normalise import key_words
+from mnemic.text.normalise import key_words, late_pattern
 
 MIN_CHARS = 3
 """Letters and digits; of scripts that write words without gaps, one less."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.model.item import Message
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 from mnemic.text.prompts import CUT_MARK, counted
 from mnemic.text.sanitise import one_line, sanitise
 

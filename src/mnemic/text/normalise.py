@@ -1,6 +1,18 @@
-"""The two derived forms of a text: one for indexing and detection, one that decides what is a duplicate.
+"""Which characters belong to which kind of script: the ranges that the analyser's expressions are built from.
+
+Answers for one question only: how words are told apart in a script. Ranges are the insides of regular expression
+classes, written down once (taken from Unicode 14) instead of read from the interpreter, so that they are the same on
+every machine. Decimal digits are left out of all of them: a number is a word in every script.
+
+The two derived forms of a text: one for indexing and detection, one that decides what is a duplicate.
 
 Answers for nothing that is shown: stored text stays verbatim.
+
+Regular expressions that are compiled when they are first used, not on import.
+
+Rules are many and long, and some name the letters of many scripts: compiling them all takes tens of milliseconds, which
+a process that answers one question need not wait for. A wrong expression is found by its first use, so every rule needs
+a test.
 """
 
 from __future__ import annotations
@@ -8,8 +20,95 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from enum import StrEnum
+from typing import cast
 
-from mnemic.text.scripts import INVISIBLE
+HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+"""Chinese characters, radicals and the iteration marks."""
+
+KANA = "\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f\U0001b000-\U0001b16f"
+"""Hiragana and Katakana, half width included, with the long-vowel and voicing marks."""
+
+HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7a3\ud7b0-\ud7ff"
+"""Korean syllables and letters. Korean writes blanks, but hangs its particles on the word."""
+
+SOUTH_EAST_ASIAN = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e"  # Thai
+    "\u0e81-\u0ebd\u0ec0-\u0ecd\u0edc-\u0edf"  # Lao
+    "\u1000-\u103f\u1050-\u108f\u109a-\u109d\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"  # Myanmar
+    "\u1780-\u17d3\u17d7\u17dc\u17dd"  # Khmer
+)
+"""Thai, Lao, Myanmar and Khmer: no blanks between words, vowels and tones attached to a consonant."""
+
+SOUTH_EAST_ASIAN_MARKS = (
+    "\u0e31\u0e33-\u0e3a\u0e47-\u0e4e"  # Thai; SARA AM (0e33) counts as attached
+    "\u0eb1\u0eb3-\u0ebc\u0ec8-\u0ecd"  # Lao
+    "\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d"
+    "\ua9e5\uaa7b-\uaa7d"
+    "\u17b4-\u17d3\u17dd"  # Khmer
+)
+"""Those of them that are attached to the consonant before."""
+
+STACKERS = "\u1039\u17d2"
+"""Signs that put the next consonant under the one before (Myanmar virama, Khmer coeng): the cluster goes on."""
+
+KANA_MARKS = "\u3099\u309a\uff9e\uff9f"
+"""Voicing marks, attached to the kana before."""
+
+UNSEGMENTED = HAN + KANA + SOUTH_EAST_ASIAN
+"""Scripts that put no blanks between words."""
+
+MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u07fd\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"
+    "\u0981-\u09e3\u09fe-\u0a75\u0a81-\u0ae3\u0afa-\u0b63\u0b82-\u0bd7\u0c00-\u0c63\u0c81-\u0c83\u0cbc-\u0d4d"
+    "\u0d57-\u0d63\u0d81-\u0df3\u0f18-\u0f19\u0f35\u0f37\u0f39\u0f3e-\u0f84\u0f86-\u0fbc\u0fc6\u135d-\u135f\u1712-\u1734"
+    "\u1752-\u1773\u180b-\u180d\u180f-\u193b\u1a17-\u1a1b\u1a55-\u1a7f\u1ab0-\u1b44\u1b6b-\u1b73\u1b80-\u1bf3"
+    "\u1c24-\u1c37\u1cd0-\u1cd2\u1cd4-\u1dff\u2cef-\u2cf1\u2d7f-\u2dff\u302a-\u302f\ua66f-\ua672\ua674-\ua67d"
+    "\ua69e-\ua6f1\ua802-\ua827\ua82c\ua880-\ua8c5\ua8e0-\ua8f1\ua8ff-\ua92d\ua947-\ua953\ua980-\ua9c0\uaa29-\uaa4d"
+    "\uaaeb-\uaaef\uaaf5-\uaaf6\uabe3-\uabea\uabec-\uabed\ufb1e\ufe20-\ufe2f"
+    "\U00011000-\U00011046\U00011070-\U000110ba\U000110c2\U00011100-\U00011134\U00011145-\U00011173"
+    "\U00011180-\U000111c0\U0001122c-\U00011237\U000112df-\U00011446\U0001145e-\U000114c3\U000115af-\U000115c0"
+    "\U000115dc-\U00011640\U000116ab-\U000116b7\U0001e8d0-\U0001e94a"
+)
+"""Combining marks of all other scripts, which continue a word; letters that lie between two marks are included."""
+
+OPTIONAL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670"
+"""Hebrew points, Arabic vowel signs and the stretching line: written or left out at will."""
+
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef"
+)
+"""Format characters and variation selectors: nothing to see, used to hyphenate, to order, or to hide words."""
+
+
+_LOOKED_AT_CHARS = 2000
+_MOST_OTHERS = 0.25
+_LATIN_ENDS = 0x250
+_LATIN_FURTHER = ((0x1E00, 0x1F00), (0xFF21, 0xFF5B))
+"""Latin Extended Additional (Vietnamese and others), and the full-width letters."""
+
+
+class Writing(StrEnum):
+    """`latin`: at most a quarter of the letters are of other scripts; else `other`."""
+
+    LATIN = "latin"
+    OTHER = "other"
+
+
+def writing_of(text: str) -> Writing | None:
+    """The writing of the letters at the start of a text; None when there is no letter."""
+    letters = [ord(character) for character in text[:_LOOKED_AT_CHARS] if character.isalpha()]
+    if not letters:
+        return None
+    others = sum(not _is_latin(letter) for letter in letters)
+    return Writing.OTHER if others > _MOST_OTHERS * len(letters) else Writing.LATIN
+
+
+def _is_latin(letter: int) -> bool:
+    return letter < _LATIN_ENDS or any(start <= letter < end for start, end in _LATIN_FURTHER)
+
 
 KEY_CHARACTERS = 200
 """Longest duplicate key that is kept as text; longer ones become a digest."""
@@ -120,3 +219,22 @@ def _bare(word: str) -> str:
     if word.isalnum():
         return word
     return word.strip(_ALONE) and (word.lstrip(_BEFORE).rstrip(_BEHIND) or word)
+
+
+def late_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+    """As `re.compile`, which is called with the first use. Only what is called on the pattern works, not
+    `re.sub(pattern, …)` or `isinstance`. May be used by several threads: the worst is that two compile the same.
+    """
+    return cast("re.Pattern[str]", _LatePattern(source, flags))
+
+
+class _LatePattern:
+    """Finds methods of the compiled expression, and keeps them: a second use costs no more than without."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self._source, self._flags = source, flags
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(re.compile(self._source, self._flags), name)  # `re` keeps what it has compiled
+        setattr(self, name, found)
+        return found

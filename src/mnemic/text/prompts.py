@@ -15,9 +15,9 @@ from typing import cast
 from mnemic.errors import BadReplyError
 from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.item import Message, Role
-from mnemic.text import scripts
+from mnemic.text import normalise as scripts
 from mnemic.text.blocks import Language
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 from mnemic.text.replies import clean_text, read_item, without_thoughts
 from mnemic.text.sanitise import one_line, sanitise
 from mnemic.text.sentences import sentences

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.item import Judgement, Role
-from mnemic.text.late_pattern import late_pattern
-from mnemic.text.normalise import key_words
+from mnemic.text.normalise import key_words, late_pattern
 from mnemic.text.replies import list_schema, read_items, without_thoughts
 from mnemic.text.sanitise import one_line, sanitise
 

@@ -14,9 +14,21 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 
-from mnemic.text.injection import MARKERS, Pattern, Severity, addresses_model, load_wordings
+from mnemic.text.injection import (
+    MARKERS,
+    REDACTED,
+    Pattern,
+    Severity,
+    View,
+    addresses_model,
+    decoded,
+    fold,
+    gathered,
+    load_wordings,
+    mirrored,
+    unleeted,
+)
 from mnemic.text.normalise import visible
-from mnemic.text.skeleton import REDACTED, View, decoded, fold, gathered, mirrored, unleeted
 
 MIN_CUES = 3
 """So many different cues in one text make every one of them a finding."""

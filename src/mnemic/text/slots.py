@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mnemic.text.languages import SlotRules, detect
-from mnemic.text.late_pattern import late_pattern
-from mnemic.text.normalise import key_words
+from mnemic.text.normalise import key_words, late_pattern
 
 MAX_CHARS = 160
 """A longer sentence says more than one thing."""

@@ -30,7 +30,7 @@ from typing import Any, Protocol, cast
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from mnemic.web.board import Board, Doing
+from mnemic.web.limits import Board, Doing
 
 IPV6_HOLDER_BITS = 64
 """Whoever has an address of IPv6 has this network of them."""

@@ -30,13 +30,11 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from mnemic.api import Mnemic
-from mnemic.api.acting import acting_as
-from mnemic.api.doors import Admission
+from mnemic.api.doors import Admission, acting_as
 from mnemic.errors import ForbiddenError, InvalidInputError, MnemicError, UnauthorisedError
 from mnemic.model.records import ApiKey, AuditEntry, Right
 from mnemic.model.scope import Level, Partition, Scope
-from mnemic.web.board import Board
-from mnemic.web.limits import BUSY, Buckets, Limits
+from mnemic.web.limits import BUSY, Board, Buckets, Limits
 from mnemic.web.problems import ProblemError
 
 DEFAULT_ORG = "default"

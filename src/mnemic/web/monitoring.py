@@ -27,8 +27,8 @@ from starlette.routing import Route
 
 from mnemic.api import Mnemic
 from mnemic.model.health import Condition, Diagnosis, Finding
-from mnemic.web.board import Board, Doing
 from mnemic.web.gate import caller_of
+from mnemic.web.limits import Board, Doing
 
 _OWN = frozenset(vars(logging.makeLogRecord({})))
 

@@ -2,6 +2,8 @@
 
 What the wire does not tell stays empty: the hash of a key, and the dedup key of a memory of an older server. Fields
 that are not known here are left out, so that an older client understands a newer server.
+
+The events of a chat as JSON objects: `event` names what happened, beside it stand the fields of the noun.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from functools import cache
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from mnemic.errors import BadReplyError
+from mnemic.model.chat import Called, ChatEvent, Recalled, Replied, Said
 from mnemic.model.scope import Partition
-from mnemic.wire import SECRET, place_from_wire
+from mnemic.wire import SECRET, place_from_wire, to_wire
 
 ABSENT = {"dedup_key": "", "secret_hash": ""}
 """What a field is that was not told."""
@@ -116,3 +119,30 @@ def _noun(kind: type, value: Mapping[str, Any]) -> Any:
         elif field.default is MISSING and field.default_factory is MISSING:
             raise KeyError(field.name)
     return kind(**given)
+
+
+EVENT = "event"
+KINDS: Mapping[str, type[ChatEvent]] = {"recalled": Recalled, "said": Said, "called": Called, "replied": Replied}
+PROGRESS: Mapping[str, tuple[str, ...]] = {
+    "import_": ("done", "total"),
+    "health": ("done", "total"),
+    "reembed": ("done", "total"),
+    "ingest": ("done", "total", "source"),
+    "research": ("done", "total", "what"),
+}
+"""Of verbs that tell how far they have come: what stands in such an event, in the order of the call of `progress`."""
+
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+
+def event_to_wire(event: ChatEvent) -> dict[str, Any]:
+    """As `{"event": "said", "text": "…"}`."""
+    return {EVENT: _NAMES[type(event)], **to_wire(event)}
+
+
+def event_from_wire(told: Mapping[str, Any]) -> ChatEvent | None:
+    """What `event_to_wire` was given; None for an event that this version does not know. Raises `BadReplyError`."""
+    name = told.get(EVENT)
+    if not isinstance(name, str):
+        raise BadReplyError("an event without a name")
+    return cast("ChatEvent", from_wire(KINDS[name], told)) if name in KINDS else None

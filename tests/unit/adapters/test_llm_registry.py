@@ -12,8 +12,7 @@ import pytest
 from mnemic import Mnemic
 from mnemic.adapters.llms.llama_cpp import LlamaCppLlm, packaged_model
 from mnemic.adapters.llms.openai import OpenAILlm
-from mnemic.adapters.llms.registry import open_llm
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm, open_llm
 from mnemic.build import build
 from mnemic.config import Config, load_config, resolve
 from mnemic.errors import ConfigError
@@ -94,7 +93,7 @@ def test_a_language_model_of_another_package_is_opened_by_its_entry_point(
         "[mnemic.llms]\ntheirs = third_party_llm:build\nbroken = nowhere:build\n", encoding="utf-8"
     )
     (tmp_path / "third_party_llm.py").write_text(
-        "from mnemic.adapters.llms.scripted import ScriptedLlm\n"
+        "from mnemic.adapters.llms.registry import ScriptedLlm\n"
         "def build(model, options):\n    return ScriptedLlm(['tea'], name=model, **options)\n",
         encoding="utf-8",
     )

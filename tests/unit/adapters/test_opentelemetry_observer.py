@@ -15,13 +15,13 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver, SeveralObservers
 from mnemic.adapters.observers.opentelemetry import OpenTelemetryObserver, sending_to
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config, load_config
-from mnemic.engine.metering import Traced
+from mnemic.engine.engine import Traced
 from mnemic.errors import BackendError, ConfigError
 from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.model.chat import Prompt, PromptMessage

@@ -14,8 +14,7 @@ import pytest
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.adapters.windows.redis import Place, RedisWindow, partition_of_key
-from mnemic.adapters.windows.redis_link import RedisOptions
+from mnemic.adapters.windows.redis import Place, RedisOptions, RedisWindow, partition_of_key
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.api import Mnemic
 from mnemic.build import build

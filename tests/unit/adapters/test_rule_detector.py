@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.secret_corpus import ALNUM, ANNOUNCED, HEX, ISSUED, Planted, drawn, lookalikes, secrets
-from mnemic.adapters.detectors.registry import detector_names, open_detector
-from mnemic.adapters.detectors.rules import RuleDetector
+from mnemic.adapters.detectors.rules import RuleDetector, detector_names, open_detector
 from mnemic.errors import ConfigError
 
 DETECTOR = RuleDetector()

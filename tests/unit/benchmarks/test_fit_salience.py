@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.fit import salience as fit
 from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion
-from mnemic.text.facts import salience
+from mnemic.text.facts import when as salience
 from mnemic.text.facts.find import Said, find_candidates
 
 FILE = json.loads(Path(salience.__file__).with_name("salience.json").read_text(encoding="utf-8"))

@@ -10,8 +10,7 @@ import pytest
 from drills import store_agreement
 from drills.kit.part import part_of
 from drills.store_agreement import FILE, REFERENCE, SERVER, Run, StoreRuns, differences, slices
-from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion
-from mnemic.evaluation.metrics import Ranking, score_run
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, Ranking, score_run
 
 GROUPS = ("anna", "bert", "carl")
 CORPUS = tuple(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from mnemic.adapters.llms.scripted import Script
+from mnemic.adapters.llms.registry import Script
 from mnemic.api import Mnemic
 from mnemic.model.chat import Prompt
 from mnemic.model.item import Gem, Kind, Memory, State, gem_of

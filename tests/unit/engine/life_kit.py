@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.llms.scripted import Script, ScriptedLlm
+from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
 from mnemic.engine.digest import covered

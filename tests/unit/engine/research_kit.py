@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from mnemic import Mnemic
-from mnemic.adapters.llms.scripted import Script, ScriptedLlm
+from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.engine.engine import Parts, new_id
 from mnemic.model.chat import Prompt
 from mnemic.model.document import Document, DocumentStatus, Heading, ResearchReport

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.api import Mnemic
 from mnemic.engine.assimilate import Place, assimilate, prepare
 from mnemic.engine.engine import Parts

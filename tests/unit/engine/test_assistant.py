@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from mnemic import AsyncMnemic, Mnemic, Scope, tool
-from mnemic.adapters.llms.scripted import Script, ScriptedLlm
+from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.engine.engine import Parts
 from mnemic.errors import (

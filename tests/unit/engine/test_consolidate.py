@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from mnemic.adapters.llms.scripted import Script, ScriptedLlm
+from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.api import Mnemic
 from mnemic.engine.consolidate import ConsolidateReport, consolidate
 from mnemic.engine.kinds import CONSOLIDATE

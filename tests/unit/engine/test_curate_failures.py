@@ -12,7 +12,7 @@ from threading import Barrier
 
 import pytest
 
-from mnemic.adapters.llms.scripted import Script, ScriptedLlm
+from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.build import build

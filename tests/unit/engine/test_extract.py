@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from mnemic.adapters.llms.scripted import Script
+from mnemic.adapters.llms.registry import Script
 from mnemic.api import Mnemic
 from mnemic.engine.extract import MODEL_MESSAGES
 from mnemic.engine.kinds import EXTRACT

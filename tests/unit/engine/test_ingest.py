@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.adapters.detectors.registry import open_detector
+from mnemic.adapters.detectors.rules import open_detector
 from mnemic.api import Mnemic
 from mnemic.engine.engine import Parts
 from mnemic.errors import ConfigError, InvalidInputError, NotFoundError

@@ -18,7 +18,7 @@ from mnemic.adapters.readers.sandbox import SandboxReader
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine import ingest as ingest_store
+from mnemic.engine import documents as ingest_store
 from mnemic.engine.engine import Parts, ReaderPool
 from mnemic.errors import UnavailableError
 from mnemic.model.document import DocumentStatus

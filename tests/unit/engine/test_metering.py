@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Metered, Parts
 from mnemic.engine.jobs import FollowUp, list_jobs, work
-from mnemic.engine.metering import Metered
 from mnemic.errors import UnavailableError
 from mnemic.model.chat import Completion, Prompt, PromptMessage, Usage
 from mnemic.model.item import Role

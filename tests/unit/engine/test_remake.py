@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from mnemic.adapters.llms.scripted import Script
+from mnemic.adapters.llms.registry import Script
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine.consolidate import consolidate

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mnemic import Mnemic, Scope
-from mnemic.adapters.llms.scripted import Script, ScriptedLlm
+from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.engine.engine import Parts
 from mnemic.errors import (
     UnavailableError,

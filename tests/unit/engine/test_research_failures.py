@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mnemic import Mnemic
-from mnemic.adapters.llms.scripted import Script, ScriptedLlm
+from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.engine.engine import Parts
 from mnemic.errors import (
     BackendError,

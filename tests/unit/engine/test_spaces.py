@@ -22,7 +22,7 @@ from mnemic.model.scope import Partition
 from mnemic.ports.models import Vectors
 from mnemic.ports.store import Store
 from mnemic.testing.faults import Fault, FaultyStore
-from mnemic.text.scripts import Writing
+from mnemic.text.normalise import Writing
 from tests.unit.engine.kit import ANNA, Clock, WordEmbedder
 
 HERS: Partition = ANNA.partition(ANNA.default_level)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.errors import InvalidInputError

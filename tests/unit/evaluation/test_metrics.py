@@ -7,8 +7,16 @@ import random
 
 import pytest
 
-from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion
-from mnemic.evaluation.metrics import Ranking, percentile, score_ranking, score_run, score_sessions
+from mnemic.evaluation.dataset import (
+    CorpusRow,
+    Dataset,
+    LabelledQuestion,
+    Ranking,
+    percentile,
+    score_ranking,
+    score_run,
+    score_sessions,
+)
 
 
 @pytest.mark.requirement("P-31")

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion
+from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, Ranking, score_run
 from mnemic.evaluation.embedders import CachingEmbedder, SyntheticEmbedder
-from mnemic.evaluation.metrics import Ranking, score_run
 from mnemic.evaluation.retrieval import RetrievalOptions, read_run, run_retrieval, write_run
 from mnemic.ports.models import Vectors
 

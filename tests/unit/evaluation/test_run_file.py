@@ -15,7 +15,7 @@ import pytest
 
 from mnemic.cli import failures
 from mnemic.errors import InvalidInputError
-from mnemic.evaluation.metrics import Ranking
+from mnemic.evaluation.dataset import Ranking
 from mnemic.evaluation.retrieval import UnfinishedRun, read_run, run_key, run_retrieval
 from tests.unit.evaluation.test_retrieval import DATASET, KEYWORDS
 

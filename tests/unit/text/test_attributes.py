@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.text.facts.slots import plain_statements, read_attributes
+from mnemic.text.facts.find import plain_statements, read_attributes
 
 TOLD: tuple[tuple[str, dict[str, str]], ...] = (
     ("My name is Anna.", {"name": "Anna"}),

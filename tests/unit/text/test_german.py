@@ -9,8 +9,7 @@ import pytest
 from mnemic.model.item import Kind
 from mnemic.text.asking import Asking, Date, Span
 from mnemic.text.choices import choice_of
-from mnemic.text.facts.find import Said, find_facts
-from mnemic.text.facts.slots import read_attributes
+from mnemic.text.facts.find import Said, find_facts, read_attributes
 from mnemic.text.facts.when import find_time
 from mnemic.text.graph.find import find
 from mnemic.text.junk import junk_reason

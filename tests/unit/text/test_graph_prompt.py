@@ -9,8 +9,7 @@ import pytest
 from mnemic.errors import BadReplyError
 from mnemic.model.chat import Completion, Finish
 from mnemic.model.graph import RELATED_TO, EntityType
-from mnemic.text.graph.find import Found
-from mnemic.text.graph.prompt import entity_type, graph_prompt, read_graph, relation_type
+from mnemic.text.graph.find import Found, entity_type, graph_prompt, read_graph, relation_type
 
 TEXT = "User works at Acme, which uses Redis."
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemic.text.injection import addresses_model, load_wordings
-from mnemic.text.skeleton import fold
+from mnemic.text.injection import addresses_model, fold, load_wordings
 
 CASES = tomllib.loads((Path(__file__).parent / "injection_cases.toml").read_text(encoding="utf-8"))["cases"]
 WORDINGS = {wording.name: wording for wording in load_wordings()}

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 
 TEXT = "one 1 two 22 THREE 333"
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from mnemic.model.document import Heading
 from mnemic.text.narrative import tokens
-from mnemic.text.pages import last_page_of, page_of, pages_told
-from mnemic.text.pieces import LEAST_ROOM, OVERLAP_CHARACTERS, cut
+from mnemic.text.outline import last_page_of, page_of, pages_told
+from mnemic.text.research import LEAST_ROOM, OVERLAP_CHARACTERS, cut
 
 WORDS = st.text(alphabet="ab .\n?é海", min_size=0, max_size=3000)
 

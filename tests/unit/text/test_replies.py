@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.text.lenient_json import json_values
-from mnemic.text.replies import MAX_REPLY_CHARS, MISSING, list_schema, mended, read_item, read_items, without_thoughts
+from mnemic.text.replies import (
+    MAX_REPLY_CHARS,
+    MISSING,
+    json_values,
+    list_schema,
+    mended,
+    read_item,
+    read_items,
+    without_thoughts,
+)
 from tests.broken_replies.corpus import MOST, SCHEMA, Case, cases
 
 LEAVES = (

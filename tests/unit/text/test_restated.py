@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemic.model.item import Trust
-from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_facts, terms_of
-from mnemic.text.facts.restated import find_restated
+from mnemic.text.facts.find import MAX_FACTS, Reply, Said, find_facts, find_restated, terms_of
 
 AT = datetime(2026, 5, 6, 14, 30, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemic.text.injection import REDACTED, fold
 from mnemic.text.sanitise import GROWTH, findings, neutralise_markers, one_line, sanitise
-from mnemic.text.skeleton import REDACTED, fold
 
 
 def _sentences(name: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemic.text.titles import MOST_TITLE_CHARACTERS, names_in, title_key
+from mnemic.text.outline import MOST_TITLE_CHARACTERS, names_in, title_key
 
 
 @pytest.mark.parametrize(

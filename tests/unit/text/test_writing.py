@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemic.text.scripts import Writing, writing_of
+from mnemic.text.normalise import Writing, writing_of
 
 
 @pytest.mark.parametrize(

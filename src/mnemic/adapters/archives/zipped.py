@@ -24,7 +24,7 @@ from mnemic.adapters.archives import parts as manifests
 from mnemic.adapters.archives.parts import check_sums, scratch_folder
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.stores.sqlite.copying import check_copy
-from mnemic.adapters.stores.sqlite.statements import migrations
+from mnemic.adapters.stores.sqlite.session import migrations
 from mnemic.errors import BackendError, ConfigError, ConflictError, InvalidInputError, UnavailableError
 from mnemic.model.backup import LostOrg, Manifest, Sealing
 from mnemic.model.health import Condition

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.embedders.known import known_model, plain_name
-from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.adapters.embedders.known import known_model, plain_name, rows_of, unit_rows
 from mnemic.adapters.extras import import_extra
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import Space

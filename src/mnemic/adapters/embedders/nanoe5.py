@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.adapters.embedders.known import rows_of, unit_rows
 from mnemic.adapters.extras import import_extra
 from mnemic.errors import ConfigError
 from mnemic.model.candidates import Space

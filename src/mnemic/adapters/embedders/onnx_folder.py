@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.embedders.known import known_model
-from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.adapters.embedders.known import known_model, rows_of, unit_rows
 from mnemic.adapters.onnx_models import (
     TOKENIZER_FILE,
     VOCABULARY_FILE,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from mnemic.adapters.embedders.known import known_model
-from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.adapters.embedders.known import known_model, rows_of, unit_rows
 from mnemic.adapters.extras import import_extra
 from mnemic.adapters.model_servers import (
     CONNECT_TIMEOUT_S,

@@ -11,8 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnemic.adapters.embedders.known import known_model
-from mnemic.adapters.embedders.rows import rows_of, unit_rows
+from mnemic.adapters.embedders.known import known_model, rows_of, unit_rows
 from mnemic.adapters.extras import import_extra
 from mnemic.errors import BackendError, ConfigError
 from mnemic.model.candidates import Space

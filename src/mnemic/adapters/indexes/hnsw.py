@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.indexes.dense import NO_SLOTS, Slots
+from mnemic.adapters.indexes.views import NO_SLOTS, Slots
 from mnemic.errors import ConfigError
 from mnemic.model.candidates import Floats
 from mnemic.model.scope import Partition

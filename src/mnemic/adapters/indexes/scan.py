@@ -1,19 +1,313 @@
-"""The exact index: every visible row of a partition, in memory, within a byte budget."""
+"""The rows of one partition in memory, laid out for vectorised search.
+
+The exact index: every visible row of a partition, in memory, within a byte budget.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, cast
 
-from mnemic.adapters.indexes.hnsw import Graph, GraphKeeper
-from mnemic.adapters.indexes.table import Table
-from mnemic.adapters.indexes.views import Evidence, joined, nothing
-from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword
-from mnemic.model.candidates import Candidates, Change, Floats, IndexQuery, Surroundings
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemic.adapters.indexes.hnsw import Graph, GraphKeeper, Source, is_due
+from mnemic.adapters.indexes.views import (
+    NEVER,
+    NOTHING_NEAR,
+    Columns,
+    Evidence,
+    Near,
+    Slots,
+    Sought,
+    View,
+    Views,
+    checked,
+    cosines_at,
+    distinct,
+    joined,
+    nothing,
+    scanned,
+    walked,
+)
+from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words
+from mnemic.errors import InvalidInputError
+from mnemic.model.candidates import MESSAGE, Candidates, Change, Floats, IndexQuery, Surroundings
+from mnemic.model.item import Role
 from mnemic.model.scope import Partition
 from mnemic.ports.index import Index, IndexCapabilities
 from mnemic.ranking.bm25 import CollectionStatistics
+
+_ROW_BYTES = 400  # ids, dictionaries and columns of one row, measured with tracemalloc
+_POSTING_BYTES = 8
+_SPARSE_ROWS = 1024
+_BATCH_ROWS = 20_000  # taken in at once, so that a partition that loads needs little more memory than it will hold
+_NO_PERSON = (Role.ASSISTANT, Role.TOOL)
+
+
+class Table:
+    """One partition: postings, columns and vectors by slot. Not thread-safe; its index holds the lock. A changed item
+    gets a new slot; `is_sparse` tells when to rebuild. A table without terms finds by vector alone.
+    """
+
+    def __init__(self, *, holds_terms: bool = True, common_rows: int = COMMON_ROWS) -> None:
+        self.version = 0
+        self.holds_terms = holds_terms
+        self.graph: Graph | None = None
+        self._rows = 0
+        self._slots: dict[str, int] = {}
+        self._words = Words(common_rows)
+        self._agents: dict[str, int] = {}
+        self._kinds: dict[str, int] = {}
+        self._authors: dict[str, int] = {}
+        self._sessions: dict[str, int] = {}
+        self._talk: dict[tuple[int, int], int] = {}
+        self._columns = Columns(0)
+        self._views = Views()
+        self._places = np.full(1, -1, dtype=np.int64)  # all -1 between two uses; the last one is for "none", slot -1
+
+    @property
+    def bytes_held(self) -> int:
+        """About how much memory the table takes."""
+        return self._rows * (_ROW_BYTES + self._columns.dims * 4) + self._words.held * _POSTING_BYTES
+
+    @property
+    def rows(self) -> int:
+        """How many items there are."""
+        return len(self._slots)
+
+    def source(self) -> Source:
+        """What a graph is made of, as it is now."""
+        columns, rows = self._columns, self._rows
+        live = np.flatnonzero(columns.alive[:rows] & columns.has_vector[:rows])
+        return Source(rows, live, columns.ids, columns.vectors)
+
+    @property
+    def is_graph_due(self) -> bool:
+        """True when there are vectors, and no graph or one that lacks too much."""
+        return self._columns.dims > 0 and is_due(self.graph, self._rows, len(self._slots))
+
+    @property
+    def is_sparse(self) -> bool:
+        """True when more than half of the slots are dead, and there are enough of them to matter."""
+        return self._rows > _SPARSE_ROWS and len(self._slots) * 2 < self._rows
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Take in changes, in order."""
+        batch = list({change.item_id: change for change in changes}.values())
+        columns = self._make_room(batch)
+        for start in range(0, len(batch), _BATCH_ROWS):
+            part = batch[start : start + _BATCH_ROWS]
+            self._lose(part, columns)
+            self._append([change for change in part if not change.is_gone], columns)
+
+    def _lose(self, changes: Sequence[Change], columns: Columns) -> None:
+        """What changed is dead where it stood."""
+        if not self._slots:  # as while a partition loads
+            return
+        for change in changes:
+            dead = self._slots.pop(change.item_id, None)
+            if dead is not None:
+                columns.alive[dead] = False
+                self._views.lose(dead, columns)
+
+    def counted(self, query: IndexQuery) -> Counted:
+        """How often the query's terms occur, and the statistics of the rows that it may see."""
+        return self._words.counted(query.terms, self._view(query))
+
+    def search(self, query: IndexQuery, best: BestByKeyword | None = None) -> Evidence:
+        """The candidates of this partition and its statistics; `best` None: all rows that share a term."""
+        columns, view = self._columns, self._view(query)
+        narrowed = self._narrow_rows(query, view)
+        near = self._find_near(query, view, narrowed)
+        counted = self.counted(query)
+        wanted = view.mask if narrowed is None else narrowed
+        if best is None:
+            words, sums = self._sharing(counted, wanted), None
+        elif narrowed is None:
+            words, sums = self._words.best(counted, columns, view, best)
+        else:
+            words, sums = self._words.best_among(counted, columns, narrowed, best)
+        places = distinct(np.concatenate([words, near.slots]))
+        for _ in range(query.neighbours if self._talk else 0):
+            beside = columns.beside(places)
+            places = distinct(np.concatenate([places, beside[wanted[beside]]]))
+        return Evidence(
+            ids=columns.ids[places],
+            counts=counted.of(places),
+            lengths=columns.lengths[places],
+            cosines=cosines_at(columns, query.vector, places) if near.cosines is None else near.cosines[places],
+            importances=columns.importances[places],
+            observed=columns.observed[places],
+            flagged=columns.flagged[places],
+            items=view.items,
+            total_length=view.total_length,
+            document_frequencies=counted.statistics.document_frequencies,
+            population=near.population,
+            version=self.version,
+            surroundings=self._surroundings(places, columns, query.words),
+            keyword_sums=sums,
+        )
+
+    def surroundings(self, ids: Sequence[str], words: frozenset[str]) -> Surroundings:
+        """Where these items stand, in their order; those that are not held stand nowhere."""
+        columns = self._columns
+        slots = np.array([self._slots.get(i, -1) for i in ids], dtype=np.int64)
+        held = np.flatnonzero(slots >= 0)
+        found = self._surroundings(slots[held], columns, words)
+        rows = len(ids)
+        place = np.append(held, -1)  # so that -1 stays -1
+        spread = Surroundings.nowhere(rows)
+        parts = {name: getattr(spread, name).copy() for name in Surroundings.__dataclass_fields__}
+        for name, values in parts.items():
+            mine = getattr(found, name)
+            values[held] = place[mine] if name in ("before", "after") else mine
+        return Surroundings(**parts)
+
+    def neighbours(self, ids: Collection[str], steps: int) -> list[str]:
+        """The ids of the messages up to `steps` before and after these items."""
+        columns = self._columns
+        places = np.array(sorted(self._slots[i] for i in ids if i in self._slots), dtype=np.int64)
+        for _ in range(steps):
+            beside = columns.beside(places)
+            places = np.union1d(places, beside[columns.alive[beside]])
+        return list(columns.ids[places])
+
+    def cosines(self, vector: Floats, ids: Collection[str]) -> dict[str, float]:
+        """The cosine of each of these items that has a vector to the unit vector given."""
+        slots = np.array([self._slots[i] for i in ids if i in self._slots], dtype=np.int64)
+        slots = slots[self._columns.has_vector[slots]]
+        found = cosines_at(self._columns, vector, slots)
+        return dict(zip(self._columns.ids[slots], found.tolist(), strict=True))
+
+    def _make_room(self, batch: Sequence[Change]) -> Columns:
+        dims = next((change.vector.shape[0] for change in batch if change.vector is not None), 0)
+        if dims and self._columns.dims == 0:
+            self._columns.take_vectors_of(dims)
+        self._columns.ensure(self._rows + len(batch))
+        return self._columns
+
+    def _append(self, changes: Sequence[Change], columns: Columns) -> None:
+        """Put rows behind the others, column by column."""
+        if not changes:
+            return
+        rows = cast("Any", Change._make(zip(*changes, strict=True)))  # each field a column now
+        first, end = self._rows, self._rows + len(changes)
+        self._put_vectors(rows.vector, first, columns)
+        columns.ids[first:end] = rows.item_id
+        self._slots.update(zip(rows.item_id, range(first, end), strict=True))
+        columns.alive[first:end] = True
+        columns.active[first:end] = rows.is_active
+        columns.importances[first:end] = rows.importance
+        columns.flagged[first:end] = rows.is_flagged
+        columns.observed[first:end] = rows.observed_at
+        columns.expires[first:end] = [NEVER if at is None else at for at in rows.expires_at]
+        columns.agents[first:end] = _number_values(self._agents, rows.private_agent)
+        columns.kinds[first:end] = _number_values(self._kinds, rows.kind)
+        if rows.session.count(None) < len(changes):
+            columns.authors[first:end] = _number_values(self._authors, [author or None for author in rows.author])
+            columns.assistant[first:end] = [role in _NO_PERSON for role in rows.role]
+            columns.question[first:end] = rows.is_question
+            self._place(rows.session, rows.position, first, columns)
+        if self.holds_terms:
+            columns.lengths[first:end] = self._words.post(rows.terms, first)
+        else:
+            columns.lengths[first:end] = [len(terms.split()) for terms in rows.terms]
+        self._rows = end
+        self._views.take(range(first, end), columns)
+
+    def _put_vectors(self, vectors: Sequence[Floats | None], first: int, columns: Columns) -> None:
+        held = [vector for vector in vectors if vector is not None]
+        if not held:
+            return
+        if wrong := {vector.shape[0] for vector in held} - {columns.dims}:
+            raise InvalidInputError(f"a vector of {min(wrong)} dimensions among those of {columns.dims}")
+        end = first + len(vectors)
+        columns.has_vector[first:end] = has = [vector is not None for vector in vectors]
+        if len(held) == len(vectors):
+            np.concatenate(held, out=columns.vectors[first:end].reshape(-1))
+        else:
+            columns.vectors[first:end][has] = held
+
+    def _place(self, sessions: Sequence[str | None], positions: Sequence[int], first: int, columns: Columns) -> None:
+        """Put messages between the ones before and the ones after them."""
+        placed: list[tuple[int, int, int, int]] = []
+        for slot, (session, position) in enumerate(zip(sessions, positions, strict=True), first):
+            if session is not None:
+                code = self._sessions.setdefault(session, len(self._sessions))
+                self._talk[code, position] = slot
+                before, after = self._talk.get((code, position - 1), -1), self._talk.get((code, position + 1), -1)
+                placed.append((slot, code, before, after))
+        slots, codes, before, after = np.array(placed, dtype=np.int64).T
+        columns.sessions[slots], columns.before[slots], columns.after[slots] = codes, before, after
+        follows, leads = before >= 0, after >= 0
+        columns.after[before[follows]] = slots[follows]
+        columns.before[after[leads]] = slots[leads]
+
+    def _sharing(self, counted: Counted, wanted: NDArray[np.bool_]) -> Slots:
+        """The wanted rows that hold one of the terms."""
+        chosen = np.zeros(self._rows, dtype=np.bool_)
+        for slots in counted.slots:
+            chosen[slots] = wanted[slots]
+        return np.flatnonzero(chosen)
+
+    def _surroundings(self, slots: Slots, columns: Columns, words: frozenset[str]) -> Surroundings:
+        place_of = self._place_slots(slots)
+        before, after = place_of[columns.before[slots]], place_of[columns.after[slots]]
+        place_of[slots] = -1
+        named = [code for author, code in self._authors.items() if words & set(author.casefold().split())]
+        return Surroundings(
+            before=before,
+            after=after,
+            sessions=columns.sessions[slots],
+            is_named=np.isin(columns.authors[slots], named),
+            is_assistant=columns.assistant[slots],
+            is_question=columns.question[slots],
+        )
+
+    def _place_slots(self, slots: Slots) -> Slots:
+        """The place of each slot among these, -1 for the others; whoever is done puts -1 back at these slots."""
+        if self._places.shape[0] != self._columns.capacity + 1:
+            self._places = np.full(self._columns.capacity + 1, -1, dtype=np.int64)
+        self._places[slots] = np.arange(slots.shape[0])
+        return self._places
+
+    def _view(self, query: IndexQuery) -> View:
+        own = self._agents.get(query.agent, 0) if query.agent is not None else 0
+        return self._views.of(self._columns, query.now, own, include_inactive=query.include_inactive)
+
+    def _find_near(self, query: IndexQuery, view: View, narrowed: NDArray[np.bool_] | None) -> Near:
+        columns = self._columns
+        if query.vector is None or columns.dims == 0 or self._rows == 0:
+            return NOTHING_NEAR
+        sought = Sought(checked(columns, query.vector), query.dense_limit, self._rows, view, narrowed)
+        return scanned(columns, sought) if self.graph is None else walked(columns, sought, self.graph)
+
+    def _narrow_rows(self, query: IndexQuery, view: View) -> NDArray[np.bool_] | None:
+        """The visible rows that the query admits, None when these are all."""
+        if not query.kinds and query.allowed is None:
+            return None
+        columns, rows = self._columns, self._rows
+        admitted = view.mask[:rows].copy()
+        if query.kinds:
+            codes = [self._kinds[kind] for kind in query.kinds if kind in self._kinds]
+            admitted &= np.isin(columns.kinds[:rows], codes)
+        if query.allowed is not None:
+            slots = [self._slots[i] for i in query.allowed if i in self._slots]
+            allowed = np.zeros(rows, dtype=np.bool_)
+            allowed[slots] = True
+            if query.messages_until is not None:
+                is_message = columns.kinds[:rows] == self._kinds.get(MESSAGE, 0)
+                allowed |= is_message & (columns.observed[:rows] <= query.messages_until)
+            admitted &= allowed
+        return admitted
+
+
+def _number_values(codes: dict[str, int], values: Sequence[str | None]) -> list[int]:
+    """A number for each value, 0 for None."""
+    return [0 if value is None else codes.setdefault(value, len(codes) + 1) for value in values]
 
 
 class ScanIndex:

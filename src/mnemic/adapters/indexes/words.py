@@ -15,8 +15,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.adapters.indexes.dense import Slots, distinct
-from mnemic.adapters.indexes.views import Columns, Postings, View
+from mnemic.adapters.indexes.views import Columns, Postings, Slots, View, distinct
 from mnemic.model.candidates import Floats
 from mnemic.ranking.bm25 import Bm25, CollectionStatistics, inner
 

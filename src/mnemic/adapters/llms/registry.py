@@ -1,14 +1,20 @@
 """Language models by name: `ollama:qwen3:4b`, `openai:MODEL`, `llama-cpp`, or one from a package's entry point of the
 group `mnemic.llms` (see `adapters.named_parts`).
+
+Answers what it was told to, for tests. Keeps the port's contract, calls nothing, and is not configurable.
 """
 
 from __future__ import annotations
 
-from typing import cast
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, cast
 
 from mnemic.adapters.named_parts import NamedParts, Options, with_model
-from mnemic.errors import ConfigError
-from mnemic.ports.models import Llm
+from mnemic.errors import ConfigError, InvalidInputError, UnavailableError
+from mnemic.model.chat import Completion, Finish, Piece, Prompt, Usage
+from mnemic.ports.models import Llm, LlmCapabilities
 
 
 def open_llm(name: str, options: Options | None = None) -> Llm:
@@ -44,3 +50,83 @@ def _llama_cpp(model: str | None, options: Options) -> Llm:
 
 
 _LLMS = NamedParts[Llm]("llm", {"llama-cpp": _llama_cpp, "ollama": _ollama, "openai": _openai})
+
+
+Script = str | Completion | Exception
+"""One answer: its text, a whole completion, or an error to raise."""
+
+PIECE_CHARS = 8
+CHARS_PER_TOKEN = 4
+
+
+class ScriptedLlm:
+    """Gives `answers` in turn, or what a function makes of each prompt; `prompts` holds the prompts. Raises
+    `UnavailableError` when no answer is left. A token is four characters, so that token counts can be tested.
+    """
+
+    def __init__(
+        self,
+        answers: Iterable[Script] | Callable[[Prompt], Script],
+        *,
+        name: str = "scripted",
+        context_tokens: int = 8192,
+    ) -> None:
+        self.prompts: list[Prompt] = []
+        self._answer = answers if callable(answers) else self._next
+        self._answers = iter(()) if callable(answers) else iter(answers)
+        self._guard = threading.Lock()
+        self._name = name
+        self._context_tokens = context_tokens
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        return LlmCapabilities(
+            is_local=True, is_blocking=False, context_tokens=self._context_tokens, has_schema=True, has_tools=True
+        )
+
+    def complete(self, prompt: Prompt) -> Completion:
+        started = time.perf_counter()
+        asked = sum(len(message.content) for message in prompt.messages)
+        if _tokens(asked) > self._context_tokens:
+            raise InvalidInputError(f"{self._name}: the prompt is longer than {self._context_tokens} tokens")
+        with self._guard:
+            self.prompts.append(prompt)
+            said = self._answer(prompt)
+        if isinstance(said, Exception):
+            raise said
+        if isinstance(said, Completion):
+            return said
+        return _completion(prompt, said, asked, time.perf_counter() - started)
+
+    def stream(self, prompt: Prompt) -> Generator[Piece]:
+        completion = self.complete(prompt)
+        for start in range(0, len(completion.text), PIECE_CHARS):
+            yield Piece(completion.text[start : start + PIECE_CHARS])
+        yield Piece(completion=completion)
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+    def _next(self, _prompt: Prompt) -> Script:
+        said = next(self._answers, None)
+        return UnavailableError(f"{self._name} has no further answer") if said is None else said
+
+
+def _completion(prompt: Prompt, text: str, asked: int, seconds: float) -> Completion:
+    """The answer, cut where the prompt's limit of tokens is."""
+    limit = prompt.max_tokens * CHARS_PER_TOKEN
+    finish = Finish.STOP if len(text) <= limit else Finish.LENGTH
+    usage = Usage(1, _tokens(asked), _tokens(min(len(text), limit)), seconds)
+    return Completion(text[:limit], finish=finish, usage=usage)
+
+
+def _tokens(chars: int) -> int:
+    return -(-chars // CHARS_PER_TOKEN)
+
+
+if TYPE_CHECKING:
+    _: type[Llm] = ScriptedLlm

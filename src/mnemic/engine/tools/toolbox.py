@@ -26,7 +26,7 @@ from mnemic.engine.access import reach_out
 from mnemic.errors import ConfigError, InvalidInputError, MnemicError, places
 from mnemic.model.chat import AssistantSettings, ToolCall, ToolContext, ToolOutcome, ToolSpec
 from mnemic.ports.models import Tool
-from mnemic.text.lenient_json import json_values
+from mnemic.text.replies import json_values
 
 GROUP = "mnemic.tools"
 MAX_STUCK = 4

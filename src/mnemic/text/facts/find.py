@@ -1,21 +1,289 @@
-"""From one message of a user, and the reply it answers, to at most three facts, by rules alone. The package's door."""
+"""Which parts of a message state something: sentences cut into clauses, without what is no statement of the user.
+
+Answers for spans into the text as it is. Left alone are questions, conditions and guesses, greetings and thanks, orders
+and talk to the assistant, text that the user wants worked on, quoted lines, code, and lines that somebody else speaks.
+
+What an assistant said of the user and the user took up: "It sounds like you are training for a race." – "Yes, …".
+
+Answers for which sentences of a reply count, and for their words in the first person, so that they are read on like the
+user's own. A sentence counts when it states something of the user and the user's next message goes on with its words,
+or agrees and does; what the assistant asks, advises, imagines, remembers or mentions by the way does not, nor what the
+user denies. Who spoke stays known: such a fact has the trust of the assistant.
+
+Which attribute of the user a statement in the first person fills.
+
+`read_attributes` reads what goes into a profile: name, home, job, employer, language, birthday. It is careful, as a
+wrong line is in every prompt from then on and a missing one is no harm: only plain statements count, and questions,
+negations, conditions, the past, quotes, reports, and texts that the user wants worked on are passed over as a whole.
+`slot_of` reads what holds a single value at a time. A wrong slot does less: the memory that it retires can be brought
+back; so a few more wordings count.
+
+From one message of a user, and the reply it answers, to at most three facts, by rules alone. The package's door.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.model.item import TRUST_ORDER, Fact, Kind, Provenance, Trust
-from mnemic.text import scripts
+from mnemic.text import normalise as scripts
+from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
-from mnemic.text.facts.restated import find_restated
-from mnemic.text.facts.salience import KEPT, Reading, goes_on, is_own, measure_features, score_salience
-from mnemic.text.facts.slots import HOW_LONG, read_attributes, slot_of
-from mnemic.text.facts.statements import Statement, find_statements
-from mnemic.text.facts.when import When, find_time
-from mnemic.text.languages import Language
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.facts.when import (
+    KEPT,
+    Reading,
+    When,
+    find_time,
+    goes_on,
+    is_own,
+    measure_features,
+    score_salience,
+)
+from mnemic.text.languages import Language, RestatingRules, detect
+from mnemic.text.normalise import late_pattern
+from mnemic.text.sentences import sentences
+
+MAX_MESSAGE_CHARS = 8000
+"""More than the beginning of a message is not read: who writes so much has pasted it."""
+
+MAX_STATEMENT_CHARS = 400
+"""A longer sentence is no single fact."""
+
+_SPEAKER = late_pattern(
+    r"(?:[A-Z][\w.'’-]*(?:\s[A-Z][\w.'’-]*)?|user|assistant|system|human|ai)\s*[:：]\s"
+    r"|(?:[\w\u4e00-\u9fff]{1,6})[:：]\s*[“\"「我]",
+    re.IGNORECASE,
+)
+_CODE = late_pattern(r"^\s*(?:```|~~~|>|\||[{}<>/#$])|^\s{4,}\S.*[;{}()=]\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A clause that may hold a fact: half-open span in the message, without outer white space and closing marks."""
+
+    start: int
+    end: int
+    text: str
+    language: Language
+    is_whole: bool = True
+    """False for a part of a sentence."""
+
+
+def find_statements(text: str) -> list[Statement]:
+    """The statements of a message in order, without overlap. No string raises."""
+    text = text[:MAX_MESSAGE_CHARS]
+    hostile = [finding.span for finding in sanitise.findings(text)]
+    found: list[Statement] = []
+    for start, end in sentences(text):
+        sentence = text[start:end]
+        if _CODE.match(sentence):
+            continue
+        language = detect(sentence)
+        if language.statements.material.search(sentence):
+            break
+        is_hostile = any(left < end and start < right for left, right in hostile)
+        if not is_hostile and not _is_anothers(sentence, language):
+            found.extend(_find_clauses(text, start, end, language))
+    return found
+
+
+def _is_anothers(sentence: str, language: Language) -> bool:
+    return _SPEAKER.match(sentence) is not None and language.statements.own_label.match(sentence) is None
+
+
+def _find_clauses(text: str, start: int, end: int, language: Language) -> Iterator[Statement]:
+    rules = language.statements
+    sentence = text[start:end]
+    if (greeting := rules.opening.match(sentence)) is not None and greeting.end() < len(sentence):
+        start += greeting.end()
+    sentence = text[start:end]
+    if rules.condition.search(sentence):
+        return
+    edges = _find_edges(sentence, language)
+    if rules.refused.search(sentence) and len(edges) == 1:
+        # A question or a thanks may follow a statement in one sentence: "I moved to Rome, can you …?" keeps its start.
+        if (span := rules.find_reason(sentence)) is not None:
+            piece, shift = _trim(sentence[span[0] : span[1]], None)
+            begin = start + span[0] + shift
+            if not rules.refused.search(piece):
+                yield Statement(begin, begin + len(piece), piece, language, is_whole=False)
+        return
+    for left, right in edges:
+        piece = sentence[left:right]
+        if len(edges) == 1 and (comment := rules.find_comment(piece)) is not None:
+            piece = piece[:comment]
+        piece, shift = _trim(piece, rules.opening if left else None)
+        begin = start + left + shift
+        closing = text[start + right : end] if start + right >= end - 1 else ""  # the question mark of the last clause
+        if piece and len(piece) <= MAX_STATEMENT_CHARS and not rules.refused.search(piece + closing):
+            yield Statement(begin, begin + len(piece), piece, language, is_whole=len(edges) == 1)
+
+
+def _trim(piece: str, opening: re.Pattern[str] | None) -> tuple[str, int]:
+    """The piece without its outer marks, and how much was cut from its start."""
+    left = len(piece) - len(piece.lstrip(" \t\r\n,;:–—-*•，；、"))
+    piece = piece[left:]
+    if opening is not None and (match := opening.match(piece)) is not None and match.end() < len(piece):
+        left, piece = left + match.end(), piece[match.end() :]
+    return piece.rstrip(" \t\r\n.,;:!。，；！…~～–—-"), left
+
+
+def _find_edges(sentence: str, language: Language) -> list[tuple[int, int]]:
+    """Where the clauses of a sentence with subjects of their own begin and end."""
+    edges: list[tuple[int, int]] = []
+    begin = 0
+    for cut in language.statements.cut.finditer(sentence):
+        if not language.statements.keeps_together(sentence[begin : cut.start()], sentence, cut):
+            edges.append((begin, cut.start()))
+            begin = cut.end()
+    return [*edges, (begin, len(sentence))]
+
+
+MAX_REPLY_CHARS = 8000
+"""More than the beginning of a reply is not read."""
+
+TAKEN_UP = 0.15
+"""So much of a sentence's words must come back in the user's answer."""
+
+AGREED = 0.1
+"""That much is enough where the answer opens with assent."""
+
+NEW = 0.2
+"""So much of its words the user must not have said before: else the assistant only repeats what was found already."""
+
+_MOST_WORDS = 45
+_FEWEST_TERMS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Restated:
+    """Half-open span of a sentence in the reply; what it says of the user, in the first person; how much of it the
+    user took up, 0..1.
+    """
+
+    start: int
+    end: int
+    statement: Statement
+    taken_up: float
+
+
+def find_restated(
+    reply: str, answer: str, terms_of: Callable[[str], Iterable[str]], before: Collection[str] = ()
+) -> list[Restated]:
+    """The sentences of a reply that speak of the user and that the answer to it takes up, in order. No string raises.
+
+    `terms_of` gives the words of a text that carry meaning, in one form each; `before` those that the user had said
+    earlier. Names and numbers that the user never said count only where the answer opens with assent.
+    """
+    answer = answer.lstrip()
+    rules = detect(answer).restating
+    if rules.denial.match(answer):
+        return []
+    has_assent = rules.assent.match(answer) is not None
+    heard, denied = set(terms_of(answer)), _denied_terms(answer, terms_of)
+    hostile = [finding.span for finding in sanitise.findings(reply[:MAX_REPLY_CHARS])]
+    found: list[Restated] = []
+    for start, end in sentences(reply[:MAX_REPLY_CHARS]):
+        if any(left < end and start < right for left, right in hostile):
+            continue
+        for statement in _read_sentence(reply[start:end]):
+            said = set(terms_of(statement.text)) - {"user"}
+            taken_up = len(said & heard) / max(len(said), 1)
+            is_new = len(said.difference(before)) >= NEW * len(said)
+            if len(said) < _FEWEST_TERMS or not is_new or said & denied:
+                continue
+            names = set(terms_of(" ".join(statement.language.restating.named.findall(statement.text))))
+            if taken_up >= (AGREED if has_assent else TAKEN_UP) and (has_assent or names <= heard.union(before)):
+                found.append(Restated(start, end, statement, taken_up))
+    return found
+
+
+def _denied_terms(answer: str, terms_of: Callable[[str], Iterable[str]]) -> set[str]:
+    """The words of the sentences of an answer that negate."""
+    told = (answer[start:end] for start, end in sentences(answer))
+    return {term for text in told if detect(text).restating.negation.search(text) for term in terms_of(text)}
+
+
+def _read_sentence(sentence: str) -> Iterator[Statement]:
+    """What a sentence states of the user, in the first person; nothing where it does not."""
+    rules: RestatingRules = detect(sentence).restating
+    sentence = rules.vocative.sub("", rules.frame.sub("", sentence))
+    if not rules.user.search(sentence) or rules.own.search(sentence) or rules.no_report.search(sentence):
+        return
+    if len(sentence.split()) > _MOST_WORDS:
+        return
+    said = rules.first_person(sentence)
+    said = rules.praised.sub(rules.praised_as, said[:1].upper() + said[1:])
+    for statement in find_statements(said):
+        if rules.about.match(statement.text) and not rules.praise.search(statement.text):
+            yield statement
+
+
+MAX_ATTRIBUTE_CHARS = 1500
+"""A longer message is more likely to be pasted than told."""
+
+MAX_SENTENCE_CHARS = 300
+"""A longer sentence says more than one thing."""
+
+HOW_LONG = "how long "
+"""Slots of this beginning say for how long the user has been doing something: the next count replaces the last."""
+
+
+def read_attributes(text: str) -> dict[str, str]:
+    """What a message of a user says of themselves, by key, in the words of the text; a later statement wins."""
+    found: dict[str, str] = {}
+    for statement, language in _plain_sentences(text):
+        for key, rule in language.slots.plain:
+            for match in rule.finditer(statement):
+                value = match["value"].strip(" .,-–—")
+                if value and not language.slots.no_value.match(value):
+                    found[key] = value
+    return found
+
+
+def plain_statements(text: str) -> list[str]:
+    """The sentences in which a user plainly says something of themselves, as things are now; none of a text that is to
+    be worked on.
+    """
+    return [sentence for sentence, _ in _plain_sentences(text)]
+
+
+def _plain_sentences(text: str) -> list[tuple[str, Language]]:
+    if len(text) > MAX_ATTRIBUTE_CHARS:
+        return []
+    found = [(sentence, detect(sentence)) for sentence in (text[start:end] for start, end in sentences(text))]
+    if any(language.slots.commission.search(text) for language in {id(each): each for _, each in found}.values()):
+        return []
+    return [
+        (sentence, language)
+        for sentence, language in found
+        if len(sentence) <= MAX_SENTENCE_CHARS
+        and language.slots.first_person.search(sentence)
+        and not language.slots.unsure.search(sentence)
+    ]
+
+
+def slot_of(statement: str, language: Language) -> tuple[str, str]:
+    """The slot that a statement in the first person fills, and its value; both "" where it fills none."""
+    for slot, value in read_attributes(statement).items():
+        return slot, value
+    rules = language.slots
+    for slot, rule in rules.loose:
+        if (match := rule.search(statement)) is not None and not _is_doubtful(statement, match, language):
+            return slot, match["value"].strip(" .,-")
+    if (match := rules.favourite.search(statement)) is not None:
+        return f"favourite {match['thing']}", match["value"].strip()
+    if (match := rules.how_long.search(statement)) is not None:
+        return f"{HOW_LONG}{match['thing'].casefold()}", match["value"]
+    return "", ""
+
+
+def _is_doubtful(statement: str, match: re.Match[str], language: Language) -> bool:
+    return language.slots.doubt.search(statement, 0, match.end()) is not None
+
 
 EXTRACTOR = "extract"
 VERSION = "rules-3"

@@ -12,10 +12,9 @@ from mnemic.model.item import Fact, Kind, Provenance, Role
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
 from mnemic.text.blocks import Language
-from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, Said
-from mnemic.text.facts.slots import read_attributes, slot_of
+from mnemic.text.facts.find import EXTRACTOR, MAX_FACTS, Said, read_attributes, slot_of
 from mnemic.text.languages import detect
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 from mnemic.text.replies import read_items
 from mnemic.text.sentences import sentences
 from mnemic.text.wordings import wording

@@ -21,7 +21,7 @@ from importlib import import_module, resources
 from typing import Any
 
 from mnemic.model.item import Kind
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 
 FALLBACK = "en"
 LEAST_SHARE = 0.25

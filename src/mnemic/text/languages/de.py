@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mnemic.text.languages import any_case, read_language, words
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 
 _QUOTED = late_pattern(r"„[^“”\"]*[“”\"]|\"[^\"]*\"|»[^«]*«|«[^»]*»")
 _TOKEN = late_pattern(r"[^\W\d_]+|\W|[\d_]+")

@@ -7,7 +7,7 @@ import re
 from mnemic.text.analyser import STOP_WORDS
 from mnemic.text.languages import any_case, read_language
 from mnemic.text.languages.english import first_person, is_past, third_person
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 
 _REASON = late_pattern(
     r"(?:^|,?\s+(?:especially\s+|particularly\s+)?)(?i:since|because|as|now that|given that|(?:considering|seeing)(?: "

@@ -7,7 +7,7 @@ not said. What stands in quotation marks is somebody's words and stays as it is.
 from __future__ import annotations
 
 from mnemic.text.languages import any_case, words
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 
 MODALS = words("can could will would shall should may might must cannot can't couldn't won't wouldn't shan't")
 """With them the verb keeps its form. Negated ones too."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from mnemic.text import scripts
+from mnemic.text import normalise as scripts
 from mnemic.text.languages import read_language
-from mnemic.text.late_pattern import late_pattern
+from mnemic.text.normalise import late_pattern
 
 _QUOTED = late_pattern(r"“[^”]*”|「[^」]*」|『[^』]*』|\"[^\"]*\"|《[^》]*》")
 _PERSON = late_pattern(r"我们|咱们|我|咱")

@@ -13,7 +13,7 @@ from threading import Thread
 import pytest
 
 from mnemic import Config, Mnemic, Scope
-from mnemic.adapters.llms.scripted import ScriptedLlm
+from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.build import build
 from mnemic.engine.engine import Parts
 from mnemic.engine.tools.own import open_toolbox

@@ -20,7 +20,7 @@ from mnemic.model.item import Chunk, Memory, State
 from mnemic.model.records import Receipt
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import SourceText
-from mnemic.text.titles import title_key
+from mnemic.text.outline import title_key
 
 
 class MemoryDocuments(Port):

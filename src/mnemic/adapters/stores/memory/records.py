@@ -18,8 +18,7 @@ from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk, Conversation, Item, Memory, Message, ProfileEntry, State
 from mnemic.model.recall import Counts
 from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
-from mnemic.model.scope import Level, Partition, Visibility
-from mnemic.model.values import to_microseconds
+from mnemic.model.scope import Level, Partition, Visibility, to_microseconds
 from mnemic.ports.store import MAIN_VIEW, Reading, StaleTerms, VectorRow
 
 _ORDER: Mapping[type[Item], int] = {Message: 0, Memory: 1, Chunk: 2}

@@ -1,25 +1,159 @@
-"""A bounded number of connections to one database, kept for reuse. The thread that needs one makes it, so that it
+"""Texts and JSON for PostgreSQL, which refuses the character NUL in both, while we keep every text unchanged.
+
+U+0000 to U+0003 are written as U+0001 and two of U+0002 and U+0003. The code is reversible, keeps the order by code
+point and finds parts within a whole, so comparison, order and search in SQL mean the same as on the texts. It applies
+to every text of a connection, and within JSON. `jsonb` is for conditions only; JSON is read back as text. There, floats
+from 2**53 on are written digit by digit, so that SQL compares them as Python does.
+
+Turns errors of psycopg into Mnemic's: what was being done, at which server, and what may help. Never a password.
+
+The statements of this store, and its migrations. SQL is written in `.sql` files and nowhere else.
+
+A bounded number of connections to one database, kept for reuse. The thread that needs one makes it, so that it
 learns at once, and exactly, why a server is unreachable, which a pool with its own threads would hide.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import threading
-from contextlib import ExitStack
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import LiteralString, cast
+from typing import Any, LiteralString, cast
 
 import psycopg
-from psycopg import Connection
+from psycopg import Connection, errors
+from psycopg.abc import Buffer
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
+from psycopg.types.string import StrDumperUnknown, TextLoader
 
-from mnemic.adapters.stores.postgres.failures import refused, translated_errors
-from mnemic.adapters.stores.postgres.statements import statements
-from mnemic.adapters.stores.postgres.texts import register
-from mnemic.errors import ConfigError, UnavailableError
+from mnemic.adapters.sql_files import named_statements, numbered_scripts
+from mnemic.adapters.stores.sql import dialect
+from mnemic.errors import (
+    BackendError,
+    ConfigError,
+    ConflictError,
+    MnemicError,
+    TimedOutError,
+    UnavailableError,
+)
 from mnemic.model.columns import Row
+
+_LEAD = "\x01"
+_CODES = {"\x00": "\x01\x02\x02", "\x01": "\x01\x02\x03", "\x02": "\x01\x03\x02", "\x03": "\x01\x03\x03"}
+_CHARACTERS = {code: character for character, code in _CODES.items()}
+_RARE, _CODE = re.compile("[\x00-\x03]"), re.compile("\x01[\x02\x03]{2}")
+_EXACT_INTEGERS = 2.0**53
+
+
+def encode_text(text: str) -> str:
+    """The form in which a text is kept."""
+    if any(character in text for character in _CODES):
+        return _RARE.sub(lambda found: _CODES[found[0]], text)
+    return text
+
+
+def decode_text(text: str) -> str:
+    """The inverse of `encode_text`."""
+    return _CODE.sub(lambda found: _CHARACTERS[found[0]], text) if _LEAD in text else text
+
+
+def to_json(value: object) -> str:
+    """A JSON value as the text of a `jsonb` column or parameter. The keys of mappings must be texts."""
+    if isinstance(value, str):
+        return json.dumps(encode_text(value), ensure_ascii=False)
+    if isinstance(value, float) and abs(value) >= _EXACT_INTEGERS:
+        return f"{value:.1f}"
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, object]", value).items()
+        return "{" + ",".join(f"{to_json(key)}:{to_json(inner)}" for key, inner in items) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(to_json(inner) for inner in cast("Sequence[object]", value)) + "]"
+    return json.dumps(value)
+
+
+class _TextDumper(StrDumperUnknown):
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(encode_text(obj))
+
+
+class _TextLoader(TextLoader):
+    def load(self, data: Buffer) -> bytes | str:
+        text = super().load(data)
+        return decode_text(text) if isinstance(text, str) else text
+
+
+def register(connection: Connection[Any]) -> None:
+    """Make a connection encode and decode every text."""
+    connection.adapters.register_dumper(str, _TextDumper)
+    connection.adapters.register_loader("text", _TextLoader)
+
+
+_IN_THE_WAY = "another transaction was in the way and this one was undone; try again"
+# The first that fits counts: the special ones stand before the general ones.
+_MEANINGS: Mapping[type[psycopg.Error], tuple[type[MnemicError], str]] = {
+    errors.UniqueViolation: (ConflictError, "somebody else stored the same thing first"),
+    errors.SerializationFailure: (UnavailableError, _IN_THE_WAY),
+    errors.DeadlockDetected: (UnavailableError, _IN_THE_WAY),
+    errors.LockNotAvailable: (UnavailableError, "locked by another transaction; try again when it is done writing"),
+    errors.QueryCanceled: (TimedOutError, "the statement took longer than allowed and was undone"),
+    errors.DiskFull: (UnavailableError, "no room left on the server's disk; nothing was changed"),
+    errors.InsufficientPrivilege: (ConfigError, "this role lacks a right; grant it, or connect as another role"),
+    psycopg.OperationalError: (UnavailableError, "the server does not answer"),
+    psycopg.InterfaceError: (UnavailableError, "the connection is lost"),
+}
+_ROW_SECURITY = "ExecWithCheckOptions"
+_SET_UP_IS_WRONG = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist")
+
+
+@contextmanager
+def translated_errors(doing: str, place: str) -> Generator[None]:
+    """Translates what its block raises; `place` names the server and the database."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise _translate_error(error, doing, place) from error
+
+
+def _translate_error(error: psycopg.Error, doing: str, place: str) -> MnemicError:
+    said = f"{place} ({doing}): {error.diag.message_primary or _one_line(error)}"
+    if error.diag.source_function == _ROW_SECURITY:  # the same SQLSTATE as a right that lacks
+        return BackendError(f"a row of an org that this unit of work does not name was refused: {said}")
+    for cause, (kind, meaning) in _MEANINGS.items():
+        if isinstance(error, cause):
+            return kind(f"{meaning}: {said}")
+    return BackendError(f"the store failed: {said}")
+
+
+def refused(error: psycopg.Error, place: str) -> MnemicError:
+    """What it means that no connection could be made."""
+    said = _one_line(error)
+    if any(sign in said for sign in _SET_UP_IS_WRONG):
+        return ConfigError(f"{place} refuses the connection; check user, password and database: {said}")
+    return UnavailableError(f"{place} cannot be reached: {said}")
+
+
+def _one_line(error: psycopg.Error) -> str:
+    return " ".join(str(error).split())
+
+
+_OWN = {"connection", "copying", "filters"}
+
+
+def statements(topic: str) -> dict[str, str]:
+    """The statements of a topic by name, without a closing semicolon: this store's own, or those of both."""
+    if topic in _OWN:
+        return named_statements(__package__ or __name__, f"queries/{topic}.sql")
+    return dialect.statements("postgres", topic)
+
+
+def migrations() -> list[tuple[int, str]]:
+    """(version, script) of every migration, in order."""
+    return numbered_scripts(__package__ or __name__, "migrations")
 
 
 @dataclass(frozen=True, kw_only=True)

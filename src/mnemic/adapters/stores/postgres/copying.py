@@ -16,13 +16,11 @@ from tempfile import TemporaryDirectory
 
 from psycopg import Connection, ServerCursor, sql
 
-from mnemic.adapters.stores.postgres.connections import query
+from mnemic.adapters.stores.postgres.connections import query, statements, to_json
 from mnemic.adapters.stores.postgres.session import Session
-from mnemic.adapters.stores.postgres.statements import statements
-from mnemic.adapters.stores.postgres.texts import to_json
 from mnemic.adapters.stores.sqlite.copying import CopyFile, make_empty, new_age, rows_statement
 from mnemic.adapters.stores.sqlite.session import Session as SqliteSession
-from mnemic.adapters.stores.sqlite.statements import migrations
+from mnemic.adapters.stores.sqlite.session import migrations
 from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.errors import UnsupportedError
 from mnemic.model.columns import Row, dumps

@@ -7,10 +7,7 @@ from functools import partial
 
 from psycopg import Connection, errors, sql
 
-from mnemic.adapters.stores.postgres.connections import query
-from mnemic.adapters.stores.postgres.failures import translated_errors
-from mnemic.adapters.stores.postgres.statements import migrations, statements
-from mnemic.adapters.stores.postgres.texts import to_json
+from mnemic.adapters.stores.postgres.connections import migrations, query, statements, to_json, translated_errors
 from mnemic.adapters.stores.sql.former import Mappings, part_bookkeeping
 from mnemic.errors import ConfigError
 from mnemic.model.columns import Row

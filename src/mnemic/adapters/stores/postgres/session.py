@@ -16,12 +16,8 @@ from numpy.typing import NDArray
 from psycopg import Connection, Cursor, ServerCursor
 
 from mnemic.adapters.stores.checks import lazy_port
-from mnemic.adapters.stores.postgres.connections import query
-from mnemic.adapters.stores.postgres.failures import translated_errors
-from mnemic.adapters.stores.postgres.statements import statements
-from mnemic.adapters.stores.postgres.texts import to_json
-from mnemic.adapters.stores.sql.filters import FilterCompiler
-from mnemic.adapters.stores.sql.session import Parameters, SqlSession, partition_key
+from mnemic.adapters.stores.postgres.connections import query, statements, to_json, translated_errors
+from mnemic.adapters.stores.sql.session import FilterCompiler, Parameters, SqlSession, partition_key
 from mnemic.adapters.stores.sql.vectors import SqlEntityVectors
 from mnemic.adapters.stores.sql.work import SqlWork
 from mnemic.model.columns import Row, dumps, partition_of

@@ -14,12 +14,10 @@ import psycopg
 from psycopg import Connection
 from psycopg.pq import TransactionStatus
 
-from mnemic.adapters.stores.postgres.connections import Connections, Target, query
+from mnemic.adapters.stores.postgres.connections import Connections, Target, query, statements, translated_errors
 from mnemic.adapters.stores.postgres.copying import PostgresRows, lock_all, replace_rows, write_rows
-from mnemic.adapters.stores.postgres.failures import translated_errors
 from mnemic.adapters.stores.postgres.migration import migrate
 from mnemic.adapters.stores.postgres.session import PostgresUnitOfWork, Session
-from mnemic.adapters.stores.postgres.statements import statements
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.model.columns import Row
 from mnemic.model.health import Condition, Finding

@@ -15,9 +15,8 @@ from mnemic.model.candidates import Terms
 from mnemic.model.columns import Row, partition_of
 from mnemic.model.document import Document, DocumentQuery, Step
 from mnemic.model.item import Chunk
-from mnemic.model.scope import Partition, Visibility
-from mnemic.model.values import to_microseconds
-from mnemic.text.titles import title_key
+from mnemic.model.scope import Partition, Visibility, to_microseconds
+from mnemic.text.outline import title_key
 
 
 class SqlDocuments(SqlPort, topic="documents"):

@@ -22,8 +22,7 @@ from mnemic.model.graph import (
     relation_id,
 )
 from mnemic.model.item import Memory
-from mnemic.model.scope import Partition, Visibility
-from mnemic.model.values import to_microseconds
+from mnemic.model.scope import Partition, Visibility, to_microseconds
 
 _BEHIND_ALL = "\U0010ffff"
 _ALL_KEYS = 2**31 - 1

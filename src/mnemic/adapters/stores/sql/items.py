@@ -15,8 +15,7 @@ from mnemic.model.candidates import Terms
 from mnemic.model.columns import dumps, micros
 from mnemic.model.item import Conversation, Memory, Message, State
 from mnemic.model.recall import MemoryQuery, MessageQuery
-from mnemic.model.scope import Partition, Visibility
-from mnemic.model.values import from_microseconds, to_microseconds
+from mnemic.model.scope import Partition, Visibility, from_microseconds, to_microseconds
 
 _HOLDERS = (State.ACTIVE, State.QUARANTINED)
 

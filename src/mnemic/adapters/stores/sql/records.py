@@ -12,8 +12,7 @@ from mnemic.errors import ConflictError
 from mnemic.model.columns import dumps, micros, moment, to_plain
 from mnemic.model.item import Conversation, Memory, ProfileEntry
 from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
-from mnemic.model.scope import Level, Partition, Visibility
-from mnemic.model.values import to_microseconds
+from mnemic.model.scope import Level, Partition, Visibility, to_microseconds
 
 
 class SqlJobs(SqlPort, topic="jobs"):

@@ -14,8 +14,7 @@ from mnemic.model.candidates import Change
 from mnemic.model.columns import Row, partition_of
 from mnemic.model.item import State
 from mnemic.model.recall import Counts
-from mnemic.model.scope import Partition, Visibility
-from mnemic.model.values import to_microseconds
+from mnemic.model.scope import Partition, Visibility, to_microseconds
 from mnemic.ports.store import Reading, StaleTerms, VectorRow
 from mnemic.ports.tables import EntityVector
 

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from mnemic.adapters.stores.sqlite.session import translated_errors
-from mnemic.adapters.stores.sqlite.statements import APPLICATION_ID, migrations, statements
+from mnemic.adapters.stores.sqlite.session import APPLICATION_ID, migrations, statements, translated_errors
 from mnemic.errors import InvalidInputError, UnsupportedError
 from mnemic.ports.store import PASSING_TABLES, SHARED_TABLES, VERSIONS_OF_AN_AGE, Rows, Told, UnitOfWork
 

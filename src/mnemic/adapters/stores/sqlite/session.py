@@ -1,4 +1,7 @@
-"""One transaction on one connection of SQLite, and what SQLite keeps and compares in a way of its own."""
+"""The statements of this store, and its migrations. SQL is written in `.sql` files and nowhere else.
+
+One transaction on one connection of SQLite, and what SQLite keeps and compares in a way of its own.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,34 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.adapters.sql_files import named_statements, numbered_scripts
 from mnemic.adapters.stores.checks import lazy_port
-from mnemic.adapters.stores.sql.filters import FilterCompiler
-from mnemic.adapters.stores.sql.session import Parameters, SqlSession, partition_key
+from mnemic.adapters.stores.sql import dialect
+from mnemic.adapters.stores.sql.session import FilterCompiler, Parameters, SqlSession, partition_key
 from mnemic.adapters.stores.sql.vectors import SqlEntityVectors
 from mnemic.adapters.stores.sql.work import SqlWork
-from mnemic.adapters.stores.sqlite.statements import statements
 from mnemic.errors import BackendError, ConflictError, UnavailableError
 from mnemic.model.columns import Row
 from mnemic.model.filter import Scalar
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.tables import AT_ONCE
+
+_OWN = {"connection", "copying", "filters"}
+
+APPLICATION_ID = 0x4D4E454D  # "MNEM", so that `file` and we can tell a Mnemic store from another SQLite file
+
+
+def statements(topic: str) -> dict[str, str]:
+    """The statements of a topic by name, without a closing semicolon: this store's own, or those of both."""
+    if topic in _OWN:
+        return named_statements(__package__ or __name__, f"queries/{topic}.sql")
+    return dialect.statements("sqlite", topic)
+
+
+def migrations() -> list[tuple[int, str]]:
+    """(version, script) of every migration, in order."""
+    return numbered_scripts(__package__ or __name__, "migrations")
+
 
 _FLOAT32 = np.dtype("<f4")
 _version = itemgetter(-3)  # of a row of `changes`; its class and number follow

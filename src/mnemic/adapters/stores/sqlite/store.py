@@ -13,8 +13,14 @@ from pathlib import Path
 
 from mnemic.adapters.stores.sql.former import part_bookkeeping
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
-from mnemic.adapters.stores.sqlite.session import Session, SqliteUnitOfWork, translated_errors
-from mnemic.adapters.stores.sqlite.statements import APPLICATION_ID, migrations, statements
+from mnemic.adapters.stores.sqlite.session import (
+    APPLICATION_ID,
+    Session,
+    SqliteUnitOfWork,
+    migrations,
+    statements,
+    translated_errors,
+)
 from mnemic.errors import BackendError, ConfigError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork

@@ -1,4 +1,4 @@
--- Titles in the form in which other texts name them (made by `text/titles.py`), '' for what nobody would name. Of rows
+-- Titles in the form in which other texts name them (made by `text/outline.py`), '' for what nobody would name. Of rows
 -- that are there a plain title is its own form in lower case; any other is looked up from when it is read anew.
 
 ALTER TABLE documents ADD COLUMN title_key text COLLATE "C" NOT NULL DEFAULT '';
