@@ -29,17 +29,9 @@ from mnemic.engine.jobs import LISTED as JOBS_LISTED
 from mnemic.engine.jobs import list_jobs, retry_jobs
 from mnemic.engine.profile import get_profile, set_profile, whole_profile
 from mnemic.errors import InvalidInputError
+from mnemic.model import graph
 from mnemic.model.chat import ToolCall, ToolContext, ToolOutcome, ToolSpec
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus
-from mnemic.model.graph import (
-    MAX_NAME_CHARS,
-    MAX_TYPE_CHARS,
-    EntityType,
-    GraphPath,
-    GraphReport,
-    Neighbourhood,
-    NodePage,
-)
 from mnemic.model.item import Chunk, Profile, ProfileEntry
 from mnemic.model.records import ApiKey, AuditPage, IssuedKey, Job, JobState, Receipt, Right
 from mnemic.model.scope import Level, Scope
@@ -174,10 +166,10 @@ class GraphVerbs:
         scope: Scope,
         query: str = "",
         *,
-        types: Iterable[EntityType | str] = (),
+        types: Iterable[graph.EntityType | str] = (),
         limit: int = LISTED,
         after: str | None = None,
-    ) -> NodePage:
+    ) -> graph.NodePage:
         """What is named, by name; `NodePage.next` continues.
 
         Args:
@@ -186,7 +178,7 @@ class GraphVerbs:
             limit: Most things of the page, 1 to 1000.
             after: `next` of the page before.
         """
-        wanted = tuple(check_choice(EntityType, each, "types") for each in types)
+        wanted = tuple(check_choice(graph.EntityType, each, "types") for each in types)
         check_number(limit, "limit", MOST_LISTED)
         told = "" if after is None else _text(after, "after")
         return nodes(self._parts, scope, query=_text(query, "query"), types=wanted, limit=limit, after=told or None)
@@ -200,7 +192,7 @@ class GraphVerbs:
         types: Iterable[str] = (),
         as_of: datetime | str | None = None,
         limit: int = LISTED,
-    ) -> Neighbourhood:
+    ) -> graph.Neighbourhood:
         """What stands around a thing, nearest first, with the words that say so. Relations are followed both ways.
 
         Args:
@@ -227,7 +219,7 @@ class GraphVerbs:
         max_hops: int = 4,
         types: Iterable[str] = (),
         as_of: datetime | str | None = None,
-    ) -> GraphPath:
+    ) -> graph.GraphPath:
         """How two things are related: a shortest way, each step with the words that say so; no nodes if there is none.
 
         Args:
@@ -251,7 +243,7 @@ class GraphVerbs:
         levels: Iterable[Level | str] = OWN_LEVELS,
         limit: int | None = None,
         is_dry_run: bool = False,
-    ) -> GraphReport:
+    ) -> graph.GraphReport:
         """Read what memories, messages and documents name and relate; what was read is not read again.
 
         The worker does it every night if `memory.graph.enabled` is on. A dry run asks the language model too.
@@ -275,7 +267,7 @@ class GraphVerbs:
         if isinstance(types, str):
             raise InvalidInputError("types must be a list of types, such as ['DEPENDS_ON']")
         at = read_time(as_of, "as_of") or self._parts.clock.now()
-        return Walk(as_of=at, types=tuple(_named(each, "types", MAX_TYPE_CHARS).upper() for each in types))
+        return Walk(as_of=at, types=tuple(_named(each, "types", graph.MAX_TYPE_CHARS).upper() for each in types))
 
 
 @check_arguments("tools.")
@@ -399,14 +391,14 @@ def _reference(value: object) -> str:
     return check_line(value, "id", limit=MAX_SOURCE_CHARS)
 
 
-def _named(value: object, name: str, most: int = MAX_NAME_CHARS) -> str:
+def _named(value: object, name: str, most: int = graph.MAX_NAME_CHARS) -> str:
     text = _text(value, name, most).strip()
     if not text:
         raise InvalidInputError(f"{name} must not be empty")
     return text
 
 
-def _text(value: object, name: str, most: int = MAX_NAME_CHARS) -> str:
+def _text(value: object, name: str, most: int = graph.MAX_NAME_CHARS) -> str:
     if not isinstance(value, str) or len(value) > most:
         raise InvalidInputError(f"{name} must be a text of at most {most} characters")
     return value.encode(errors="replace").decode().replace("\x00", " ")

@@ -13,21 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED, report_error
 from mnemic.cli.options import ScopeOptions, Works, find_login_name, run_worker
-from mnemic.cli.output import (
-    Row,
-    escape_controls,
-    format_item,
-    is_terminal,
-    note,
-    note_all,
-    note_timings,
-    one_line,
-    show_rows,
-    write,
-)
 from mnemic.cli.recall import explain_score, show_recall
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.chat import Called, ChatEvent, Finish, Recalled, Replied, Reply, Said
@@ -98,21 +87,21 @@ def chat(options: ScopeOptions, arguments: Arguments, works: Works = True) -> No
 @verb_command("tools list", examples="mnemic tools list")
 def list_tools(tools: Sequence[ToolSpec]) -> None:
     """List the tools that a model may call: Mnemic's own, and those of configured packages and modules."""
-    show_rows(("tool",), [Row((tool.name,), tool.description, ()) for tool in tools])
+    output.show_rows(("tool",), [output.Row((tool.name,), tool.description, ()) for tool in tools])
 
 
 @verb_command("tools call", examples="""mnemic tools call calculator --arguments '{"expression": "17 * 23"}'""")
 def call(outcome: ToolOutcome) -> None:
     """Call a tool as a model would. If the tool fails, its answer says why and the command exits with 1."""
     if outcome.is_error:
-        note(escape_controls(outcome.text))
+        output.note(output.escape_controls(outcome.text))
         raise typer.Exit(UNEXPECTED)
-    write(escape_controls(outcome.text))
+    output.write(output.escape_controls(outcome.text))
 
 
 def read_lines(*, is_quiet: bool) -> Iterator[str]:
     """What is typed, line by line, until the end of the input. Ctrl-C leaves a line unsaid."""
-    is_asked = sys.stdin.isatty() and is_terminal() and not is_quiet
+    is_asked = sys.stdin.isatty() and output.is_terminal() and not is_quiet
     if is_asked:
         with suppress(ImportError):
             import_module("readline")  # gives input() a line editor and a history
@@ -121,16 +110,16 @@ def read_lines(*, is_quiet: bool) -> Iterator[str]:
             line = input("you> " if is_asked else "")
         except EOFError:
             if is_asked:
-                write("")
+                output.write("")
             return
         except UnicodeDecodeError:
-            note("that was not UTF-8, and is left out")
+            output.note("that was not UTF-8, and is left out")
             continue
         except KeyboardInterrupt:
             if not is_asked:
                 raise
-            write("")
-            note("nothing was sent; Ctrl-D or /quit ends the chat")
+            output.write("")
+            output.note("nothing was sent; Ctrl-D or /quit ends the chat")
             continue
         if line.strip():
             yield line.encode(errors="replace").decode().strip()
@@ -150,12 +139,12 @@ class Conversation:
         if self._is_json:
             return
         if self._mnemic.model is None:
-            note(NO_MODEL)
+            output.note(NO_MODEL)
         else:
-            note(f"{one_line(self._mnemic.model)} answers {one_line(self._scope.user or '')}.")
+            output.note(f"{output.one_line(self._mnemic.model)} answers {output.one_line(self._scope.user or '')}.")
             if self._mnemic.model == TINY:
-                note(TINY_WARNING)
-        note("/help lists the commands, /quit or Ctrl-D ends the chat.")
+                output.note(TINY_WARNING)
+        output.note("/help lists the commands, /quit or Ctrl-D ends the chat.")
 
     def answer(self, line: str) -> bool:
         """Answer one line; False when the chat is over. What goes wrong is told, and the chat goes on."""
@@ -163,7 +152,7 @@ class Conversation:
             if line.startswith("/"):
                 return self._commands.run(line)
             if self._is_json:
-                write(json.dumps(to_wire(self._mnemic.chat(self._scope, line, **self._arguments))))
+                output.write(json.dumps(to_wire(self._mnemic.chat(self._scope, line, **self._arguments))))
             elif self._mnemic.model is None:
                 self._look_up(line)
             else:
@@ -184,8 +173,8 @@ class Conversation:
                 for event in events:
                     self._show(line, event)
             except KeyboardInterrupt:
-                write("")
-                note("stopped; what was said until here is kept")
+                output.write("")
+                output.note("stopped; what was said until here is kept")
 
     def _show(self, line: str, event: ChatEvent) -> None:
         match event:
@@ -196,11 +185,11 @@ class Conversation:
                 _write_piece(text)
             case Called(step):
                 outcome = step.outcome
-                write("")
-                called = f"{outcome.call.name}({one_line(outcome.call.arguments)})"
+                output.write("")
+                called = f"{outcome.call.name}({output.one_line(outcome.call.arguments)})"
                 _note_dimly(f"  → {called}: {_shorten(outcome.text)}")
             case Replied(reply):
-                write("")
+                output.write("")
                 self._commands.note_reply(reply)
                 _show_missing(reply)
 
@@ -216,27 +205,27 @@ def _show_recalled(hits: tuple[Hit, ...]) -> None:
 
 
 def _show_missing(reply: Reply) -> None:
-    note_all(reply.degraded, "missing: ")
+    output.note_all(reply.degraded, "missing: ")
     if not reply.text.strip():
-        note("the model answered nothing")
+        output.note("the model answered nothing")
     if reply.finish is Finish.LENGTH:
-        note("the answer is cut: it reached assistant.max-tokens")
+        output.note("the answer is cut: it reached assistant.max-tokens")
 
 
 def _write_piece(text: str) -> None:
     """Writes a piece of the answer without a line end, unable to steer the terminal."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    sys.stdout.write(escape_controls(text).encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.write(output.escape_controls(text).encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
 
 
 def _note_dimly(text: str) -> None:
     """A remark beside the answer: dim on a terminal, on the standard error, so that the answer itself stays clean."""
-    note(f"\x1b[2m{text}\x1b[0m" if sys.stderr.isatty() else text)
+    output.note(f"\x1b[2m{text}\x1b[0m" if sys.stderr.isatty() else text)
 
 
 def _shorten(text: str, room: int = 100) -> str:
-    line = one_line(text)
+    line = output.one_line(text)
     return line if len(line) <= room else f"{line[: room - 1]}…"
 
 
@@ -288,7 +277,7 @@ class Commands:
 
     def _show_help(self, _rest: str) -> None:
         for usage, about in HELP:
-            write(f"{usage:<20} {about}")
+            output.write(f"{usage:<20} {about}")
 
     def _list_memories(self, rest: str) -> None:
         if rest and not rest.isdecimal():
@@ -296,10 +285,12 @@ class Commands:
         page = self._mnemic.list(self._scope, limit=max(int(rest), 1) if rest else LISTED)
         self._ids = [memory.id for memory in page.memories]
         if not page.memories:
-            note("nothing is remembered yet; what you say is kept, and facts are made of it by and by")
+            output.note("nothing is remembered yet; what you say is kept, and facts are made of it by and by")
             return
-        rows = [format_item(memory, str(n), memory.kind.value) for n, memory in enumerate(page.memories, start=1)]
-        show_rows(("#", "kind"), rows)
+        rows = [
+            output.format_item(memory, str(n), memory.kind.value) for n, memory in enumerate(page.memories, start=1)
+        ]
+        output.show_rows(("#", "kind"), rows)
 
     def _look_up(self, rest: str) -> None:
         found = self._mnemic.recall(self._scope, rest)
@@ -311,32 +302,32 @@ class Commands:
             self._explain_absence(self._find_id(rest))
             return
         if self._recall is None:
-            note("nothing was asked yet")
+            output.note("nothing was asked yet")
             return
         rows = [
-            format_item(hit.item, str(n), f"{hit.score:.2f}", why=explain_score(hit))
+            output.format_item(hit.item, str(n), f"{hit.score:.2f}", why=explain_score(hit))
             for n, hit in enumerate(self._recall.hits, start=1)
         ]
         if rows:
-            show_rows(("#", "score"), rows)
+            output.show_rows(("#", "score"), rows)
         else:
-            note(f"nothing was found for: {one_line(self._asked)}")
+            output.note(f"nothing was found for: {output.one_line(self._asked)}")
         if self._timings:
-            note_timings("time: ", self._timings)
+            output.note_timings("time: ", self._timings)
         for step in self._reply.steps if self._reply else ():
-            write(f"{step.outcome.call.name}: {one_line(step.reason) or 'called without a reason'}")
+            output.write(f"{step.outcome.call.name}: {output.one_line(step.reason) or 'called without a reason'}")
 
     def _explain_absence(self, id: str) -> None:
         if not self._asked:
-            note("nothing was asked yet")
+            output.note("nothing was asked yet")
             return
         found = self._mnemic.why_not(self._scope, id, self._asked)
-        write(one_line(found.reason))
+        output.write(output.one_line(found.reason))
 
     def _forget(self, rest: str) -> None:
         item = self._mnemic.get(self._scope, self._find_id(rest))
         self._mnemic.delete(self._scope, item.id, reason="asked to in a chat")
-        write(f"forgotten: {one_line(item.text)[:200]}")
+        output.write(f"forgotten: {output.one_line(item.text)[:200]}")
 
     def _edit_profile(self, rest: str) -> None:
         if rest:
@@ -346,16 +337,18 @@ class Commands:
             self._mnemic.profile.set(self._scope, {key: value or None})
         known = self._mnemic.profile.get(self._scope)
         if known:
-            show_rows(("key",), [Row((key,), value, ()) for key, value in known.items()])
+            output.show_rows(("key",), [output.Row((key,), value, ()) for key, value in known.items()])
         else:
-            note("the profile is empty; /profile KEY=VALUE sets a fact")
+            output.note("the profile is empty; /profile KEY=VALUE sets a fact")
 
     def _list_tools(self, _rest: str) -> None:
         for tool in self._mnemic.tools.list():
-            write(f"{tool.name:<18} {one_line(tool.description.partition('.')[0])}")
+            output.write(f"{tool.name:<18} {output.one_line(tool.description.partition('.')[0])}")
 
     def _show_session(self, _rest: str) -> None:
-        write(f"user {one_line(self._scope.user or '')}, session {one_line(self._scope.session or '')}")
+        output.write(
+            f"user {output.one_line(self._scope.user or '')}, session {output.one_line(self._scope.session or '')}"
+        )
 
     def _find_id(self, given: str) -> str:
         """An id, or the one that a number of the last list stands for."""

@@ -11,26 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import use_option_names
 from mnemic.cli.input import STDIN
 from mnemic.cli.options import ScopeOptions
-from mnemic.cli.output import (
-    Position,
-    Row,
-    end_partly,
-    escape_controls,
-    format_count,
-    format_time,
-    note,
-    note_all,
-    one_line,
-    show_answer,
-    show_json,
-    show_progress,
-    show_rows,
-    write,
-)
 from mnemic.errors import BackendError, InvalidInputError, NotFoundError
 from mnemic.model.document import Outcome
 from mnemic.text.outline import pages_told
@@ -82,15 +67,15 @@ def ingest(
         raise InvalidInputError("--source names one path; ingest the others one by one")
     _set_sizes(arguments, chunk_size, overlap)
     scope, reports = options.scope, list[tuple[str, "IngestReport"]]()
-    position = Position("in {name}, {done} of {total} files done{item}")
+    position = output.Position("in {name}, {done} of {total} files done{item}")
     remark = "what was stored stays: run the same command again, and it goes on from there"
-    with show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
+    with output.show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         for path in paths:
             position.begin(path, tell)
             content = sys.stdin.buffer.read() if path == STDIN else path
             reports.append((path, mnemic.ingest(scope, content, **arguments, progress=position.reach)))
     if options.as_json:
-        show_json(reports[0][1] if len(reports) == 1 else [report for _, report in reports])
+        output.show_json(reports[0][1] if len(reports) == 1 else [report for _, report in reports])
     else:
         for path, report in reports:
             _show_ingest(path, report)
@@ -119,11 +104,11 @@ FIND = {"id": find_document}
 def list_documents(page: DocumentPage) -> None:
     """List documents by source, with status and passages, and why one failed."""
     if not page.documents:
-        note("there are no such documents; `mnemic ingest` takes files in")
+        output.note("there are no such documents; `mnemic ingest` takes files in")
         return
-    show_rows(("status", "passages"), [_format_document(document) for document in page.documents])
+    output.show_rows(("status", "passages"), [_format_document(document) for document in page.documents])
     if page.after is not None:
-        note(f"there are more: --after {page.after}")
+        output.note(f"there are more: --after {page.after}")
 
 
 @verb_command("documents show", examples="mnemic documents show --user ana handbook/tea.pdf", find=FIND)
@@ -139,19 +124,19 @@ def show_document(document: Document) -> None:
         "pages": f"{len(document.pages)}" if document.pages else "",
         "passages": f"{document.chunks:,}",
         "characters": f"{document.characters:,}",
-        "read": format_time(document.updated_at),
+        "read": output.format_time(document.updated_at),
         "sha256": document.sha256,
     }
     for name, fact in facts.items():
         if fact:
-            write(f"{name:<12}{one_line(fact)}")
+            output.write(f"{name:<12}{output.one_line(fact)}")
 
 
 @verb_command("documents text", examples="mnemic documents text --user ana handbook/holidays.md", find=FIND)
 def text(stored: str) -> None:
     """Print the stored text of a document."""
     if stored:
-        write(escape_controls(stored.removesuffix("\n")))
+        output.write(output.escape_controls(stored.removesuffix("\n")))
 
 
 @verb_command(
@@ -161,18 +146,20 @@ def text(stored: str) -> None:
 )
 def passages(found: Sequence[Chunk]) -> None:
     """List the passages of a document with their pages and headings."""
-    rows = [Row((str(chunk.index), _format_pages(chunk)), chunk.text, (chunk.id, chunk.heading)) for chunk in found]
+    rows = [
+        output.Row((str(chunk.index), _format_pages(chunk)), chunk.text, (chunk.id, chunk.heading)) for chunk in found
+    ]
     if rows:
-        show_rows(("passage", "pages"), rows)
+        output.show_rows(("passage", "pages"), rows)
     else:
-        note("this document has no such passages")
+        output.note("this document has no such passages")
 
 
 @verb_command("documents delete", examples="mnemic documents delete --user ana handbook/holidays.md", find=FIND)
 def delete_document(receipt: Receipt) -> None:
     """Delete a document and everything made of it. The file itself is not touched."""
-    note(f"removed with {format_count(receipt.counts['chunks'], 'passages')}")
-    note_all(receipt.notes)
+    output.note(f"removed with {output.format_count(receipt.counts['chunks'], 'passages')}")
+    output.note_all(receipt.notes)
 
 
 @command(
@@ -188,14 +175,14 @@ def research(options: ScopeOptions, arguments: Arguments) -> None:
     passages are shown.
     """
     try:
-        with show_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:
+        with output.show_progress(lambda: f"; {RESUMABLE}") as tell, options.open() as mnemic:
             report = mnemic.research(
                 options.scope, **arguments, progress=lambda done, total, what: tell(what, done, total)
             )
     except BackendError:
-        note(RESUMABLE)
+        output.note(RESUMABLE)
         raise
-    show_answer(report, _show_plan if report.is_dry_run else _show_research, as_json=options.as_json)
+    output.show_answer(report, _show_plan if report.is_dry_run else _show_research, as_json=options.as_json)
 
 
 def _set_sizes(arguments: Arguments, chunk_size: int | None, overlap: int | None) -> None:
@@ -218,17 +205,19 @@ def _end_ingest(reports: Sequence[IngestReport], *, as_json: bool) -> None:
     stored = sum(counts[outcome] for outcome in (Outcome.ADDED, Outcome.REPLACED, Outcome.UNCHANGED))
     skipped = f", {counts[Outcome.SKIPPED]:,} skipped" if counts[Outcome.SKIPPED] else ""
     if failed:
-        end_partly(f"{format_count(failed, 'files')} failed; {stored:,} stored{skipped}", as_json=as_json)
+        output.end_partly(f"{output.format_count(failed, 'files')} failed; {stored:,} stored{skipped}", as_json=as_json)
     if len(reports) > 1 and not as_json:
         would = "would be " if reports[0].is_dry_run else ""
-        note(f"in all: {format_count(stored, 'files')} {would}stored{skipped}")
+        output.note(f"in all: {output.format_count(stored, 'files')} {would}stored{skipped}")
 
 
 def _show_ingest(path: str, report: IngestReport) -> None:
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report.counts.items()) or "nothing"
     would = "would be: " if report.is_dry_run else ""
-    passages = "" if report.is_dry_run else f"; {format_count(report.chunks, 'passages')} in {report.seconds:.1f} s"
-    write(f"{one_line(path)}: {would}{counts}{passages}")
+    passages = (
+        "" if report.is_dry_run else f"; {output.format_count(report.chunks, 'passages')} in {report.seconds:.1f} s"
+    )
+    output.write(f"{output.one_line(path)}: {would}{counts}{passages}")
     by_outcome = {outcome: [file for file in report.files if file.outcome is outcome] for outcome in Outcome}
     if report.is_dry_run:
         _list_files([*by_outcome[Outcome.ADDED], *by_outcome[Outcome.REPLACED]])
@@ -238,46 +227,50 @@ def _show_ingest(path: str, report: IngestReport) -> None:
     _list_files([*by_outcome[Outcome.FAILED], *by_outcome[Outcome.VANISHED], *by_outcome[Outcome.REMOVED]])
     reasons = Counter(file.reason for file in by_outcome[Outcome.SKIPPED])
     for reason, count in reasons.most_common(SHOWN):
-        note(f"  {count:,} skipped: {one_line(reason)}")
+        output.note(f"  {count:,} skipped: {output.one_line(reason)}")
     if report.needs_vectors:
-        note("  found by words now; `mnemic worker` makes the vectors that find them by meaning")
+        output.note("  found by words now; `mnemic worker` makes the vectors that find them by meaning")
     if report.why_nothing:
-        note(f"  {use_option_names(report.why_nothing)}")
+        output.note(f"  {use_option_names(report.why_nothing)}")
 
 
 def _list_files(files: Sequence[FileReport]) -> None:
     for file in files[:SHOWN]:
         same = f"the same as {file.same_as}" if file.same_as else ""
         why = "; ".join(part for part in (use_option_names(file.reason), same) if part)
-        write(f"  {file.outcome.value}: {one_line(file.source)}" + (f" ({one_line(why)})" if why else ""))
+        output.write(
+            f"  {file.outcome.value}: {output.one_line(file.source)}" + (f" ({output.one_line(why)})" if why else "")
+        )
     if len(files) > SHOWN:
-        write(f"  and {len(files) - SHOWN} more; --json lists all")
+        output.write(f"  and {len(files) - SHOWN} more; --json lists all")
 
 
 def _show_plan(report: ResearchReport) -> None:
     plan = report.plan
-    note_all(report.degraded, "missing: ")
-    write(f"{plan.pieces:,} pieces, {plan.kept:,} of them read before; {plan.read:,} would be read within the limits")
-    write(f"at most {plan.calls:,} calls and {plan.tokens:,} tokens")
+    output.note_all(report.degraded, "missing: ")
+    output.write(
+        f"{plan.pieces:,} pieces, {plan.kept:,} of them read before; {plan.read:,} would be read within the limits"
+    )
+    output.write(f"at most {plan.calls:,} calls and {plan.tokens:,} tokens")
 
 
 def _show_research(report: ResearchReport) -> None:
-    write(escape_controls(report.text.strip()))
+    output.write(output.escape_controls(report.text.strip()))
     if not report.is_extractive:
         for citation in report.citations:
-            note_all(_list_quotes(citation))
-    note_all(report.degraded, "missing: ")
+            output.note_all(_list_quotes(citation))
+    output.note_all(report.degraded, "missing: ")
     usage = report.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     kept = f"{report.coverage.kept:,} pieces read before"
-    note(f"{usage.calls:,} calls, {tokens:,} tokens, {report.seconds:.1f} s; {kept}")
+    output.note(f"{usage.calls:,} calls, {tokens:,} tokens, {report.seconds:.1f} s; {kept}")
 
 
 def _list_quotes(citation: ResearchCitation) -> list[str]:
     found: list[str] = []
     for quote in citation.quotes[:QUOTES]:
         pages = pages_told(quote.page, quote.last_page)
-        words = one_line(quote.text)
+        words = output.one_line(quote.text)
         shown = words if len(words) <= QUOTE_CHARS else words[:QUOTE_CHARS] + "…"
         found.append(f'[{citation.number}] {pages and pages + ", "}characters {quote.start} to {quote.end}: "{shown}"')
     return found
@@ -287,6 +280,6 @@ def _format_pages(chunk: Chunk) -> str:
     return pages_told(chunk.page, chunk.last_page).rpartition(" ")[2] or "-"
 
 
-def _format_document(document: Document) -> Row:
-    about = (document.source, document.id, document.level.value, format_time(document.updated_at))
-    return Row((document.status.value, str(document.chunks)), document.title, about, document.reason)
+def _format_document(document: Document) -> output.Row:
+    about = (document.source, document.id, document.level.value, output.format_time(document.updated_at))
+    return output.Row((document.status.value, str(document.chunks)), document.title, about, document.reason)

@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemic.cli import output
 from mnemic.cli.commands import command, verb_command
 from mnemic.cli.options import ScopeOptions
-from mnemic.cli.output import (
-    Row,
-    escape_controls,
-    format_edge,
-    is_terminal,
-    note,
-    one_line,
-    show_json,
-    show_rows,
-    write,
-)
 from mnemic.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -38,11 +28,11 @@ FORMS = (".html", ".svg", ".dot", ".mermaid")
 def entities(page: NodePage) -> None:
     """List people, projects, technologies, places and other named things, by name."""
     if page.nodes:
-        show_rows(("type", "named in"), [_format_node(node) for node in page.nodes])
+        output.show_rows(("type", "named in"), [_format_node(node) for node in page.nodes])
     else:
-        note("nothing is named; `mnemic graph extract` reads what is unread")
+        output.note("nothing is named; `mnemic graph extract` reads what is unread")
     if page.next is not None:
-        note(f"there is more: --after {one_line(page.next)!r}")
+        output.note(f"there is more: --after {output.one_line(page.next)!r}")
 
 
 @verb_command(
@@ -53,21 +43,21 @@ def neighbours(around: Neighbourhood) -> None:
     """Show the things related to a thing as a tree, with citations."""
     _show_tree((around.start, *around.nodes), around.edges)
     if around.is_cut:
-        note("there is more than is shown")
+        output.note("there is more than is shown")
 
 
 @verb_command("graph path", examples='mnemic graph path --user ana "Project X" "Policy Y"')
 def path(found: GraphPath) -> None:
     """Show how two things are related, step by step, with citations."""
     if not found.nodes:
-        note("no way between them is known" + ("; not everything was looked at" if found.is_cut else ""))
+        output.note("no way between them is known" + ("; not everything was looked at" if found.is_cut else ""))
         return
     names = {node.id: node.name for node in found.nodes}
-    rows = [format_edge(edge, names) for edge in found.edges]
+    rows = [output.format_edge(edge, names) for edge in found.edges]
     if rows:
-        show_rows(("from", "relation", "to"), rows)
+        output.show_rows(("from", "relation", "to"), rows)
     else:
-        note("both are names of one thing")
+        output.note("both are names of one thing")
 
 
 @verb_command(
@@ -77,17 +67,17 @@ def path(found: GraphPath) -> None:
 def extract(report: GraphReport) -> None:
     """Update the graph from memories, messages and documents that were not processed yet."""
     rows = [
-        Row((entry.kind.value,), _list_findings(entry.names, entry.relations), (entry.item_id,))
+        output.Row((entry.kind.value,), _list_findings(entry.names, entry.relations), (entry.item_id,))
         for entry in report.entries
     ]
     if rows:
-        show_rows(("item",), rows)
+        output.show_rows(("item",), rows)
     verb = "would be read" if report.is_dry_run else "read"
-    note(f"{report.items:,} items {verb}: {report.mentions:,} mentions, {report.relations:,} relations")
+    output.note(f"{report.items:,} items {verb}: {report.mentions:,} mentions, {report.relations:,} relations")
     if not report.is_finished:
-        note("there is more to read")
+        output.note("there is more to read")
     if any(entry.fallback for entry in report.entries):
-        note("some were read by rules, because the language model failed")
+        output.note("some were read by rules, because the language model failed")
 
 
 @command(
@@ -117,10 +107,10 @@ def show(
     with options.open() as mnemic:
         drawn = _build_picture(mnemic, options.scope, name, depth=depth, as_of=as_of, limit=limit)
     if options.as_json:
-        show_json({"title": drawn.title, "nodes": drawn.nodes, "edges": drawn.edges})
+        output.show_json({"title": drawn.title, "nodes": drawn.nodes, "edges": drawn.edges})
         return
     if not drawn.nodes:
-        note("there is nothing to draw; `mnemic graph extract` reads what is unread")
+        output.note("there is nothing to draw; `mnemic graph extract` reads what is unread")
         return
     if out is None:
         _show_forest(drawn)
@@ -128,7 +118,7 @@ def show(
     forms = (picture.page, picture.svg, picture.dot, picture.mermaid)
     draw = forms[FORMS.index(out.suffix.lower())]
     out.write_text(draw(drawn), "utf-8")
-    note(f"{len(drawn.nodes)} things and {len(drawn.edges)} relations drawn in {out}")
+    output.note(f"{len(drawn.nodes)} things and {len(drawn.edges)} relations drawn in {out}")
 
 
 def _build_picture(
@@ -157,9 +147,9 @@ def _build_picture(
 def _show_tree(nodes: tuple[Node, ...], edges: tuple[Edge, ...]) -> None:
     from mnemic.text.graph.picture import edge_lines, tree
 
-    lines = tree(nodes, edges) if is_terminal() else edge_lines(nodes, edges)
+    lines = tree(nodes, edges) if output.is_terminal() else edge_lines(nodes, edges)
     for line in lines or [nodes[0].name]:
-        write(escape_controls(line))
+        output.write(output.escape_controls(line))
 
 
 def _show_forest(drawn: Picture) -> None:
@@ -178,13 +168,13 @@ def _show_forest(drawn: Picture) -> None:
             frontier += fresh
         nodes = [node for node in left.values() if node.id in group]
         for line in tree(nodes, drawn.edges):
-            write(escape_controls(line))
+            output.write(output.escape_controls(line))
         left = {key: node for key, node in left.items() if key not in group}
 
 
-def _format_node(node: Node) -> Row:
+def _format_node(node: Node) -> output.Row:
     others = (f"also {', '.join(node.other_names)}",) if node.other_names else ()
-    return Row((node.type.value, str(node.mentions)), node.name, (node.id, *others), node.description)
+    return output.Row((node.type.value, str(node.mentions)), node.name, (node.id, *others), node.description)
 
 
 def _list_findings(names: tuple[str, ...], relations: tuple[tuple[str, str, str], ...]) -> str:

@@ -8,23 +8,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.options import IsSure, ScopeOptions, number_or_word
-from mnemic.cli.output import (
-    Row,
-    confirm,
-    escape_controls,
-    format_item,
-    format_time,
-    note,
-    note_all,
-    one_line,
-    require_answer,
-    show_answer,
-    show_json,
-    show_rows,
-    write,
-)
 from mnemic.model.item import Item, Memory, Profile, ProfileEntry, State
 from mnemic.model.recall import Counts, Page
 from mnemic.model.records import HistoryEntry, Receipt
@@ -103,8 +89,8 @@ class Conditions:
 )
 def remember(memory: Memory) -> None:
     """Store one memory. If the same place already holds one that says the same, that one is returned instead."""
-    write(memory.id)
-    note(f"kept as {memory.kind.value}, importance {memory.importance:.2f}, level {memory.level.value}")
+    output.write(memory.id)
+    output.note(f"kept as {memory.kind.value}, importance {memory.importance:.2f}, level {memory.level.value}")
 
 
 @command(
@@ -123,49 +109,52 @@ def list_memories(options: ScopeOptions, arguments: Arguments, conditions: Condi
     with options.open() as mnemic:
         page: Page = mnemic.list(scope, **arguments)
     if options.as_json:
-        show_json(page)
+        output.show_json(page)
         return
     if page.memories:
-        show_rows(("imp.",), [_format_memory(memory) for memory in page.memories])
+        output.show_rows(("imp.",), [_format_memory(memory) for memory in page.memories])
     elif "after" not in arguments:
-        note(f"no memory in this scope; {_NOTHING}")
+        output.note(f"no memory in this scope; {_NOTHING}")
     if page.next:
-        note(f"there are more: --after {page.next}")
+        output.note(f"there are more: --after {page.next}")
 
 
 @verb_command("memory count", examples="mnemic memory count --user ana")
 def count(counts: Counts) -> None:
     """Count memories by state, active ones by kind, and documents by status."""
     groups = (("memories", counts.states), ("active", counts.kinds), ("documents", counts.documents))
-    rows = [Row((str(number), what), name, ()) for what, names in groups for name, number in names.items()]
+    rows = [output.Row((str(number), what), name, ()) for what, names in groups for name, number in names.items()]
     if rows:
-        show_rows(("number", "of"), rows)
+        output.show_rows(("number", "of"), rows)
     else:
-        note(f"nothing is kept in this scope; {_NOTHING}")
+        output.note(f"nothing is kept in this scope; {_NOTHING}")
 
 
 @verb_command("memory show", examples="mnemic memory show --user ana ID")
 def show_memory(item: Item) -> None:
     """Show everything about one memory or message."""
-    write(escape_controls(item.text))
-    write("")
+    output.write(output.escape_controls(item.text))
+    output.write("")
     for name, value in to_wire(item).items():
         if name != "text" and value not in (None, "", [], {}):
-            write(f"{name}: {one_line(str(value))}")
+            output.write(f"{name}: {output.one_line(str(value))}")
 
 
 @verb_command("memory delete", examples='mnemic memory delete --user ana ID --reason "no longer true"')
 def delete(receipt: Receipt) -> None:
     """Delete the text, the vectors and the history of one memory or message, and what was made of it alone."""
-    write("removed " + ", ".join(f"{number} {table}" for table, number in receipt.counts.items() if number))
-    note_all(receipt.notes)
+    output.write("removed " + ", ".join(f"{number} {table}" for table, number in receipt.counts.items() if number))
+    output.note_all(receipt.notes)
 
 
 @verb_command("memory history", examples="mnemic memory history --user ana ID")
 def history(entries: Sequence[HistoryEntry]) -> None:
     """Show the changes of a memory with the values before and after, oldest first. A deletion is shown too."""
-    rows = [Row((format_time(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason) for e in entries]
-    show_rows(("when", "done"), rows)
+    rows = [
+        output.Row((output.format_time(e.at), e.action.value), _describe_changes(e), (e.actor,), e.reason)
+        for e in entries
+    ]
+    output.show_rows(("when", "done"), rows)
 
 
 @verb_command(
@@ -216,12 +205,12 @@ def feedback(memory: Memory, arguments: Arguments) -> None:
 @verb_command("memory why-not", examples='mnemic memory why-not --user ana ID "what does she drink?"')
 def why_not(found: WhyNot) -> None:
     """Show where recall lost a memory or message on the way to an answer, or the rank it has."""
-    write(f"{found.stage}: {one_line(found.reason)}")
+    output.write(f"{found.stage}: {output.one_line(found.reason)}")
     if found.rank is not None:
-        note(f"rank {found.rank} of {found.candidates} candidates")
+        output.note(f"rank {found.rank} of {found.candidates} candidates")
     if found.score is not None:
         parts = " + ".join(f"{part.feature} {part.points:.2f}" for part in found.contributions)
-        note(f"score {found.score:.2f} = {parts}")
+        output.note(f"score {found.score:.2f} = {parts}")
 
 
 @command(
@@ -237,15 +226,15 @@ def clear(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
     """
     scope = options.stated_scope
     levels: list[Level] = arguments.setdefault("levels", [scope.default_level])
-    require_answer("delete", is_sure=is_sure)
+    output.require_answer("delete", is_sure=is_sure)
     with options.open() as mnemic:
-        confirm(lambda: _ask_to_clear(mnemic, options, levels), verb="delete", is_sure=is_sure)
+        output.confirm(lambda: _ask_to_clear(mnemic, options, levels), verb="delete", is_sure=is_sure)
         receipt = mnemic.clear(scope, **arguments)
     if options.as_json:
-        show_json(receipt)
+        output.show_json(receipt)
         return
-    write(f"removed {receipt.counts['memories']} memories")
-    note_all(receipt.notes)
+    output.write(f"removed {receipt.counts['memories']} memories")
+    output.note_all(receipt.notes)
 
 
 @verb_command("memory review", examples="mnemic memory review --user ana")
@@ -253,12 +242,12 @@ def review(found: Sequence[Review], arguments: Arguments) -> None:
     """List the memories that need review, newest first, with the reason: quarantined, disputed or flagged ones."""
     for each in found:
         how = "flagged" if each.memory.state is State.ACTIVE else each.memory.state.value
-        write(f"{each.memory.id}  {how} since {format_time(each.since)}: {one_line(each.reason)}")
-        write(f"  {one_line(each.memory.text)[:SHOWN_CHARS]}")
+        output.write(f"{each.memory.id}  {how} since {output.format_time(each.since)}: {output.one_line(each.reason)}")
+        output.write(f"  {output.one_line(each.memory.text)[:SHOWN_CHARS]}")
     if not found:
-        note("nothing waits for a judgement in this scope")
+        output.note("nothing waits for a judgement in this scope")
     elif len(found) == arguments.get("limit", REVIEW_LIMIT):
-        note(f"there may be more: --after {found[-1].memory.id}")
+        output.note(f"there may be more: --after {found[-1].memory.id}")
 
 
 @verb_command("memory trust", examples='mnemic memory trust --user ana ID --reason "I wrote that file"')
@@ -276,14 +265,18 @@ def reject(memory: Memory) -> None:
 @verb_command("profile show", examples="mnemic profile show --user ana")
 def show_profile(profile: Profile) -> None:
     """Show the facts by key, and below them the user's most important and newest memories."""
-    facts = [Row((f.key,), f.value, (f"set by {f.source}", format_time(f.updated_at))) for f in profile.static]
+    facts = [
+        output.Row((f.key,), f.value, (f"set by {f.source}", output.format_time(f.updated_at))) for f in profile.static
+    ]
     if facts:
-        show_rows(("key",), facts)
+        output.show_rows(("key",), facts)
     if profile.dynamic:
-        note("and what matters or is new:")
-        show_rows(("imp.",), [format_item(memory, f"{memory.importance:.2f}") for memory in profile.dynamic])
+        output.note("and what matters or is new:")
+        output.show_rows(
+            ("imp.",), [output.format_item(memory, f"{memory.importance:.2f}") for memory in profile.dynamic]
+        )
     if not facts and not profile.dynamic:
-        note("nothing is known in this scope; --user says whose profile is asked")
+        output.note("nothing is known in this scope; --user says whose profile is asked")
 
 
 @verb_command(
@@ -295,7 +288,7 @@ def show_profile(profile: Profile) -> None:
 )
 def set_profile(entries: Sequence[ProfileEntry]) -> None:
     """Write facts by key. In a JSON object, null removes its key."""
-    note(f"{len(entries)} facts in the profile")
+    output.note(f"{len(entries)} facts in the profile")
 
 
 @command("profile remove", examples="mnemic profile remove --user ana city")
@@ -305,22 +298,22 @@ def remove(
     """Remove facts by key. A key that is not there is no error."""
     with options.open() as mnemic:
         entries = mnemic.profile.set(options.scope, dict.fromkeys(keys))
-    show_answer(entries, set_profile, as_json=options.as_json)
+    output.show_answer(entries, set_profile, as_json=options.as_json)
 
 
 @verb_command("profile format", examples="mnemic profile format --user ana --language zh")
 def format_profile(text: str) -> None:
     """Print the block for a system prompt: a heading and "key: value" lines. Prints nothing if there is nothing."""
     if text:
-        write(escape_controls(text.strip("\n")))
+        output.write(output.escape_controls(text.strip("\n")))
 
 
 def _show_changed(memory: Memory, done: str) -> None:
-    write(memory.id)
-    note(f"{done}: {one_line(memory.text)[:SHOWN_CHARS]}")
+    output.write(memory.id)
+    output.note(f"{done}: {output.one_line(memory.text)[:SHOWN_CHARS]}")
 
 
-def _format_memory(memory: Memory) -> Row:
+def _format_memory(memory: Memory) -> output.Row:
     """The row of a memory with its present importance, the stored one if it has faded, and what contradicts it."""
     shown, stored = f"{memory.present_importance:.2f}", f"{memory.importance:.2f}"
     remarks = [f"stored with {stored}"] if shown != stored else []
@@ -330,7 +323,7 @@ def _format_memory(memory: Memory) -> Row:
         remarks.append("flagged")
     if memory.other_id is not None:
         remarks.append(f"see {memory.other_id}")
-    return format_item(memory, shown, remark=" · ".join(remarks))
+    return output.format_item(memory, shown, remark=" · ".join(remarks))
 
 
 def _describe_changes(entry: HistoryEntry) -> str:
@@ -352,5 +345,5 @@ def _ask_to_clear(mnemic: Mnemic, options: ScopeOptions, levels: Sequence[Level]
     page = mnemic.list(scope, levels=levels, states=states, limit=MOST_COUNTED)
     count = f"{len(page.memories)}{' or more' if page.next else ''}"
     owners = {Level.SESSION: scope.session, Level.USER: scope.user, Level.AGENT: scope.agent, Level.ORG: scope.org}
-    places = ", ".join(f"{level.value} {one_line(owners[level] or '')}".strip() for level in levels)
+    places = ", ".join(f"{level.value} {output.one_line(owners[level] or '')}".strip() for level in levels)
     return f"Delete {count} memories of {places} for good?"

@@ -7,21 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.options import ScopeOptions
-from mnemic.cli.output import (
-    escape_controls,
-    format_edge,
-    format_item,
-    format_time,
-    note,
-    note_all,
-    note_timings,
-    one_line,
-    show_json,
-    show_rows,
-    write,
-)
 from mnemic.model.item import Memory
 from mnemic.model.recall import SHOWN_RELEVANCE, Hit, Recall
 from mnemic.text.outline import pages_told
@@ -67,18 +55,18 @@ def context(
 ) -> None:
     """Show the messages that a model would get: system prompt, profile, facts, documents, session, and the message."""
     for message in found.messages:
-        write(f"--- {message.role.value} ---\n{escape_controls(message.content)}\n")
-    note_all(found.degraded, "degraded: ")
+        output.write(f"--- {message.role.value} ---\n{output.escape_controls(message.content)}\n")
+    output.note_all(found.degraded, "degraded: ")
     if not explain:
         return
-    note(f"{found.token_count} tokens from memory, in the blocks {', '.join(found.blocks)}")
+    output.note(f"{found.token_count} tokens from memory, in the blocks {', '.join(found.blocks)}")
     for citation in found.citations:
-        source = f" of {one_line(citation.source)}" if citation.source else ""
+        source = f" of {output.one_line(citation.source)}" if citation.source else ""
         pages = pages_told(citation.page, citation.last_page)
         place = f"{citation.kind}{source}{pages and f', {pages}'}"
-        note(f"[{citation.number}] {citation.item_id} · {place} · {format_time(citation.observed_at)}")
+        output.note(f"[{citation.number}] {citation.item_id} · {place} · {output.format_time(citation.observed_at)}")
     recalled = {f"recall.{name}": ms for name, ms in found.recall.timings_ms.items()}
-    note_timings("took ", {**found.timings_ms, **recalled})
+    output.note_timings("took ", {**found.timings_ms, **recalled})
 
 
 @command(
@@ -95,16 +83,16 @@ def ask(options: ScopeOptions, arguments: Arguments) -> None:
     scope = options.scope
     with options.open() as mnemic:
         if mnemic.model is None and not options.as_json:
-            note("no language model is configured (MNEMIC_LLM, or llm.name), so these are the best passages:")
+            output.note("no language model is configured (MNEMIC_LLM, or llm.name), so these are the best passages:")
             show_recall(mnemic.recall(scope, arguments["question"]))
             return
         answer = mnemic.ask(scope, **arguments)
     if options.as_json:
-        show_json(answer)
+        output.show_json(answer)
         return
-    write(escape_controls(answer.text.strip()))
-    note_all(map(_describe_source, answer.citations))
-    note_all(answer.degraded, "missing: ")
+    output.write(output.escape_controls(answer.text.strip()))
+    output.note_all(map(_describe_source, answer.citations))
+    output.note_all(answer.degraded, "missing: ")
 
 
 def without_weak(found: Recall) -> Recall:
@@ -113,7 +101,7 @@ def without_weak(found: Recall) -> Recall:
         return found
     shown = tuple(hit for hit in found.hits if hit.relevance is None or hit.relevance >= SHOWN_RELEVANCE)
     if found.hits and not shown:
-        note(f"nothing fits well; --all shows the {len(found.hits)} weak hits")
+        output.note(f"nothing fits well; --all shows the {len(found.hits)} weak hits")
     return replace(found, hits=shown)
 
 
@@ -121,14 +109,14 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
     """Hits as a table, and each path in the graph as another one. Remarks about background and missing sources go to
     the standard error.
     """
-    note_all(found.degraded, "degraded: ")
+    output.note_all(found.degraded, "degraded: ")
     if not found.hits:
-        note("nothing found in this scope; --user, --agent and --session say whose memory is asked")
+        output.note("nothing found in this scope; --user, --agent and --session say whose memory is asked")
         return
     if found.is_fallback:
-        note("nothing matched; this is general background: the most important memories")
+        output.note("nothing matched; this is general background: the most important memories")
     rows = [
-        format_item(
+        output.format_item(
             hit.item,
             str(rank),
             f"{hit.score:.2f}",
@@ -137,11 +125,11 @@ def show_recall(found: Recall, *, is_explained: bool = False) -> None:
         )
         for rank, hit in enumerate(found.hits, start=1)
     ]
-    show_rows(("#", "score"), rows)
+    output.show_rows(("#", "score"), rows)
     for path in found.paths:
-        note(" – ".join(one_line(node.name) for node in path.nodes))
+        output.note(" – ".join(output.one_line(node.name) for node in path.nodes))
         names = {node.id: node.name for node in path.nodes}
-        show_rows(("from", "relation", "to"), [format_edge(edge, names) for edge in path.edges])
+        output.show_rows(("from", "relation", "to"), [output.format_edge(edge, names) for edge in path.edges])
 
 
 def explain_score(hit: Hit) -> str:
@@ -157,7 +145,5 @@ def explain_score(hit: Hit) -> str:
 
 def _describe_source(citation: Citation) -> str:
     pages = pages_told(citation.page, citation.last_page)
-    name = one_line(citation.title or citation.source or citation.kind)
-    return (
-        f"[{citation.number}] {name}{pages and f', {pages}'}, {format_time(citation.observed_at)} ({citation.item_id})"
-    )
+    name = output.one_line(citation.title or citation.source or citation.kind)
+    return f"[{citation.number}] {name}{pages and f', {pages}'}, {output.format_time(citation.observed_at)} ({citation.item_id})"

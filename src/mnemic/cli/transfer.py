@@ -12,26 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.input import STDIN, open_replacement, read_file
 from mnemic.cli.options import IsSure, ScopeOptions
-from mnemic.cli.output import (
-    Position,
-    Told,
-    confirm,
-    end_partly,
-    format_count,
-    format_time,
-    list_counts,
-    note,
-    note_all,
-    one_line,
-    require_answer,
-    show_answer,
-    show_json,
-    show_progress,
-    write,
-)
 from mnemic.errors import ConflictError, InvalidInputError, UnavailableError
 from mnemic.model.scope import Level, Scope
 from mnemic.text.chatlogs import FORMATS
@@ -79,9 +63,9 @@ def import_(
             raise InvalidInputError(f"there is no file {file}")
     arguments["format"], name = format, arguments.pop("name", "")
     scope, reports = options.scope, list[tuple[str, "ImportReport"]]()
-    position = Position("in {name}, {done} of {total} done")
+    position = output.Position("in {name}, {done} of {total} done")
     remark = "what was done stays: run the same command again, and it goes on from there"
-    with show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
+    with output.show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         for file in files:
             content = read_file(file)
             position.begin(Path(file).name, tell, content.count("\n") + 1 if isinstance(content, str) else 1)
@@ -114,13 +98,13 @@ def export(
         lines = mnemic.export(options.scope, **arguments)
         if path is None:
             for line in lines:
-                write(line)
+                output.write(line)
             return
         counts = write_whole(path, lines, is_forced=is_forced)
     if options.as_json:
-        show_json({"file": file, "counts": counts})
+        output.show_json({"file": file, "counts": counts})
         return
-    note(f"wrote {_count_records(counts)} to {file}")
+    output.note(f"wrote {_count_records(counts)} to {file}")
 
 
 @command(
@@ -156,7 +140,7 @@ def backup(
         else:
             with options.open() as mnemic:
                 report = mnemic.backup(**arguments, progress=tell)
-    show_answer(report, partial(_show_backup, is_checking=is_checking), as_json=options.as_json)
+    output.show_answer(report, partial(_show_backup, is_checking=is_checking), as_json=options.as_json)
 
 
 @command(
@@ -174,7 +158,7 @@ def restore(options: ScopeOptions, arguments: Arguments) -> None:
     whole = "the store holds all that it held, or all of the backup"
     with _track_steps("restoring", whole) as tell, options.open() as mnemic:
         report = mnemic.restore(**arguments, progress=tell)
-    show_answer(report, _show_restore, as_json=options.as_json)
+    output.show_answer(report, _show_restore, as_json=options.as_json)
 
 
 @command(
@@ -190,7 +174,7 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
     with --user or MNEMIC_USER: a configured one does not count.
     """
     is_sure = is_sure or "is_dry_run" in arguments
-    require_answer("erase", is_sure=is_sure)
+    output.require_answer("erase", is_sure=is_sure)
     scope = options.stated_scope
     owner = _describe_owner(scope, arguments.get("level"))
     with options.open() as mnemic:
@@ -199,31 +183,31 @@ def erase(options: ScopeOptions, arguments: Arguments, is_sure: IsSure = False) 
             plan = mnemic.erase(scope, level=arguments.get("level"), is_dry_run=True)
             return f"Erase {_describe_erased(plan)} of {owner} for good?"
 
-        confirm(ask, verb="erase", is_sure=is_sure)
+        output.confirm(ask, verb="erase", is_sure=is_sure)
         receipt = mnemic.erase(scope, **arguments)
     if options.as_json:
-        show_json(receipt)
+        output.show_json(receipt)
     elif receipt.is_plan:
-        write(f"would erase {_describe_erased(receipt)} of {owner}")
+        output.write(f"would erase {_describe_erased(receipt)} of {owner}")
     else:
-        write(receipt.id)
-        note(f"erased {_describe_erased(receipt)}")
-        note_all(receipt.notes)
+        output.write(receipt.id)
+        output.note(f"erased {_describe_erased(receipt)}")
+        output.note_all(receipt.notes)
 
 
 @verb_command("receipts", examples="mnemic receipts --json")
 def receipts(found: Sequence[Receipt]) -> None:
     """List the erasures of an org: when, and how many rows of which tables. Receipts hold no names."""
     for receipt in found:
-        write(f"{receipt.id}  {receipt.at.isoformat()}  {_describe_erased(receipt)}")
-    note(format_count(len(found), "erasures"))
+        output.write(f"{receipt.id}  {receipt.at.isoformat()}  {_describe_erased(receipt)}")
+    output.note(output.format_count(len(found), "erasures"))
 
 
 @contextmanager
-def _track_steps(last_step: str, whole: str) -> Generator[Told]:
+def _track_steps(last_step: str, whole: str) -> Generator[output.Told]:
     """Progress bars, and a remark on what Ctrl-C left: before the last step nothing has changed."""
     is_late = False
-    with show_progress(lambda: f"; {whole}" if is_late else "; nothing was changed") as tell:
+    with output.show_progress(lambda: f"; {whole}" if is_late else "; nothing was changed") as tell:
 
         def tell_step(step: str, done: int, total: int) -> None:
             nonlocal is_late
@@ -252,7 +236,7 @@ def _shorten_path(name: str) -> str:
 def _end_import(reports: list[tuple[str, ImportReport]], options: ScopeOptions) -> None:
     if options.as_json:
         answers = [{"file": name, **to_wire(report)} for name, report in reports]
-        show_json(answers[0] if len(answers) == 1 else answers)
+        output.show_json(answers[0] if len(answers) == 1 else answers)
     else:
         _show_reports(reports)
     problems = sum(len(report.problems) for _, report in reports)
@@ -260,30 +244,28 @@ def _end_import(reports: list[tuple[str, ImportReport]], options: ScopeOptions) 
         added = sum(report.added.total() for _, report in reports)
         known = sum(report.known.total() for _, report in reports)
         would = "would be " if any(report.is_dry_run for _, report in reports) else ""
-        failed = (
-            f"{format_count(problems, 'records')} could not be read; {added:,} {would}added, {known:,} known already"
-        )
-        end_partly(failed, as_json=options.as_json)
+        failed = f"{output.format_count(problems, 'records')} could not be read; {added:,} {would}added, {known:,} known already"
+        output.end_partly(failed, as_json=options.as_json)
 
 
 def _show_reports(reports: list[tuple[str, ImportReport]]) -> None:
     for name, report in reports:
         would = "would be " if report.is_dry_run else ""
         added, known = _count_records(report.added), _count_records(report.known)
-        write(f"{name} ({report.format}): {added} {would}added, {known} known already")
+        output.write(f"{name} ({report.format}): {added} {would}added, {known} known already")
         if any(report.skipped.values()):
-            write(f"  left out: {list_counts(report.skipped)}")
+            output.write(f"  left out: {output.list_counts(report.skipped)}")
         if report.redacted:
-            write(f"  secrets redacted: {list_counts(report.redacted)}")
+            output.write(f"  secrets redacted: {output.list_counts(report.redacted)}")
         if report.quarantined:
-            write(f"  wait for a review, `mnemic memory review` lists them: {report.quarantined}")
-        _show_lines(report.changed, "changes", write)
-        _show_lines(report.problems, "problems", note)
+            output.write(f"  wait for a review, `mnemic memory review` lists them: {report.quarantined}")
+        _show_lines(report.changed, "changes", output.write)
+        _show_lines(report.problems, "problems", output.note)
 
 
 def _show_lines(lines: Sequence[str], what: str, show: Callable[[str], object]) -> None:
     for line in lines[:LINES_SHOWN]:
-        show(f"  {one_line(line)}")
+        show(f"  {output.one_line(line)}")
     if len(lines) > LINES_SHOWN:
         show(f"  and {len(lines) - LINES_SHOWN} more {what}; --json lists all")
 
@@ -291,7 +273,7 @@ def _show_lines(lines: Sequence[str], what: str, show: Callable[[str], object]) 
 def _count_records(counts: Mapping[str, int]) -> str:
     """How many of each type of record there are. What an export calls `memory` is many memories."""
     named = {kind: PLURALS.get(kind, f"{kind}s") for kind, count in counts.items() if count}
-    return ", ".join(format_count(counts[kind], many) for kind, many in named.items()) or "nothing"
+    return ", ".join(output.format_count(counts[kind], many) for kind, many in named.items()) or "nothing"
 
 
 def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter[str]:
@@ -313,43 +295,55 @@ def write_whole(path: Path, lines: Iterable[str], *, is_forced: bool) -> Counter
 def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
     manifest = report.manifest
     done = "is whole" if report.notes else "is whole and readable" if is_checking else "written and read again"
-    write(f"{one_line(report.path)}: {done}, {report.size:,} bytes")
-    write(
-        f"  made {format_time(manifest.made_at)} by Mnemic {one_line(manifest.made_by)} of {one_line(manifest.store)}"
+    output.write(f"{output.one_line(report.path)}: {done}, {report.size:,} bytes")
+    output.write(
+        f"  made {output.format_time(manifest.made_at)} by Mnemic {output.one_line(manifest.made_by)} of {output.one_line(manifest.store)}"
     )
-    write(
-        f"  {manifest.contents.value}: {_list_sorted(manifest.counts)}; {format_count(manifest.receipts, 'receipts')}"
+    output.write(
+        f"  {manifest.contents.value}: {_list_sorted(manifest.counts)}; {output.format_count(manifest.receipts, 'receipts')}"
     )
     if manifest.sealed is not None:
-        write(f"  sealed: {format_count(len(manifest.sealed.parts), 'orgs')}, each under a key of its own")
+        output.write(
+            f"  sealed: {output.format_count(len(manifest.sealed.parts), 'orgs')}, each under a key of its own"
+        )
     _show_lost(report.lost)
-    note_all(report.notes)
+    output.note_all(report.notes)
 
 
 def _show_restore(report: RestoreReport) -> None:
     would = "would hold" if report.is_dry_run else "holds"
-    write(f"the store {would} {_list_sorted(report.counts)}, as of {format_time(report.manifest.made_at)}")
+    output.write(
+        f"the store {would} {_list_sorted(report.counts)}, as of {output.format_time(report.manifest.made_at)}"
+    )
     if any(report.replaced.values()):
-        write(f"  in place of {_list_sorted(report.replaced)}")
+        output.write(f"  in place of {_list_sorted(report.replaced)}")
     if report.replayed:
-        write(
-            f"  {format_count(report.replayed, 'erasures')} made since, and made again: {_list_sorted(report.erased)}"
+        output.write(
+            f"  {output.format_count(report.replayed, 'erasures')} made since, and made again: {_list_sorted(report.erased)}"
         )
     if report.kept:
-        write(f"  kept as they are: {', '.join(name.replace('_', ' ') for name in report.kept)}")
+        output.write(f"  kept as they are: {', '.join(name.replace('_', ' ') for name in report.kept)}")
     _show_lost(report.lost)
-    note_all(report.notes)
+    output.note_all(report.notes)
 
 
 def _show_lost(lost: Sequence[LostOrg]) -> None:
     for each in lost:
-        name = f"key {one_line(each.key)}" if each.org is None else f"{one_line(each.org)}, key {one_line(each.key)}"
-        why = "never in this keyring" if each.destroyed_at is None else f"destroyed {format_time(each.destroyed_at)}"
-        note(f"an org cannot be opened: {name}, {why}")
+        name = (
+            f"key {output.one_line(each.key)}"
+            if each.org is None
+            else f"{output.one_line(each.org)}, key {output.one_line(each.key)}"
+        )
+        why = (
+            "never in this keyring"
+            if each.destroyed_at is None
+            else f"destroyed {output.format_time(each.destroyed_at)}"
+        )
+        output.note(f"an org cannot be opened: {name}, {why}")
 
 
 def _list_sorted(counts: Mapping[str, int]) -> str:
-    return list_counts(dict(sorted(counts.items())))
+    return output.list_counts(dict(sorted(counts.items())))
 
 
 def _describe_erased(receipt: Receipt) -> str:
@@ -359,4 +353,4 @@ def _describe_erased(receipt: Receipt) -> str:
 def _describe_owner(scope: Scope, level: Level | None) -> str:
     chosen = scope.default_level if level is None else level
     names = {Level.SESSION: scope.session, Level.USER: scope.user, Level.AGENT: scope.agent, Level.ORG: scope.org}
-    return f"{chosen.value} {one_line(names[chosen] or '')}"
+    return f"{chosen.value} {output.one_line(names[chosen] or '')}"

@@ -11,25 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemic.cli import output
 from mnemic.cli.commands import Arguments, command, verb_command
 from mnemic.cli.failures import UNEXPECTED
 from mnemic.cli.options import ScopeOptions
-from mnemic.cli.output import (
-    Position,
-    Row,
-    end_partly,
-    format_count,
-    format_time,
-    list_counts,
-    note,
-    one_line,
-    progress_bars,
-    show_answer,
-    show_json,
-    show_progress,
-    show_rows,
-    write,
-)
 from mnemic.cli.signals import ENDING, handle_signals
 from mnemic.errors import BackendError
 from mnemic.model.chat import Usage
@@ -77,13 +62,13 @@ def doctor(options: ScopeOptions, arguments: Arguments) -> None:
         remedy = "mend what it says, or name another store with --store"
         diagnosis = Diagnosis((Finding("store", Condition.BROKEN, str(error), remedy),))
     if options.as_json:
-        show_json({"condition": diagnosis.condition, "findings": diagnosis.findings})
+        output.show_json({"condition": diagnosis.condition, "findings": diagnosis.findings})
     else:
         rows = [
-            Row((f.condition.value, f.part), f.message, (), f"to do: {f.remedy}" if f.remedy else "")
+            output.Row((f.condition.value, f.part), f.message, (), f"to do: {f.remedy}" if f.remedy else "")
             for f in diagnosis.findings
         ]
-        show_rows(("state", "part"), rows)
+        output.show_rows(("state", "part"), rows)
     if diagnosis.condition is not Condition.OK:
         raise typer.Exit(UNEXPECTED)
 
@@ -101,9 +86,9 @@ def health(options: ScopeOptions, arguments: Arguments) -> None:
     their sources. Shows a score from 0 to 100. `mnemic doctor` checks the installation.
     """
     arguments.setdefault("limit", FINDINGS_LISTED)
-    with options.open() as mnemic, progress_bars() as tell:
+    with options.open() as mnemic, output.progress_bars() as tell:
         report = mnemic.health(options.scope, **arguments, progress=lambda done, total: tell("memories", done, total))
-    show_answer(report, _show_health, as_json=options.as_json)
+    output.show_answer(report, _show_health, as_json=options.as_json)
 
 
 @command("reembed", examples="mnemic reembed --dry-run\nmnemic reembed\nmnemic reembed --prune")
@@ -112,15 +97,15 @@ def reembed(options: ScopeOptions, arguments: Arguments) -> None:
     interrupted command to go on where it stopped. Old vectors are kept, so you can switch back. Exits with 14 if the
     embedder refused texts.
     """
-    position = Position("at {done} of {total} vectors", before="before anything was embedded")
+    position = output.Position("at {done} of {total} vectors", before="before anything was embedded")
     remark = "what was done stays: run the same command again, and it goes on from there"
-    with show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
+    with output.show_progress(lambda: f" {position}; {remark}") as tell, options.open() as mnemic:
         position.begin("vectors", tell)
         report = mnemic.reembed(**arguments, progress=position.reach)
-    show_answer(report, _show_reembed, as_json=options.as_json)
+    output.show_answer(report, _show_reembed, as_json=options.as_json)
     if report.refused:
-        refused = format_count(len(report.refused), "texts")
-        end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
+        refused = output.format_count(len(report.refused), "texts")
+        output.end_partly(f"{refused} refused, found by keyword alone; --json lists the ids", as_json=options.as_json)
 
 
 @command("work", examples="mnemic work\nmnemic work --one")
@@ -131,12 +116,13 @@ def work(options: ScopeOptions, arguments: Arguments) -> None:
     with options.open() as mnemic:
         report = mnemic.work(**arguments)
     if options.as_json:
-        show_json(report)
+        output.show_json(report)
     else:
-        write(f"{report.done} done, {report.retried} will be tried again, {report.dead} gave up")
+        output.write(f"{report.done} done, {report.retried} will be tried again, {report.dead} gave up")
     if failed := report.retried + report.dead:
-        end_partly(
-            f"{format_count(failed, 'runs')} of jobs failed; `mnemic jobs list` tells why", as_json=options.as_json
+        output.end_partly(
+            f"{output.format_count(failed, 'runs')} of jobs failed; `mnemic jobs list` tells why",
+            as_json=options.as_json,
         )
 
 
@@ -155,7 +141,7 @@ def worker(
         with _stop_at_signals(running):
             running.start(until_idle=is_once)
             if not options.as_json:
-                note("looking for work" if is_once else f"looking for work every {poll_s:g} s; Ctrl-C ends it")
+                output.note("looking for work" if is_once else f"looking for work every {poll_s:g} s; Ctrl-C ends it")
             while not running.join(REPORT_S):
                 _show_runs(runs, options)
         _show_runs(runs, options)
@@ -167,17 +153,17 @@ def worker(
 def list_jobs(jobs: Sequence[Job]) -> None:
     """List the jobs of this scope, oldest first."""
     rows = [
-        Row(
+        output.Row(
             (job.state.value, str(job.attempts)),
             job.error or job.kind,
-            (job.id, job.kind, format_time(job.run_at), *list_cost(job.usage)),
+            (job.id, job.kind, output.format_time(job.run_at), *list_cost(job.usage)),
         )
         for job in jobs
     ]
     if rows:
-        show_rows(("state", "tries"), rows)
+        output.show_rows(("state", "tries"), rows)
     else:
-        note("no job in this scope")
+        output.note("no job in this scope")
 
 
 @command("jobs retry", examples="mnemic jobs retry --user ana")
@@ -192,9 +178,9 @@ def retry(
         wanted = [check_unicode(each, "id") for each in ids] if ids else [job.id for job in dead]
         count = mnemic.jobs.retry(scope, wanted)
     if options.as_json:
-        show_json(count)
+        output.show_json(count)
         return
-    write(f"{format_count(count, 'jobs')} will be tried again")
+    output.write(f"{output.format_count(count, 'jobs')} will be tried again")
 
 
 @verb_command("curate", examples="mnemic curate --user ana --dry-run\nmnemic curate --user ana --day 2026-05-01")
@@ -204,18 +190,18 @@ def curate(report: CurateReport) -> None:
     """
     for day in report.days:
         rows = [
-            Row((day.day, each.verdict.value), each.gem.gem, (each.memory_id or "", *each.gem.categories))
+            output.Row((day.day, each.verdict.value), each.gem.gem, (each.memory_id or "", *each.gem.categories))
             for each in day.gems
         ]
-        rows += [Row((day.day, "refused"), each.excerpt, (each.reason,)) for each in day.refused]
+        rows += [output.Row((day.day, "refused"), each.excerpt, (each.reason,)) for each in day.refused]
         if rows:
-            show_rows(("day", "done"), rows)
+            output.show_rows(("day", "done"), rows)
         if day.fallback:
-            note(f"{day.day}: by rules, because the language model failed ({day.fallback})")
+            output.note(f"{day.day}: by rules, because the language model failed ({day.fallback})")
     turns, gems = sum(day.turns for day in report.days), sum(len(day.gems) for day in report.days)
-    note(f"{turns} turns of {len(report.days)} days {_pick_verb(report.is_dry_run)} read, {gems} gems found")
+    output.note(f"{turns} turns of {len(report.days)} days {_pick_verb(report.is_dry_run)} read, {gems} gems found")
     if report.held:
-        note(f"turns of {len(report.held)} conversations wait for the next run, because a gem was refused")
+        output.note(f"turns of {len(report.held)} conversations wait for the next run, because a gem was refused")
 
 
 @verb_command("consolidate", examples="mnemic consolidate --user ana --dry-run\nmnemic consolidate --user ana")
@@ -224,10 +210,10 @@ def consolidate(report: ConsolidateReport) -> None:
     as superseded; `memory undo` of the preference restores them.
     """
     if report.entries:
-        rows = [Row((str(len(each.merged)),), each.text, (each.memory_id or "",)) for each in report.entries]
-        show_rows(("choices",), rows)
+        rows = [output.Row((str(len(each.merged)),), each.text, (each.memory_id or "",)) for each in report.entries]
+        output.show_rows(("choices",), rows)
     count = sum(len(each.merged) for each in report.entries)
-    note(f"{count} choices {_pick_verb(report.is_dry_run)} summed up in {len(report.entries)} preferences")
+    output.note(f"{count} choices {_pick_verb(report.is_dry_run)} summed up in {len(report.entries)} preferences")
 
 
 @verb_command("decay", examples="mnemic decay --user ana --dry-run\nmnemic decay --user ana")
@@ -236,9 +222,9 @@ def decay(report: DecayReport) -> None:
     stored importance stays: an access, or the verdict relevant, restores it.
     """
     if report.entries:
-        rows = [Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), each.id, ()) for each in report.entries]
-        show_rows(("was", "is"), rows)
-    note(f"{len(report.entries)} of {report.examined} memories {_pick_verb(report.is_dry_run)} faded anew")
+        rows = [output.Row((f"{each.was:.2f}", f"{each.becomes:.2f}"), each.id, ()) for each in report.entries]
+        output.show_rows(("was", "is"), rows)
+    output.note(f"{len(report.entries)} of {report.examined} memories {_pick_verb(report.is_dry_run)} faded anew")
 
 
 @verb_command("evict", examples="mnemic evict --user ana --dry-run\nmnemic evict --user ana")
@@ -248,9 +234,9 @@ def evict(report: EvictReport) -> None:
     """
     gone = (*report.archived, *report.deleted)
     if gone:
-        show_rows(("done",), [Row((each.action.value,), each.reason, (each.id,)) for each in gone])
+        output.show_rows(("done",), [output.Row((each.action.value,), each.reason, (each.id,)) for each in gone])
     counts = f"{len(report.archived)} archived and {len(report.deleted)} deleted"
-    note(f"of {report.examined} memories {_pick_verb(report.is_dry_run)} {counts}")
+    output.note(f"of {report.examined} memories {_pick_verb(report.is_dry_run)} {counts}")
 
 
 def list_cost(usage: Usage) -> tuple[str, ...]:
@@ -267,7 +253,7 @@ def _pick_verb(is_dry_run: bool) -> str:
 
 def _show_health(report: HealthReport) -> None:
     rows = [
-        Row(
+        output.Row(
             (one.ailment.value,),
             f"{one.text}: {one.reason}" if one.text else one.reason,
             one.ids,
@@ -276,31 +262,33 @@ def _show_health(report: HealthReport) -> None:
         for one in report.findings
     ]
     if rows:
-        show_rows(("finding",), rows)
+        output.show_rows(("finding",), rows)
     if report.fixed:
         would = "would be ended" if report.is_dry_run else "ended; `mnemic memory undo` takes it back"
-        note(f"{format_count(len(report.fixed), 'findings')} {would}")
+        output.note(f"{output.format_count(len(report.fixed), 'findings')} {would}")
     for line in report.notes:
-        note(line)
-    score, counts = report.score, list_counts(report.score.counts, nothing="")
-    write(f"{score.score:g} of 100, of {format_count(score.memories, 'memories')}{counts and f': {counts}'}")
+        output.note(line)
+    score, counts = report.score, output.list_counts(report.score.counts, nothing="")
+    output.write(
+        f"{score.score:g} of 100, of {output.format_count(score.memories, 'memories')}{counts and f': {counts}'}"
+    )
     earlier = report.scores[-SCORES_SHOWN:]
     if earlier:
-        note("before: " + ", ".join(f"{each.score:g} ({format_time(each.at)})" for each in earlier))
+        output.note("before: " + ", ".join(f"{each.score:g} ({output.format_time(each.at)})" for each in earlier))
 
 
 def _show_reembed(report: ReembedReport) -> None:
     for space in report.spaces:
-        write(f"{space.model}: {space.vectors:,} of {space.items:,} items have their vector ({space.share:.0%})")
+        output.write(f"{space.model}: {space.vectors:,} of {space.items:,} items have their vector ({space.share:.0%})")
     if report.estimate is not None:
-        write(_describe_estimate(report.estimate))
+        output.write(_describe_estimate(report.estimate))
     else:
-        write(f"{report.filled:,} vectors made in {report.seconds:.1f} s")
+        output.write(f"{report.filled:,} vectors made in {report.seconds:.1f} s")
     if report.removed:
         would = "would be removed" if report.is_dry_run else "removed"
-        write(f"{_count_vectors(report.removed)} of other embedders {would}")
+        output.write(f"{_count_vectors(report.removed)} of other embedders {would}")
     elif any(report.kept.values()):
-        note(f"{_count_vectors(report.kept)} of other embedders are kept, to go back to; --prune removes them")
+        output.note(f"{_count_vectors(report.kept)} of other embedders are kept, to go back to; --prune removes them")
 
 
 def _describe_estimate(estimate: Estimate) -> str:
@@ -340,9 +328,9 @@ def _show_runs(runs: queue.Queue[JobRun], options: ScopeOptions) -> None:
         run = runs.get()
         job = run.job
         if options.as_json:
-            write(json.dumps(to_wire(run)))
+            output.write(json.dumps(to_wire(run)))
             continue
         line = ", ".join(
             (f"{job.kind} {job.id} {OUTCOMES[run.outcome]} after {run.seconds:.1f} s", *list_cost(job.usage))
         )
-        write(f"{line}: {one_line(run.error)}" if run.error else line)
+        output.write(f"{line}: {output.one_line(run.error)}" if run.error else line)

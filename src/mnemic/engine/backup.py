@@ -17,18 +17,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from mnemic import errors
 from mnemic.engine.access import forget_answers
 from mnemic.engine.engine import Parts, new_id
 from mnemic.engine.erase import COPIES_LEFT, Place, Plan, carried_out, derived, keyed_hash
 from mnemic.engine.indexing import INDEX_LEFT, adopt_spaces, forget, sides
-from mnemic.errors import (
-    BackendError,
-    ConfigError,
-    ConflictError,
-    InvalidInputError,
-    UnavailableError,
-    UnsupportedError,
-)
 from mnemic.model.backup import BackupReport, Contents, LostOrg, Manifest, RestoreReport
 from mnemic.model.document import DocumentQuery
 from mnemic.model.health import Condition
@@ -246,7 +239,7 @@ def receive(
 def copying(store: Store) -> CopyingStore:
     """The store as one that can be copied. Raises `UnsupportedError` when it cannot."""
     if not isinstance(store, CopyingStore):
-        raise UnsupportedError("this store cannot be copied as a whole; export its scopes", capability="backup")
+        raise errors.UnsupportedError("this store cannot be copied as a whole; export its scopes", capability="backup")
     return store
 
 
@@ -254,10 +247,12 @@ def _keyring(parts: Parts, order: Order) -> Keyring | None:
     """The keyring for sealing, None for plain backups. Receipts hold no text, and outlive a lost keyring."""
     if order.contents is Contents.RECEIPTS:
         if order.is_sealed:
-            raise InvalidInputError("receipts alone are not sealed: they hold no text")
+            raise errors.InvalidInputError("receipts alone are not sealed: they hold no text")
         return None
     if order.is_sealed and parts.keyring is None:
-        raise ConfigError("a sealed backup needs a keyring: set backup.keyring to the file that shall hold its keys")
+        raise errors.ConfigError(
+            "a sealed backup needs a keyring: set backup.keyring to the file that shall hold its keys"
+        )
     return None if order.is_sealed is False else parts.keyring
 
 
@@ -278,7 +273,7 @@ def _seal_store(parts: Parts, store: CopyingStore, draft: Draft, keyring: Keyrin
                 manifest = _manifest(parts, rows.work, store.kind, Contents.WHOLE, at)
                 return draft.seal_by_org(rows, keys, manifest, told)
         catch_up(parts, keyring)
-    raise UnavailableError("orgs are erased in the store all the time; try again when that is done")
+    raise errors.UnavailableError("orgs are erased in the store all the time; try again when that is done")
 
 
 def _copy_store(parts: Parts, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
@@ -305,7 +300,7 @@ def _copy_receipts(store: Store, draft: Draft) -> None:
 
 def _check_sound(store: Store) -> None:
     if any(each.condition is Condition.BROKEN for each in store.diagnose()):
-        raise BackendError("the store is damaged, and a backup of it would be: `mnemic doctor` tells more")
+        raise errors.BackendError("the store is damaged, and a backup of it would be: `mnemic doctor` tells more")
 
 
 def _manifest(parts: Parts, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:
@@ -370,7 +365,9 @@ def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: 
     with ExitStack() as stack:
         opened = stack.enter_context(archive.opened(path, store.room, told))
         if opened.manifest.contents is not Contents.WHOLE:
-            raise InvalidInputError(f"{path} holds receipts alone; restore a whole backup, and name this one beside it")
+            raise errors.InvalidInputError(
+                f"{path} holds receipts alone; restore a whole backup, and name this one beside it"
+            )
         lost = named(opened.lost, parts.keyring, held.orgs)
         _check_lost(lost, held, wish)
         copy = _Copy(parts, opened)
@@ -459,7 +456,7 @@ def _put_in_place(parts: Parts, copy: _Copy, wish: Wish, told: Told) -> _Held:
             copy.follow(found[-1].owed)
         else:
             return found[-1]
-    raise UnavailableError("erasures go on in the store all the time; try again when they are done")
+    raise errors.UnavailableError("erasures go on in the store all the time; try again when they are done")
 
 
 def _settle_store(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
@@ -474,7 +471,7 @@ def _settle_store(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
     notes = (*parts.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))
     try:
         adopt_spaces(parts)
-    except BackendError as error:  # what was restored stays so; the next worker looks again
+    except errors.BackendError as error:  # what was restored stays so; the next worker looks again
         return (*notes, f"restored, but it is not known whether vectors are missing: {error}")
     return notes
 
@@ -497,7 +494,7 @@ def _count_held(work: UnitOfWork) -> _Held:
 def _check_free(held: _Held, wish: Wish) -> None:
     if held.partitions and not (wish.is_replacing or wish.is_dry_run):
         counted = ", ".join(f"{count:,} {table}" for table, count in held.counts.items() if count)
-        raise ConflictError(
+        raise errors.ConflictError(
             f"the store holds {counted or 'something'} already; say that it is to be replaced, or restore elsewhere"
         )
 
@@ -506,7 +503,7 @@ def _check_lost(lost: Sequence[LostOrg], held: _Held, wish: Wish) -> None:
     """A keyring that never had a key is the wrong copy of it: what it cannot open need not be erased."""
     missing = [each.key for each in lost if each.destroyed_at is None]
     if missing and held.partitions and not wish.is_dry_run:
-        raise ConfigError(
+        raise errors.ConfigError(
             f"the keyring never had the keys of {len(missing)} orgs ({', '.join(missing[:3])}): use the latest copy of "
             "it; what it opens can be restored into a store that holds nothing"
         )

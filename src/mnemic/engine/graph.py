@@ -12,18 +12,7 @@ from itertools import islice
 from mnemic.engine.engine import Parts
 from mnemic.engine.graph_extract import Nodes
 from mnemic.errors import NotFoundError
-from mnemic.model.graph import (
-    ALSO_KNOWN_AS,
-    Citation,
-    Edge,
-    EntityQuery,
-    EntityType,
-    GraphPath,
-    Neighbourhood,
-    NodePage,
-    Relation,
-    RelationQuery,
-)
+from mnemic.model import graph
 from mnemic.model.scope import Scope, Visibility
 from mnemic.ports.store import UnitOfWork
 from mnemic.text.graph.names import name_key
@@ -52,14 +41,14 @@ def nodes(
     scope: Scope,
     *,
     query: str = "",
-    types: tuple[EntityType, ...] = (),
+    types: tuple[graph.EntityType, ...] = (),
     limit: int = 50,
     after: str | None = None,
-) -> NodePage:
+) -> graph.NodePage:
     """Nodes whose name contains `query`, by name. Aliases are listed only when asked for."""
     if query.strip() and not name_key(query):
-        return NodePage(())
-    asked = EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)
+        return graph.NodePage(())
+    asked = graph.EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)
     with parts.store.read() as work:
         rows = work.graph.entities(scope.visibility, asked)
         keys = [*dict.fromkeys(row.key for row in rows)]
@@ -67,17 +56,19 @@ def nodes(
         roots = found.of_ids([row.id for row in rows if row.key in shown])
         told = [(row, found.node(roots[row.id])) for row in rows if row.id in roots]
         kept = [node for row, node in told if query or name_key(node.name) == row.key]
-    return NodePage(tuple(dict.fromkeys(kept)), shown[-1] if len(keys) > limit else None)
+    return graph.NodePage(tuple(dict.fromkeys(kept)), shown[-1] if len(keys) > limit else None)
 
 
-def neighbours(parts: Parts, scope: Scope, name: str, walk: Walk, *, depth: int = 1, limit: int = 50) -> Neighbourhood:
+def neighbours(
+    parts: Parts, scope: Scope, name: str, walk: Walk, *, depth: int = 1, limit: int = 50
+) -> graph.Neighbourhood:
     """What stands around a thing, named or by the id of its node, up to `depth` relations away: at most `limit` nodes,
     nearest first. Raises `NotFoundError` when nobody names it.
     """
     with parts.store.read() as work:
         around = Walking(work, scope.visibility, walk)
         start = around.starts(name)[0]
-        seen, frontier, edges = {start: None}, [start], dict[tuple[str, str, str], Edge]()
+        seen, frontier, edges = {start: None}, [start], dict[tuple[str, str, str], graph.Edge]()
         is_cut = False
         for _ in range(depth):
             reached: dict[str, None] = {}
@@ -93,10 +84,10 @@ def neighbours(parts: Parts, scope: Scope, name: str, walk: Walk, *, depth: int 
         found = [around.nodes.node(root) for root in seen]
         told = around.cited(edges.values())
         named_in = tuple(around.named_in(start))
-        return Neighbourhood(found[0], tuple(found[1:]), tuple(told), named_in, is_cut or around.is_cut)
+        return graph.Neighbourhood(found[0], tuple(found[1:]), tuple(told), named_in, is_cut or around.is_cut)
 
 
-def path(parts: Parts, scope: Scope, source: str, target: str, walk: Walk, *, max_hops: int = 4) -> GraphPath:
+def path(parts: Parts, scope: Scope, source: str, target: str, walk: Walk, *, max_hops: int = 4) -> graph.GraphPath:
     """A shortest way from one thing to another over at most `max_hops` relations, whichever way these point; among
     several of one length one over heavier relations. Raises `NotFoundError` when nobody names one of the two.
     """
@@ -104,14 +95,14 @@ def path(parts: Parts, scope: Scope, source: str, target: str, walk: Walk, *, ma
         around = Walking(work, scope.visibility, walk)
         way = shortest(around, around.starts(source), around.starts(target), max_hops)
         if way is None:
-            return GraphPath(is_cut=around.is_cut)
+            return graph.GraphPath(is_cut=around.is_cut)
         found = around.way(*way)
         return replace(found, edges=tuple(around.cited(found.edges)))
 
 
 def shortest(
     around: Walking, sources: Sequence[str], targets: Sequence[str], max_hops: int
-) -> tuple[str, list[Edge]] | None:
+) -> tuple[str, list[graph.Edge]] | None:
     """Where a shortest way from one of some nodes to one of others begins, and its edges; None where there is none."""
     sides = (Side.begun(sources), Side.begun(targets))
     met = next((root for root in sides[0].back if root in sides[1].back), None)
@@ -129,7 +120,7 @@ def shortest(
 class Side:
     """One end of a search: how each node was reached, and the nodes reached last."""
 
-    back: dict[str, tuple[str, Edge] | None]
+    back: dict[str, tuple[str, graph.Edge] | None]
     frontier: Sequence[str] = field(default_factory=list[str])
 
     @classmethod
@@ -150,9 +141,9 @@ class Side:
         self.frontier = [*reached]
         return met
 
-    def steps(self, root: str) -> list[Edge]:
+    def steps(self, root: str) -> list[graph.Edge]:
         """The edges from a node back to where the search began."""
-        found: list[Edge] = []
+        found: list[graph.Edge] = []
         while (step := self.back[root]) is not None:
             root, edge = step
             found.append(edge)
@@ -185,15 +176,17 @@ class Walking:
             raise NotFoundError(f"nothing in this scope names {name_key(name)!r}; `graph extract` reads what is unread")
         return roots
 
-    def edges(self, roots: Sequence[str]) -> list[Edge]:
+    def edges(self, roots: Sequence[str]) -> list[graph.Edge]:
         """The edges at these nodes, heaviest first; none of a node to itself."""
         self.check()
         ids = [each for root in roots for each in self.nodes.members(root)]
-        query = RelationQuery(types=self._walk.types, as_of=self._walk.as_of, limit=MOST_RELATIONS)
-        found = [each for each in self._work.graph.relations(self._visible, ids, query) if each.type != ALSO_KNOWN_AS]
+        query = graph.RelationQuery(types=self._walk.types, as_of=self._walk.as_of, limit=MOST_RELATIONS)
+        found = [
+            each for each in self._work.graph.relations(self._visible, ids, query) if each.type != graph.ALSO_KNOWN_AS
+        ]
         self.is_cut = self.is_cut or _is_full(found, ids)
         places = self.nodes.of_ids([*{end: None for each in found for end in (each.source_id, each.target_id)}])
-        edges: dict[tuple[str, str, str], Edge] = {}
+        edges: dict[tuple[str, str, str], graph.Edge] = {}
         for each in found:
             if each.source_id in places and each.target_id in places:
                 edge = _edge(each, places)
@@ -204,19 +197,19 @@ class Walking:
         kept = [edge for edge in edges.values() if edge.source_id != edge.target_id]
         return sorted(kept, key=lambda edge: (-edge.weight, edge.source_id, edge.target_id, edge.type))
 
-    def cited(self, edges: Iterable[Edge]) -> list[Edge]:
+    def cited(self, edges: Iterable[graph.Edge]) -> list[graph.Edge]:
         """The edges with the words that say so, the last ones first."""
         return cited(self._work, self._visible, [*edges], self.relations)
 
-    def way(self, first: str, steps: Sequence[Edge]) -> GraphPath:
+    def way(self, first: str, steps: Sequence[graph.Edge]) -> graph.GraphPath:
         """The way that begins at the node `first`, without the words that say so."""
         roots = [first]
         for edge in steps:
             roots.append(edge.target_id if edge.source_id == roots[-1] else edge.source_id)
         found = [self.nodes.node(root) for root in roots]
-        return GraphPath(tuple(found), tuple(steps), self.is_cut)
+        return graph.GraphPath(tuple(found), tuple(steps), self.is_cut)
 
-    def said_by(self, edges: Iterable[Edge], limit: int) -> dict[str, Edge]:
+    def said_by(self, edges: Iterable[graph.Edge], limit: int) -> dict[str, graph.Edge]:
         """The last items that say these edges, `limit` of each relation, each with the first edge that it says."""
         by_relation = {
             each: edge
@@ -234,28 +227,30 @@ class Walking:
             found.setdefault(places[link.entity_id], []).append(link.item_id)
         return found
 
-    def named_in(self, root: str) -> list[Citation]:
+    def named_in(self, root: str) -> list[graph.Citation]:
         """The last items that name a node, each once."""
         links = self._work.graph.mentions(self._visible, self.nodes.members(root), MENTIONS)
         last = {link.item_id: link for link in sorted(links, key=lambda link: link.item_id, reverse=True)}
-        cited = (Citation(each.item_id, each.start, each.end, each.name, each.extractor) for each in last.values())
+        cited = (
+            graph.Citation(each.item_id, each.start, each.end, each.name, each.extractor) for each in last.values()
+        )
         return [*islice(cited, MENTIONS)]
 
 
 def cited(
     work: UnitOfWork,
     visible: Visibility,
-    edges: Sequence[Edge],
+    edges: Sequence[graph.Edge],
     relations: Mapping[tuple[str, str, str], Sequence[str]],
-) -> list[Edge]:
+) -> list[graph.Edge]:
     """Edges with their evidence, newest first. `relations`: the relation of each by its ends and type."""
     ids = {each for edge in edges for each in relations[edge.source_id, edge.target_id, edge.type]}
     links = work.graph.supports(visible, ids, CITATIONS) if ids else []
     texts = texts_of(work, visible, [*dict.fromkeys(link.item_id for link in links)])
-    by_relation: dict[str, list[Citation]] = {}
+    by_relation: dict[str, list[graph.Citation]] = {}
     for link in sorted(links, key=lambda link: link.item_id, reverse=True):
         said = texts.get(link.item_id, "")[link.start : link.end][:MOST_CITED_CHARACTERS]
-        citation = Citation(link.item_id, link.start, link.end, said, link.extractor)
+        citation = graph.Citation(link.item_id, link.start, link.end, said, link.extractor)
         by_relation.setdefault(link.relation_id, []).append(citation)
     of = [relations[edge.source_id, edge.target_id, edge.type] for edge in edges]
     told = [tuple(c for each in own for c in by_relation.get(each, ()))[:CITATIONS] for own in of]
@@ -270,7 +265,7 @@ def texts_of(work: UnitOfWork, visible: Visibility, ids: Sequence[str]) -> dict[
     return {item.id: item.text for item in items}
 
 
-def _is_full(relations: Sequence[Relation], ids: Sequence[str]) -> bool:
+def _is_full(relations: Sequence[graph.Relation], ids: Sequence[str]) -> bool:
     """True when one of the entities may have more relations than were given."""
     counts: dict[str, int] = {}
     for each in relations:
@@ -279,8 +274,8 @@ def _is_full(relations: Sequence[Relation], ids: Sequence[str]) -> bool:
     return any(counts.get(each, 0) >= MOST_RELATIONS for each in ids)
 
 
-def _edge(relation: Relation, places: Mapping[str, str]) -> Edge:
-    return Edge(
+def _edge(relation: graph.Relation, places: Mapping[str, str]) -> graph.Edge:
+    return graph.Edge(
         source_id=places[relation.source_id],
         target_id=places[relation.target_id],
         type=relation.type,
@@ -290,7 +285,7 @@ def _edge(relation: Relation, places: Mapping[str, str]) -> Edge:
     )
 
 
-def _join_edges(one: Edge, other: Edge) -> Edge:
+def _join_edges(one: graph.Edge, other: graph.Edge) -> graph.Edge:
     """What several partitions, or several names, say of two nodes."""
     starts, ends = (one.valid_from, other.valid_from), (one.valid_to, other.valid_to)
     return replace(

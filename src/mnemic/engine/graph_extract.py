@@ -15,21 +15,7 @@ from datetime import datetime
 
 from mnemic.engine.engine import Parts
 from mnemic.errors import BackendError, ConfigError, MnemicError
-from mnemic.model.graph import (
-    ALSO_KNOWN_AS,
-    MAX_OTHER_NAMES,
-    Entity,
-    EntityQuery,
-    EntityType,
-    GraphEntry,
-    GraphReport,
-    Node,
-    Relation,
-    RelationQuery,
-    Sheet,
-    SourceKind,
-    Unread,
-)
+from mnemic.model import graph
 from mnemic.model.scope import Level, Partition, Scope, Visibility
 from mnemic.ports.models import Embedder
 from mnemic.ports.store import UnitOfWork
@@ -47,11 +33,11 @@ class Nodes:
 
     def __init__(self, work: UnitOfWork, visible: Visibility, as_of: datetime | None) -> None:
         self._work, self._visible, self._as_of = work, visible, as_of
-        self._rows: dict[str, list[Entity]] = {}
+        self._rows: dict[str, list[graph.Entity]] = {}
         self._roots: dict[str, str] = {}
         self._members: dict[str, list[str]] = {}
         self._by_key: dict[str, list[str]] = {}
-        self._other_names: list[Relation] = []
+        self._other_names: list[graph.Relation] = []
 
     def of_keys(self, keys: Collection[str]) -> list[str]:
         """The nodes with these keys, each by its root, those with most mentions first."""
@@ -68,7 +54,7 @@ class Nodes:
         """The root of the node of each of these entities; those that are not visible are left out."""
         missing = {*ids} - self._rows.keys()
         if missing:
-            found = self._work.graph.entities(self._visible, EntityQuery(ids=missing))
+            found = self._work.graph.entities(self._visible, graph.EntityQuery(ids=missing))
             self._load({each.key for each in found})
         return {each: self._roots[each] for each in ids if each in self._roots}
 
@@ -76,16 +62,16 @@ class Nodes:
         """The ids of all entities of a node."""
         return self._members[self._roots[root]]
 
-    def node(self, root: str) -> Node:
+    def node(self, root: str) -> graph.Node:
         """A node, from all its entities: named as most items name it."""
         rows = [row for each in self.members(root) for row in self._rows[each]]
-        rows.sort(key=lambda row: (row.type is EntityType.THING, -row.mentions, row.key, row.id))
+        rows.sort(key=lambda row: (row.type is graph.EntityType.THING, -row.mentions, row.key, row.id))
         names = [name for row in rows for name in (row.name, *row.other_names)]
-        return Node(
+        return graph.Node(
             id=root,
             name=names[0],
             type=rows[0].type,
-            other_names=tuple(dict.fromkeys(name for name in names if name != names[0]))[:MAX_OTHER_NAMES],
+            other_names=tuple(dict.fromkeys(name for name in names if name != names[0]))[: graph.MAX_OTHER_NAMES],
             description=next((row.description for row in rows if row.description), ""),
             mentions=sum(row.mentions for row in rows),
         )
@@ -96,7 +82,7 @@ class Nodes:
             fresh = {*keys} - self._by_key.keys()
             if not fresh:
                 break
-            rows = self._work.graph.entities(self._visible, EntityQuery(keys=fresh))
+            rows = self._work.graph.entities(self._visible, graph.EntityQuery(keys=fresh))
             self._by_key |= {key: [] for key in fresh}
             for row in rows:
                 self._add(row)
@@ -107,7 +93,7 @@ class Nodes:
             if each.source_id in self._roots and each.target_id in self._roots:
                 self._join(each.source_id, each.target_id)
 
-    def _add(self, row: Entity) -> None:
+    def _add(self, row: graph.Entity) -> None:
         if row.id not in self._rows:
             self._roots[row.id], self._members[row.id] = row.id, [row.id]
             self._by_key[row.key].append(row.id)
@@ -116,10 +102,10 @@ class Nodes:
     def _fold(self, key: str) -> None:
         """Join the entities of one key and type, and those that are mere things with the only type that is told."""
         ids = self._by_key[key]
-        by_type: dict[EntityType, list[str]] = {}
+        by_type: dict[graph.EntityType, list[str]] = {}
         for each in ids:
             by_type.setdefault(self._rows[each][0].type, []).append(each)
-        things = by_type.pop(EntityType.THING, [])
+        things = by_type.pop(graph.EntityType.THING, [])
         groups = [*by_type.values()] or [[]]
         groups = [[*groups[0], *things]] if len(groups) == 1 else [*groups, things]
         for first, *others in filter(None, groups):
@@ -130,11 +116,15 @@ class Nodes:
         """Note the relations that tell other names of these; the keys of those that were not looked at."""
         if not ids:
             return set()
-        query = RelationQuery(types=(ALSO_KNOWN_AS,), as_of=self._as_of, limit=MOST_ALIASES)
+        query = graph.RelationQuery(types=(graph.ALSO_KNOWN_AS,), as_of=self._as_of, limit=MOST_ALIASES)
         found = self._work.graph.relations(self._visible, ids, query)
         self._other_names += found
         ends = {end for each in found for end in (each.source_id, each.target_id)} - self._rows.keys()
-        return {row.key for row in self._work.graph.entities(self._visible, EntityQuery(ids=ends))} if ends else set()
+        return (
+            {row.key for row in self._work.graph.entities(self._visible, graph.EntityQuery(ids=ends))}
+            if ends
+            else set()
+        )
 
     def _join(self, one: str, other: str) -> None:
         kept, gone = sorted((self._roots[one], self._roots[other]))
@@ -213,7 +203,7 @@ SPEAKER = "User"
 
 def extract_graph(
     parts: Parts, scope: Scope, levels: Sequence[Level], *, limit: int | None = None, is_dry_run: bool = False
-) -> GraphReport:
+) -> graph.GraphReport:
     """Read and embed up to `limit` unread items of the levels (none: all the scope's). Other agents' private items are
     left to the worker. Raises the model's errors; earlier items stay.
     """
@@ -251,17 +241,17 @@ class _Report:
     mentions: int = 0
     relations: int = 0
     is_finished: bool = True
-    entries: list[GraphEntry] = field(default_factory=list[GraphEntry])
+    entries: list[graph.GraphEntry] = field(default_factory=list[graph.GraphEntry])
 
-    def add(self, entries: Sequence[GraphEntry]) -> None:
+    def add(self, entries: Sequence[graph.GraphEntry]) -> None:
         self.items += len(entries)
         self.mentions += sum(len(entry.names) for entry in entries)
         self.relations += sum(len(entry.relations) for entry in entries)
         self.entries += [entry for entry in entries if entry.names][: SHOWN - len(self.entries)]
 
-    def told(self) -> GraphReport:
+    def told(self) -> graph.GraphReport:
         counts = (self.items, self.mentions, self.relations)
-        return GraphReport(*counts, tuple(self.entries), is_finished=self.is_finished, is_dry_run=self.is_dry_run)
+        return graph.GraphReport(*counts, tuple(self.entries), is_finished=self.is_finished, is_dry_run=self.is_dry_run)
 
 
 class _Reading:
@@ -284,7 +274,7 @@ class _Reading:
         self._speaker = SPEAKER if partition.level in (Level.USER, Level.SESSION) else ""
         self.is_finished = False
 
-    def page(self, limit: int | None) -> list[GraphEntry]:
+    def page(self, limit: int | None) -> list[graph.GraphEntry]:
         """Read the next items; what was read before an error of the model is kept."""
         size = PAGE if self._parts.llm is None else MODEL_PAGE
         size = size if limit is None else min(size, limit)
@@ -293,7 +283,7 @@ class _Reading:
         self.is_finished = len(items) < size
         visible = self._visible
         mine = [each for each in items if visible is None or visible.admits(self._partition, each.private_agent)]
-        done: list[tuple[Unread, Found, str, str]] = []
+        done: list[tuple[graph.Unread, Found, str, str]] = []
         try:
             for item in mine:
                 found, reader, fallback = self._read(item)
@@ -303,7 +293,7 @@ class _Reading:
         self.after = items[-1].id if items else self.after
         return [_entry(item, found, fallback) for item, found, _, fallback in done]
 
-    def _keep(self, done: Sequence[tuple[Unread, Found, str, str]], size: int) -> None:
+    def _keep(self, done: Sequence[tuple[graph.Unread, Found, str, str]], size: int) -> None:
         """Write what was read, but for items that were changed meanwhile: these are read again."""
         if self._is_dry_run or not done:
             return
@@ -314,11 +304,11 @@ class _Reading:
             work.graph.put(self._partition, sheets)
         self._parts.observer.count("mnemic.graph.items", len(sheets))
 
-    def _read(self, item: Unread) -> tuple[Found, str, str]:
+    def _read(self, item: graph.Unread) -> tuple[Found, str, str]:
         """What an item says, who read it, and for which failure the rules did."""
-        speaker = self._speaker if item.kind is SourceKind.MEMORY else self._said_by(item)
+        speaker = self._speaker if item.kind is graph.SourceKind.MEMORY else self._said_by(item)
         llm, fallback = self._parts.llm, ""
-        if llm is not None and item.kind is SourceKind.MEMORY:
+        if llm is not None and item.kind is graph.SourceKind.MEMORY:
             try:
                 prompt = graph_prompt(item.text)
                 return read_graph(llm.complete(prompt), item.text, speaker), self._readers[item.kind], ""
@@ -329,29 +319,31 @@ class _Reading:
                     raise
         return find(item.text, speaker), EXTRACTOR, fallback
 
-    def _said_by(self, item: Unread) -> str:
+    def _said_by(self, item: graph.Unread) -> str:
         """Who says "I" in a message: nobody in particular in what an assistant says, or in a passage."""
-        if item.kind is not SourceKind.MESSAGE or item.role != "user":
+        if item.kind is not graph.SourceKind.MESSAGE or item.role != "user":
             return ""
         return item.author or self._speaker
 
 
-def readers(parts: Parts) -> Mapping[SourceKind, str]:
+def readers(parts: Parts) -> Mapping[graph.SourceKind, str]:
     """Who reads which kind of item."""
     model = EXTRACTOR if parts.llm is None else f"{parts.llm.name} {PROMPT_VERSION}"
-    return {SourceKind.MEMORY: model, SourceKind.MESSAGE: EXTRACTOR, SourceKind.DOCUMENT: EXTRACTOR}
+    return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: EXTRACTOR, graph.SourceKind.DOCUMENT: EXTRACTOR}
 
 
-def _entry(item: Unread, found: Found, fallback: str) -> GraphEntry:
+def _entry(item: graph.Unread, found: Found, fallback: str) -> graph.GraphEntry:
     names = tuple(named.name for named in found.names)
     relations = tuple((names[each.source], each.type, names[each.target]) for each in found.relations)
-    return GraphEntry(item.id, item.kind, names, relations, fallback)
+    return graph.GraphEntry(item.id, item.kind, names, relations, fallback)
 
 
-def _sheets(done: Sequence[tuple[Unread, Found, str, str]], now: datetime) -> Iterator[tuple[Sheet, Unread]]:
+def _sheets(
+    done: Sequence[tuple[graph.Unread, Found, str, str]], now: datetime
+) -> Iterator[tuple[graph.Sheet, graph.Unread]]:
     for item, found, reader, _ in done:
         yield (
-            Sheet(
+            graph.Sheet(
                 item_id=item.id,
                 extractor=reader,
                 at=now,
@@ -360,7 +352,7 @@ def _sheets(done: Sequence[tuple[Unread, Found, str, str]], now: datetime) -> It
                 private_agent=item.private_agent,
                 valid_from=item.valid_from,
                 valid_to=item.valid_to,
-                is_dated=item.kind is SourceKind.MEMORY,
+                is_dated=item.kind is graph.SourceKind.MEMORY,
             ),
             item,
         )

@@ -14,17 +14,9 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from mnemic import errors
 from mnemic.engine.engine import Parts
 from mnemic.engine.secrets import redact
-from mnemic.errors import (
-    BackendError,
-    BadReplyError,
-    ConflictError,
-    InvalidInputError,
-    RateLimitedError,
-    TimedOutError,
-    UnavailableError,
-)
 from mnemic.model.chat import Completion, Prompt
 from mnemic.model.document import Document, ResearchLimits, Step
 from mnemic.model.scope import Partition
@@ -168,11 +160,11 @@ class Steps:
                 return Missed(f"{missed.reason}; the limits allow no second try")
             try:
                 completion = self._reply(prompt, cost, is_last=wish.ahead is None)
-            except (TimedOutError, BadReplyError) as error:
+            except (errors.TimedOutError, errors.BadReplyError) as error:
                 missed = Missed(_describe_error(error))
-            except InvalidInputError:
+            except errors.InvalidInputError:
                 return Missed(TOO_LONG)
-            except (UnavailableError, RateLimitedError) as error:
+            except (errors.UnavailableError, errors.RateLimitedError) as error:
                 if is_second:
                     raise
                 missed = Missed(_describe_error(error))
@@ -209,10 +201,10 @@ class Steps:
         )
         with self.parts.store.write() as work:
             if not work.research.put(self.place, self.document, [step]):
-                raise ConflictError(CHANGED)
+                raise errors.ConflictError(CHANGED)
 
-    def _wait(self, error: BackendError, *, is_last: bool) -> None:
-        wanted = error.retry_after_s if isinstance(error, RateLimitedError) else None
+    def _wait(self, error: errors.BackendError, *, is_last: bool) -> None:
+        wanted = error.retry_after_s if isinstance(error, errors.RateLimitedError) else None
         if wanted:
             threading.Event().wait(max(0.0, min(wanted, LONGEST_WAIT_S, self.budget.left_s(is_last=is_last))))
 
@@ -252,6 +244,6 @@ def prompt_key(llm: Llm, prompt: Prompt) -> str:
     return digest(llm, str(prompt.max_tokens), *(message.content for message in prompt.messages))
 
 
-def _describe_error(error: BackendError) -> str:
+def _describe_error(error: errors.BackendError) -> str:
     _log.info("a call of the model failed (%s)", type(error).__name__)
     return f"{type(error).__name__}: {error}"[:200]

@@ -34,19 +34,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.model import graph
 from mnemic.model.candidates import Terms
 from mnemic.model.document import Document, DocumentQuery, Step
-from mnemic.model.graph import (
-    Entity,
-    EntityQuery,
-    Mention,
-    Relation,
-    RelationQuery,
-    Sheet,
-    SourceKind,
-    Support,
-    Unread,
-)
 from mnemic.model.item import Chunk, Conversation, Memory, Message, ProfileEntry
 from mnemic.model.recall import MessageQuery
 from mnemic.model.records import ApiKey, AuditEntry, HistoryEntry, Job, JobState, KeptRequest, Outcome
@@ -260,15 +250,15 @@ class Graph(Protocol):
     """
 
     def unread(
-        self, partition: Partition, extractors: Mapping[SourceKind, str], after: str, limit: int
-    ) -> Sequence[Unread]:
+        self, partition: Partition, extractors: Mapping[graph.SourceKind, str], after: str, limit: int
+    ) -> Sequence[graph.Unread]:
         """Items of these kinds, by id behind `after`, that the extractor of their kind has not read in their present
         form: active memories and superseded ones that ended, none that expires; active messages of users and
         assistants; active passages. Private ones of all agents too.
         """
         ...
 
-    def put(self, partition: Partition, sheets: Sequence[Sheet]) -> int:
+    def put(self, partition: Partition, sheets: Sequence[graph.Sheet]) -> int:
         """Take in what items say, in place of what was known of them; returns how many were taken in. A sheet of an
         item that `unread` would not give by now, because it is erased for instance, is left out.
 
@@ -283,27 +273,27 @@ class Graph(Protocol):
         """
         ...
 
-    def entities(self, visible: Visibility, query: EntityQuery) -> list[Entity]:
+    def entities(self, visible: Visibility, query: graph.EntityQuery) -> list[graph.Entity]:
         """The visible entities that meet the query, by key, then id, then partition (level, owner)."""
         ...
 
-    def relations(self, visible: Visibility, ids: Collection[str], query: RelationQuery) -> list[Relation]:
+    def relations(self, visible: Visibility, ids: Collection[str], query: graph.RelationQuery) -> list[graph.Relation]:
         """The visible relations that begin or end at one of these entities and meet the query; each once, those of
         most weight first, then by id and partition.
         """
         ...
 
-    def supports(self, visible: Visibility, ids: Collection[str], limit: int) -> list[Support]:
+    def supports(self, visible: Visibility, ids: Collection[str], limit: int) -> list[graph.Support]:
         """Of each of these relations, if visible, the last `limit` items by id that say so, in each partition; by
         relation, then item from the last.
         """
         ...
 
-    def mentions(self, visible: Visibility, ids: Collection[str], limit: int) -> list[Mention]:
+    def mentions(self, visible: Visibility, ids: Collection[str], limit: int) -> list[graph.Mention]:
         """Of each of these entities, if visible, the last `limit` items by id that name it, as with `supports`."""
         ...
 
-    def named_in(self, visible: Visibility, item_ids: Collection[str]) -> list[Mention]:
+    def named_in(self, visible: Visibility, item_ids: Collection[str]) -> list[graph.Mention]:
         """Which visible entities these items name, by item, then place in its text."""
         ...
 

@@ -18,22 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.adapters import onnx_models
 from mnemic.adapters.embedders.known import known_model, rows_of, unit_rows
-from mnemic.adapters.onnx_models import (
-    TOKENIZER_FILE,
-    VOCABULARY_FILE,
-    Graph,
-    GraphFile,
-    Output,
-    Tokenised,
-    Tokens,
-    batches,
-    describe,
-    find_graph,
-    read_table,
-    read_text,
-    read_tokens,
-)
 from mnemic.errors import BadReplyError, ConfigError
 from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
@@ -78,12 +64,12 @@ class FolderSettings:
 def read_settings(folder: Path) -> FolderSettings:
     """What a folder says. Raises `ConfigError` for a file that is damaged, or says what cannot be done here."""
     known = known_model(folder.name)
-    config = read_table(folder / "config.json")
-    query, document = _prompts(read_table(folder / "config_sentence_transformers.json"))
+    config = onnx_models.read_table(folder / "config.json")
+    query, document = _prompts(onnx_models.read_table(folder / "config_sentence_transformers.json"))
     if not query and not document:
         query, document = known.query_prefix, known.document_prefix
     pooling_file, further = _modules(folder)
-    pooling = read_table(pooling_file)
+    pooling = onnx_models.read_table(pooling_file)
     if pooling.get("include_prompt") is False and (query or document):
         raise ConfigError(f"{pooling_file} leaves the prefix out of the mean; that cannot be done here")
     return FolderSettings(
@@ -113,7 +99,7 @@ def _modules(folder: Path) -> tuple[Path, tuple[str, ...]]:
     if not file.is_file():
         return folder / "1_Pooling" / "config.json", ()
     try:
-        modules = json.loads(read_text(file))
+        modules = json.loads(onnx_models.read_text(file))
         kinds = [(str(each["type"]).rpartition(".")[2], str(each["path"])) for each in modules]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ConfigError(f"{file} is damaged: it is no list of modules") from error
@@ -137,8 +123,8 @@ def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
     if positions and config.get("model_type") in _OFFSET_POSITIONS:
         positions -= 2
     said = (
-        read_table(folder / "sentence_bert_config.json").get("max_seq_length"),
-        read_table(folder / "tokenizer_config.json").get("model_max_length"),
+        onnx_models.read_table(folder / "sentence_bert_config.json").get("max_seq_length"),
+        onnx_models.read_table(folder / "tokenizer_config.json").get("model_max_length"),
         positions,
     )
     return max(LEAST_TOKENS, min([MAX_TOKENS, *(number for number in map(_number, said) if number)]))
@@ -168,11 +154,11 @@ _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings", "hidden_states")
 class _Model:
     """A loaded model: its graph, the output that is used, how that becomes one vector, and its tokens."""
 
-    graph: Graph
+    graph: onnx_models.Graph
     output: str
     pooling: str
     width: int
-    tokens: Tokens
+    tokens: onnx_models.Tokens
 
 
 class OnnxFolderEmbedder:
@@ -198,7 +184,7 @@ class OnnxFolderEmbedder:
             raise ConfigError(f"pooling {pooling!r} is none of {', '.join(POOLINGS)}")
         if threads < 1 or (max_tokens is not None and max_tokens < LEAST_TOKENS):
             raise ConfigError(f"threads must be at least 1, and max_tokens at least {LEAST_TOKENS}")
-        self._folder, self._file = find_graph(Path(model).expanduser())
+        self._folder, self._file = onnx_models.find_graph(Path(model).expanduser())
         said = read_settings(self._folder)
         self._said, self._asked_pooling = said, pooling
         self._query_prefix = said.query_prefix if query_prefix is None else query_prefix
@@ -230,8 +216,10 @@ class OnnxFolderEmbedder:
         )
 
     @cached_property
-    def _kind(self) -> GraphFile:
-        return describe(self._file, [self._folder / TOKENIZER_FILE, self._folder / VOCABULARY_FILE])
+    def _kind(self) -> onnx_models.GraphFile:
+        return onnx_models.describe(
+            self._file, [self._folder / onnx_models.TOKENIZER_FILE, self._folder / onnx_models.VOCABULARY_FILE]
+        )
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         return self._embed(texts, self._document_prefix)
@@ -253,7 +241,7 @@ class OnnxFolderEmbedder:
         tokens = [model.tokens.single(prefix + text) for text in texts]
         # A graph that scales by the largest value of a run gets one text a run: others would change its vector.
         limit = 1 if self._kind.is_dynamic else BATCH_TOKENS
-        groups = list(batches([len(each.ids) for each in tokens], limit))
+        groups = list(onnx_models.batches([len(each.ids) for each in tokens], limit))
         inputs = [[tokens[row] for row in rows] for rows in groups]
         run = partial(self._run, model)
         found = map(run, inputs) if len(inputs) == 1 else self._runners().map(run, inputs)
@@ -262,7 +250,7 @@ class OnnxFolderEmbedder:
             vectors[rows] = unit_rows(values, (len(rows), dims), str(self._file))
         return vectors
 
-    def _run(self, model: _Model, rows: list[Tokenised]) -> Vectors:
+    def _run(self, model: _Model, rows: list[onnx_models.Tokenised]) -> Vectors:
         answer, mask = model.graph.run(model.output, rows, self._said.pad_id)
         if model.pooling == POOLED:
             return answer
@@ -280,12 +268,12 @@ class OnnxFolderEmbedder:
             return self._model
 
     def _open_model(self) -> _Model:
-        tokens = read_tokens(self._folder, self._max_tokens, "onnx")
-        graph = Graph(self._file, 1)
+        tokens = onnx_models.read_tokens(self._folder, self._max_tokens, "onnx")
+        graph = onnx_models.Graph(self._file, 1)
         output, pooling = self._choice(graph.outputs, self._said)
         return _Model(graph, output.name, pooling, output.width, tokens)
 
-    def _choice(self, outputs: Sequence[Output], said: FolderSettings) -> tuple[Output, str]:
+    def _choice(self, outputs: Sequence[onnx_models.Output], said: FolderSettings) -> tuple[onnx_models.Output, str]:
         """The output that is used, and how: the pooled one where the graph has it and nobody asked for another."""
         by_name = {output.name: output for output in outputs}
         of_texts = [output for output in outputs if output.name in _POOLED_OUTPUTS and output.rank == _TEXT_RANK]

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from mnemic.adapters import model_servers
 from mnemic.adapters.embedders.known import known_model, rows_of, unit_rows
 from mnemic.adapters.extras import import_extra
-from mnemic.adapters.model_servers import (
-    CONNECT_TIMEOUT_S,
-    FIRST_WAIT_S,
-    OLLAMA_URL,
-    ModelServer,
-    Refusal,
-    TooLongError,
-)
 from mnemic.errors import BackendError, BadReplyError, RateLimitedError, TimedOutError, UnavailableError
 from mnemic.model.candidates import Space
 from mnemic.ports.models import Embedder, EmbedderCapabilities, Vectors
@@ -42,7 +35,7 @@ class Endpoint:
     tried again.
     """
 
-    base_url: str = OLLAMA_URL
+    base_url: str = model_servers.OLLAMA_URL
     api_key: str | None = field(default=None, repr=False)
     timeout_s: float = 60.0
     query_timeout_s: float = 5.0
@@ -53,9 +46,9 @@ class Endpoint:
         _ = self.server
 
     @property
-    def server(self) -> ModelServer:
+    def server(self) -> model_servers.ModelServer:
         """The server; raises `ConfigError` for an address that cannot be."""
-        return ModelServer("embedder", "embedding", self.base_url)
+        return model_servers.ModelServer("embedder", "embedding", self.base_url)
 
     @property
     def url(self) -> str:
@@ -104,7 +97,7 @@ class EmbeddingsClient:
 
     def _post_once(self, body: Mapping[str, object], *, is_query: bool) -> object:
         timeout_s = self._endpoint.query_timeout_s if is_query else self._endpoint.timeout_s
-        timeout = self._http.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
+        timeout = self._http.Timeout(timeout_s, connect=min(timeout_s, model_servers.CONNECT_TIMEOUT_S))
         try:
             reply = self._client.post(self._endpoint.url, json=body, timeout=timeout)
         except self._http.TimeoutException as error:
@@ -114,7 +107,7 @@ class EmbeddingsClient:
                 f"{self.place} cannot be reached ({type(error).__name__}): is it running?"
             ) from error
         if reply.status_code != HTTPStatus.OK:
-            refusal = Refusal(reply.status_code, reply.headers, reply.text[:_SAID_CHARS])
+            refusal = model_servers.Refusal(reply.status_code, reply.headers, reply.text[:_SAID_CHARS])
             raise self._server.error(refusal, str(body.get("model", "")))
         try:
             return reply.json()
@@ -124,7 +117,7 @@ class EmbeddingsClient:
 
 def _wait_s(error: BackendError, attempt: int) -> float:
     wish = error.retry_after_s if isinstance(error, RateLimitedError) else None
-    return FIRST_WAIT_S * 2 ** (attempt - 1) if wish is None else wish
+    return model_servers.FIRST_WAIT_S * 2 ** (attempt - 1) if wish is None else wish
 
 
 BATCH_TEXTS = 32
@@ -195,7 +188,7 @@ class OpenAIEmbedder:
         """The rows of one batch; one that is too long is asked text by text, and a text that is too long is halved."""
         try:
             return self._ask([prefix + text for text in texts], self._dims(), is_query=is_query)
-        except TooLongError:
+        except model_servers.TooLongError:
             if len(texts) == 1 and len(texts[0]) // 2 < SHORTEST_CHARS:
                 raise
         if len(texts) == 1:

@@ -14,17 +14,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mnemic import errors
 from mnemic.adapters.extras import import_extra
 from mnemic.adapters.llms.openai import Assembly, Deadline, Dialect, Form, error_of, request
 from mnemic.adapters.model_servers import is_too_long
-from mnemic.errors import (
-    BadReplyError,
-    ConfigError,
-    InvalidInputError,
-    TimedOutError,
-    UnavailableError,
-    UnsupportedError,
-)
 from mnemic.model.chat import Completion, Piece, Prompt
 from mnemic.ports.models import Llm, LlmCapabilities
 
@@ -60,7 +53,7 @@ class LlamaCppLlm:
         """
         self._package: Any = import_extra("xllamacpp", "llama-cpp")
         if model is not None and not Path(model).is_file():
-            raise ConfigError(f"llm llama-cpp: there is no file {model}; model must be the path of a GGUF file")
+            raise errors.ConfigError(f"llm llama-cpp: there is no file {model}; model must be the path of a GGUF file")
         if model is None:
             import_extra(PACKAGED, "llama-cpp")
         self._model = None if model is None else Path(model)
@@ -98,7 +91,7 @@ class LlamaCppLlm:
                 if text := assembly.add(event):
                     yield Piece(text)
         if not assembly.is_finished:
-            raise BadReplyError(f"{self.name} ended in the middle of its reply")
+            raise errors.BadReplyError(f"{self.name} ended in the middle of its reply")
         yield Piece(completion=assembly.completion(time.perf_counter() - started))
 
     def close(self) -> None:
@@ -141,20 +134,20 @@ class LlamaCppLlm:
                 # A schema that its grammar cannot express: the prompt asks for the form in words too.
                 server.handle_chat_completions(self._body(prompt, Form.PLAIN), run.take)
             run.events.put(None)
-        except ConfigError as error:
+        except errors.ConfigError as error:
             run.events.put(error)
         except ValueError as error:
             run.events.put(self._refusal(prompt, error))
         except (RuntimeError, OSError) as error:
-            run.events.put(UnavailableError(f"{self.name} failed ({type(error).__name__})"))
+            run.events.put(errors.UnavailableError(f"{self.name} failed ({type(error).__name__})"))
         finally:
             self._turn.release()
 
     def _refusal(self, prompt: Prompt, error: ValueError) -> Exception:
         """What it means that the model would not begin."""
         if prompt.tools:
-            return UnsupportedError(f"{self.name} takes no tools like these", capability="tools")
-        return BadReplyError(f"{self.name} did not take the prompt ({type(error).__name__})")
+            return errors.UnsupportedError(f"{self.name} takes no tools like these", capability="tools")
+        return errors.BadReplyError(f"{self.name} did not take the prompt ({type(error).__name__})")
 
     def _body(self, prompt: Prompt, form: Form) -> dict[str, object]:
         body = request(self.name, prompt, Dialect(form=form), is_stream=True)
@@ -180,18 +173,18 @@ class LlamaCppLlm:
                 self._loaded = self._package.Server(given)
             except RuntimeError as error:
                 told = "is it a GGUF model, and the template one?" if self._template else "is it a GGUF model?"
-                raise ConfigError(f"llm llama-cpp: {path} cannot be loaded; {told}") from error
+                raise errors.ConfigError(f"llm llama-cpp: {path} cannot be loaded; {told}") from error
         return self._loaded
 
     def _check(self, event: object) -> None:
         said = error_of(event)
         if said is not None and is_too_long(said):
-            raise InvalidInputError(f"{self.name}: the prompt is longer than {self._context_tokens} tokens")
+            raise errors.InvalidInputError(f"{self.name}: the prompt is longer than {self._context_tokens} tokens")
         if said is not None:
-            raise UnavailableError(f"{self.name} failed in the middle of its reply")
+            raise errors.UnavailableError(f"{self.name} failed in the middle of its reply")
 
-    def _late_error(self, deadline: Deadline) -> TimedOutError:
-        return TimedOutError(f"{self.name} did not answer in full within {deadline.timeout_s:g} s")
+    def _late_error(self, deadline: Deadline) -> errors.TimedOutError:
+        return errors.TimedOutError(f"{self.name} did not answer in full within {deadline.timeout_s:g} s")
 
 
 class _Run:
@@ -222,7 +215,7 @@ def packaged_model(folder: Path | None = None) -> Path:
         except (OSError, ValueError) as error:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
-            raise ConfigError(f"llm llama-cpp: its model cannot be written to {folder} ({error})") from error
+            raise errors.ConfigError(f"llm llama-cpp: its model cannot be written to {folder} ({error})") from error
     return path
 
 

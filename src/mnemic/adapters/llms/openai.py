@@ -17,25 +17,9 @@ from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from mnemic import errors
+from mnemic.adapters import model_servers
 from mnemic.adapters.extras import import_extra
-from mnemic.adapters.model_servers import (
-    CONNECT_TIMEOUT_S,
-    FIRST_WAIT_S,
-    OLLAMA_URL,
-    ModelServer,
-    Refusal,
-    TooLongError,
-    is_too_long,
-)
-from mnemic.errors import (
-    BackendError,
-    BadReplyError,
-    ConfigError,
-    InvalidInputError,
-    TimedOutError,
-    UnavailableError,
-    UnsupportedError,
-)
 from mnemic.model.chat import Completion, Finish, Piece, Prompt, PromptMessage, ToolCall, ToolSpec, Usage
 from mnemic.ports.models import Llm, LlmCapabilities
 
@@ -125,12 +109,12 @@ class Assembly:
     def add(self, event: object) -> str:
         """Take one part; the text that it adds. Raises `BadReplyError` for what is no part of a reply."""
         if not isinstance(event, dict):
-            raise BadReplyError(f"{self.place} answered with something that is no JSON object")
+            raise errors.BadReplyError(f"{self.place} answered with something that is no JSON object")
         fields = cast("Mapping[str, object]", event)
         self._count(_table(fields.get("usage")))
         choices = fields.get("choices")
         if not isinstance(choices, list):
-            raise BadReplyError(f"{self.place} answered without choices")
+            raise errors.BadReplyError(f"{self.place} answered without choices")
         if not choices:
             return ""
         choice = _table(cast("Sequence[object]", choices)[0])
@@ -148,7 +132,7 @@ class Assembly:
     def completion(self, seconds: float) -> Completion:
         """The whole reply. Raises `BadReplyError` when no part of it came."""
         if not self._has_choice:
-            raise BadReplyError(f"{self.place} answered without choices")
+            raise errors.BadReplyError(f"{self.place} answered without choices")
         calls = tuple(
             ToolCall(call.id or f"call_{position}", call.name, call.arguments)
             for position, call in sorted(self._calls.items())
@@ -257,10 +241,10 @@ _ABOUT_REQUEST = frozenset({400, 422, 501})
 """Refusals that a request which asks for less may not get."""
 
 
-class RefusedRequestError(BackendError):
+class RefusedRequestError(errors.BackendError):
     """The server refused what was asked for, and said so in `said`; never leaves the adapter."""
 
-    def __init__(self, said: str, cause: BackendError | ConfigError) -> None:
+    def __init__(self, said: str, cause: errors.BackendError | errors.ConfigError) -> None:
         super().__init__(str(cause))
         self.said = said
         self.cause = cause
@@ -272,7 +256,7 @@ class ChatEndpoint:
     added. A call that cannot connect, or gets a 5xx, is tried `attempts` times within its deadline.
     """
 
-    base_url: str = OLLAMA_URL
+    base_url: str = model_servers.OLLAMA_URL
     api_key: str | None = field(default=None, repr=False)
     attempts: int = 3
 
@@ -280,9 +264,9 @@ class ChatEndpoint:
         _ = self.server
 
     @property
-    def server(self) -> ModelServer:
+    def server(self) -> model_servers.ModelServer:
         """The server; raises `ConfigError` for an address that cannot be."""
-        return ModelServer("llm", "language model", self.base_url)
+        return model_servers.ModelServer("llm", "language model", self.base_url)
 
 
 class ChatClient:
@@ -345,14 +329,14 @@ class ChatClient:
     def _send(self, body: Mapping[str, object], deadline: Deadline) -> httpx2.Response:
         """A response that is 200, tried again where that may help and there is time."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        wait = FIRST_WAIT_S
+        wait = model_servers.FIRST_WAIT_S
         for attempt in range(1, self._attempts + 1):
             try:
                 response = self._sent_once(content, deadline)
                 if response.status_code == HTTPStatus.OK:
                     return response
                 self._refuse(response, str(body.get("model", "")), deadline)
-            except UnavailableError:
+            except errors.UnavailableError:
                 if attempt == self._attempts or wait >= deadline.left_s:
                     raise
             self._sleep(wait)
@@ -361,7 +345,7 @@ class ChatClient:
 
     def _sent_once(self, content: bytes, deadline: Deadline) -> httpx2.Response:
         left = deadline.left_s
-        timeout = self._http.Timeout(left, connect=min(left, CONNECT_TIMEOUT_S))
+        timeout = self._http.Timeout(left, connect=min(left, model_servers.CONNECT_TIMEOUT_S))
         request = self._client.build_request(
             "POST", self._server.url("chat/completions"), content=content, timeout=timeout
         )
@@ -370,23 +354,23 @@ class ChatClient:
         except self._http.TimeoutException as error:
             if deadline.is_over or not isinstance(error, self._http.ConnectTimeout):
                 raise self._late(deadline) from error
-            raise UnavailableError(f"{self.place} cannot be reached (ConnectTimeout): is it running?") from error
+            raise errors.UnavailableError(f"{self.place} cannot be reached (ConnectTimeout): is it running?") from error
         except self._http.TransportError as error:
-            raise UnavailableError(
+            raise errors.UnavailableError(
                 f"{self.place} cannot be reached ({type(error).__name__}): is it running?"
             ) from error
 
     def _refuse(self, response: httpx2.Response, model: str, deadline: Deadline) -> None:
         """Raise what a response that is not 200 means."""
         beginning = b""
-        with suppress(BackendError), closing(response):
+        with suppress(errors.BackendError), closing(response):
             for chunk in self._chunks(response, deadline):
                 beginning += chunk
                 if len(beginning) >= _MAX_SAID_BYTES:
                     break
         said = beginning[:_MAX_SAID_BYTES].decode("utf-8", "replace")
-        error = self._server.error(Refusal(response.status_code, response.headers, said), model)
-        if isinstance(error, BadReplyError | UnavailableError) and response.status_code in _ABOUT_REQUEST:
+        error = self._server.error(model_servers.Refusal(response.status_code, response.headers, said), model)
+        if isinstance(error, errors.BadReplyError | errors.UnavailableError) and response.status_code in _ABOUT_REQUEST:
             raise RefusedRequestError(said, error)
         raise error
 
@@ -399,14 +383,14 @@ class ChatClient:
                 if deadline.is_over:
                     raise self._late(deadline)
                 if size > MAX_REPLY_BYTES:
-                    raise BadReplyError(f"{self.place} answered more than {MAX_REPLY_BYTES} bytes")
+                    raise errors.BadReplyError(f"{self.place} answered more than {MAX_REPLY_BYTES} bytes")
                 yield chunk
         except self._http.TimeoutException as error:
             raise self._late(deadline) from error
         except (self._http.TransportError, self._http.DecodingError) as error:
             if deadline.is_over:
                 raise self._late(deadline) from error
-            raise BadReplyError(
+            raise errors.BadReplyError(
                 f"{self.place} broke off in the middle of its reply ({type(error).__name__})"
             ) from error
         if deadline.is_over:
@@ -416,10 +400,10 @@ class ChatClient:
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise BadReplyError(f"{self.place} answered something that is not JSON") from error
+            raise errors.BadReplyError(f"{self.place} answered something that is not JSON") from error
 
-    def _late(self, deadline: Deadline) -> TimedOutError:
-        return TimedOutError(f"{self.place} did not answer in full within {deadline.timeout_s:g} s")
+    def _late(self, deadline: Deadline) -> errors.TimedOutError:
+        return errors.TimedOutError(f"{self.place} did not answer in full within {deadline.timeout_s:g} s")
 
 
 def _cut(response: httpx2.Response) -> None:
@@ -511,7 +495,7 @@ class OpenAILlm:
                     yield Piece(text)
                 event = next(events, None)
         if not assembly.is_finished:
-            raise BadReplyError(f"{self._client.place} ended its stream in the middle of the reply")
+            raise errors.BadReplyError(f"{self._client.place} ended its stream in the middle of the reply")
         yield Piece(completion=assembly.completion(time.perf_counter() - started))
 
     def close(self) -> None:
@@ -519,10 +503,10 @@ class OpenAILlm:
 
     def _check(self, event: object) -> None:
         said = error_of(event)
-        if said is not None and is_too_long(said):
-            raise InvalidInputError(f"{self._client.place}: the prompt is longer than its context")
+        if said is not None and model_servers.is_too_long(said):
+            raise errors.InvalidInputError(f"{self._client.place}: the prompt is longer than its context")
         if said is not None:
-            raise UnavailableError(f"{self._client.place} failed in the middle of its reply")
+            raise errors.UnavailableError(f"{self._client.place} failed in the middle of its reply")
 
     def _ask_adapting(self, prompt: Prompt, ask: Callable[[Dialect], Answer]) -> Answer:
         """The answer to the first request that the server does not refuse; what it took is remembered."""
@@ -531,12 +515,14 @@ class OpenAILlm:
             body = request(self._model, prompt, dialect, is_stream=True)
             try:
                 answer = ask(dialect)
-            except TooLongError as error:
-                raise InvalidInputError(f"{self._client.place}: the prompt is longer than its context") from error
+            except model_servers.TooLongError as error:
+                raise errors.InvalidInputError(
+                    f"{self._client.place}: the prompt is longer than its context"
+                ) from error
             except RefusedRequestError as refused:
                 if prompt.tools and "tool" in refused.said:
                     message = f"{self._model} at {self._client.place} takes no tools"
-                    raise UnsupportedError(message, capability="tools") from refused
+                    raise errors.UnsupportedError(message, capability="tools") from refused
                 following = dialect.after(refused.said, body)
                 if following is None:
                     raise refused.cause from refused

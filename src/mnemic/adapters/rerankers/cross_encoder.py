@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mnemic.adapters import onnx_models
 from mnemic.adapters.extras import import_extra
-from mnemic.adapters.onnx_models import (
-    TOKENIZER_FILE,
-    Graph,
-    Tokens,
-    batches,
-    describe,
-    find_graph,
-    read_table,
-    read_tokens,
-)
 from mnemic.adapters.rerankers.scores import scores_of
 from mnemic.errors import BadReplyError, ConfigError
 from mnemic.ports.models import Reranker, RerankerCapabilities, Scores
@@ -86,7 +77,7 @@ class CrossEncoderReranker:
         pairs = [model.tokens.pair(query, text) for text in texts]
         scores = np.zeros(len(pairs), dtype=np.float32)
         lengths = [len(pair.ids) for pair in pairs]
-        for rows in batches(lengths, 1) if model.is_dynamic else batches(lengths):
+        for rows in onnx_models.batches(lengths, 1) if model.is_dynamic else onnx_models.batches(lengths):
             answer, _ = model.graph.run(model.output, [pairs[row] for row in rows], model.pad_id)
             if answer.size != len(rows):
                 raise BadReplyError(f"{self.name} answers {answer.shape} for {len(rows)} pairs; it is no reranker")
@@ -106,12 +97,12 @@ class _Loaded:
     """A model in memory."""
 
     def __init__(self, model: Path, threads: int, max_tokens: int) -> None:
-        folder, file = find_graph(model)
-        self.tokens: Tokens = read_tokens(folder, max_tokens, "cross-encoder")
-        self.graph = Graph(file, threads)
+        folder, file = onnx_models.find_graph(model)
+        self.tokens: onnx_models.Tokens = onnx_models.read_tokens(folder, max_tokens, "cross-encoder")
+        self.graph = onnx_models.Graph(file, threads)
         self.output = self.graph.outputs[0].name
-        self.is_dynamic = describe(file, ()).is_dynamic
-        pad_id = read_table(folder / "config.json").get("pad_token_id")
+        self.is_dynamic = onnx_models.describe(file, ()).is_dynamic
+        pad_id = onnx_models.read_table(folder / "config.json").get("pad_token_id")
         self.pad_id = pad_id if isinstance(pad_id, int) else 0
 
 
@@ -119,7 +110,9 @@ def _fetch_folder(repository: str) -> Path:
     """The folder of a repository's files, in the hub's cache on this machine."""
     hub: Any = import_extra("huggingface_hub", "cross-encoder")
     try:
-        files = [Path(hub.hf_hub_download(repository, name)) for name in (TOKENIZER_FILE, "onnx/model.onnx")]
+        files = [
+            Path(hub.hf_hub_download(repository, name)) for name in (onnx_models.TOKENIZER_FILE, "onnx/model.onnx")
+        ]
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"the cross-encoder {repository!r} cannot be loaded ({type(error).__name__}): fetch it once with the "

@@ -11,34 +11,20 @@ from numpy.typing import NDArray
 
 from mnemic.adapters.stores.checks import check_sheets, is_readable
 from mnemic.adapters.stores.memory.tables import Port
-from mnemic.model.graph import (
-    MAX_OTHER_NAMES,
-    Entity,
-    EntityQuery,
-    Mention,
-    Relation,
-    RelationQuery,
-    Sheet,
-    SourceKind,
-    Support,
-    Unread,
-    entity_id,
-    relation_id,
-    said_of,
-)
+from mnemic.model import graph
 from mnemic.model.item import Memory, Role, State
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.tables import AT_ONCE, EntityVector
 
-_LinkT = TypeVar("_LinkT", Mention, Support)
+_LinkT = TypeVar("_LinkT", graph.Mention, graph.Support)
 
 
 class MemoryGraph(Port):
     """The `Graph` port."""
 
     def unread(
-        self, partition: Partition, extractors: Mapping[SourceKind, str], after: str, limit: int
-    ) -> list[Unread]:
+        self, partition: Partition, extractors: Mapping[graph.SourceKind, str], after: str, limit: int
+    ) -> list[graph.Unread]:
         read = self._transaction.tables.read_items
         found = [
             each
@@ -47,7 +33,7 @@ class MemoryGraph(Port):
         ]
         return sorted(found, key=lambda each: each.id)[: max(limit, 0)]
 
-    def put(self, partition: Partition, sheets: Sequence[Sheet]) -> int:
+    def put(self, partition: Partition, sheets: Sequence[graph.Sheet]) -> int:
         tables = self._transaction.writable
         check_sheets(sheets)
         readable = {each.id for each in self._readable(partition)}
@@ -88,7 +74,7 @@ class MemoryGraph(Port):
             )
         self._refresh(place)
 
-    def entities(self, visible: Visibility, query: EntityQuery) -> list[Entity]:
+    def entities(self, visible: Visibility, query: graph.EntityQuery) -> list[graph.Entity]:
         found = [
             each
             for each in self._seen(self._transaction.tables.entities.values(), visible)
@@ -103,13 +89,13 @@ class MemoryGraph(Port):
         found = [each for each in found if each.key in keys]
         return sorted(found, key=lambda each: (each.key, each.id, each.partition))
 
-    def relations(self, visible: Visibility, ids: Collection[str], query: RelationQuery) -> list[Relation]:
+    def relations(self, visible: Visibility, ids: Collection[str], query: graph.RelationQuery) -> list[graph.Relation]:
         every = [
             each for each in self._seen(self._transaction.tables.relations.values(), visible) if _meets(each, query)
         ]
         every.sort(key=lambda each: (-each.weight, each.id, each.partition))
-        found: dict[tuple[Partition, str], Relation] = {}
-        ends: tuple[Callable[[Relation], str], ...] = (lambda each: each.source_id, lambda each: each.target_id)
+        found: dict[tuple[Partition, str], graph.Relation] = {}
+        ends: tuple[Callable[[graph.Relation], str], ...] = (lambda each: each.source_id, lambda each: each.target_id)
         for asked in ids:
             for partition in visible.partitions:
                 for end in ends:
@@ -117,49 +103,49 @@ class MemoryGraph(Port):
                     found |= {(partition, each.id): each for each in mine[: max(query.limit, 0)]}
         return [each for each in every if (each.partition, each.id) in found]
 
-    def supports(self, visible: Visibility, ids: Collection[str], limit: int) -> list[Support]:
+    def supports(self, visible: Visibility, ids: Collection[str], limit: int) -> list[graph.Support]:
         tables = self._transaction.tables
         shown = {(each.partition, each.id) for each in self._seen(tables.relations.values(), visible)}
         links = [each for each in tables.supports.values() if each.relation_id in ids]
         links = [each for each in links if (each.partition, each.relation_id) in shown]
         return _last(links, lambda each: each.relation_id, limit)
 
-    def mentions(self, visible: Visibility, ids: Collection[str], limit: int) -> list[Mention]:
+    def mentions(self, visible: Visibility, ids: Collection[str], limit: int) -> list[graph.Mention]:
         tables = self._transaction.tables
         shown = {(each.partition, each.id) for each in self._seen(tables.entities.values(), visible)}
         links = [each for each, _ in tables.mentions.values() if each.entity_id in ids]
         links = [each for each in links if (each.partition, each.entity_id) in shown]
         return _last(links, lambda each: each.entity_id, limit)
 
-    def named_in(self, visible: Visibility, item_ids: Collection[str]) -> list[Mention]:
+    def named_in(self, visible: Visibility, item_ids: Collection[str]) -> list[graph.Mention]:
         tables = self._transaction.tables
         shown = {(each.partition, each.id) for each in self._seen(tables.entities.values(), visible)}
         links = [each for each, _ in tables.mentions.values() if each.item_id in item_ids]
         links = [each for each in links if (each.partition, each.entity_id) in shown]
         return sorted(links, key=lambda each: (each.item_id, each.start, each.entity_id, each.partition))
 
-    def _readable(self, partition: Partition) -> Iterable[Unread]:
+    def _readable(self, partition: Partition) -> Iterable[graph.Unread]:
         tables = self._transaction.tables
         for place, row in tables.memories.items():
             memory = row.item
             if place[0] == partition and is_readable(memory):
-                said = _unread(memory.id, SourceKind.MEMORY, memory.text, memory.private_agent)
+                said = _unread(memory.id, graph.SourceKind.MEMORY, memory.text, memory.private_agent)
                 yield replace(said, valid_from=memory.valid_from, valid_to=memory.valid_to)
         for place, row in tables.messages.items():
             message = row.item
             is_said = message.state is State.ACTIVE and message.role in (Role.USER, Role.ASSISTANT)
             if place[0] == partition and is_said:
-                said = _unread(message.id, SourceKind.MESSAGE, message.text, None)
+                said = _unread(message.id, graph.SourceKind.MESSAGE, message.text, None)
                 yield replace(said, author=message.name or "", role=message.role.value)
         for place, row in tables.chunks.items():
             if place[0] == partition and row.item.state is State.ACTIVE:
-                yield _unread(row.item.id, SourceKind.DOCUMENT, row.item.text, row.item.private_agent)
+                yield _unread(row.item.id, graph.SourceKind.DOCUMENT, row.item.text, row.item.private_agent)
 
-    def _put_ends(self, partition: Partition, sheet: Sheet) -> None:
+    def _put_ends(self, partition: Partition, sheet: graph.Sheet) -> None:
         tables = self._transaction.writable
         for named in sheet.names:
-            own = entity_id(sheet.private_agent, named.key, named.type)
-            entity = Entity(
+            own = graph.entity_id(sheet.private_agent, named.key, named.type)
+            entity = graph.Entity(
                 id=own,
                 partition=partition,
                 name=named.name,
@@ -170,8 +156,8 @@ class MemoryGraph(Port):
             )
             tables.entities.setdefault((partition, own), entity)
         for each, source, target in _ends(sheet):
-            own = relation_id(source, target, each)
-            relation = Relation(
+            own = graph.relation_id(source, target, each)
+            relation = graph.Relation(
                 id=own,
                 partition=partition,
                 source_id=source,
@@ -182,16 +168,18 @@ class MemoryGraph(Port):
             )
             tables.relations.setdefault((partition, own), relation)
 
-    def _put_links(self, partition: Partition, sheet: Sheet) -> None:
+    def _put_links(self, partition: Partition, sheet: graph.Sheet) -> None:
         tables, item = self._transaction.writable, sheet.item_id
         for named in sheet.names:
-            own = entity_id(sheet.private_agent, named.key, named.type)
-            mention = Mention(partition, item, own, named.name, named.start, named.end, sheet.extractor)
+            own = graph.entity_id(sheet.private_agent, named.key, named.type)
+            mention = graph.Mention(partition, item, own, named.name, named.start, named.end, sheet.extractor)
             tables.mentions[partition, item, own] = (mention, named.description)
         for said, (each, source, target) in zip(sheet.relations, _ends(sheet), strict=True):
-            own = relation_id(source, target, each)
+            own = graph.relation_id(source, target, each)
             dates = (sheet.valid_from, sheet.valid_to)
-            link = Support(partition, item, own, said.start, said.end, sheet.extractor, *dates, is_dated=sheet.is_dated)
+            link = graph.Support(
+                partition, item, own, said.start, said.end, sheet.extractor, *dates, is_dated=sheet.is_dated
+            )
             tables.supports[partition, item, own] = link
 
     def _links(
@@ -209,11 +197,11 @@ class MemoryGraph(Port):
     def _refresh(self, partition: Partition) -> None:
         """Let everything of a partition be what its links amount to."""
         tables = self._transaction.writable
-        named: dict[str, list[tuple[Mention, str]]] = {}
+        named: dict[str, list[tuple[graph.Mention, str]]] = {}
         for (place, _, own), link in tables.mentions.items():
             if place == partition:
                 named.setdefault(own, []).append(link)
-        said: dict[str, list[Support]] = {}
+        said: dict[str, list[graph.Support]] = {}
         for (place, _, own), support in tables.supports.items():
             if place == partition:
                 said.setdefault(own, []).append(support)
@@ -236,27 +224,27 @@ class MemoryGraph(Port):
         tables = self._transaction.writable
         for place, own, space in [key for key in tables.entity_vectors if key[0] == partition]:
             entity = tables.entities.get((place, own))
-            if entity is None or said_of(entity) != tables.entity_vectors[place, own, space][0]:
+            if entity is None or graph.said_of(entity) != tables.entity_vectors[place, own, space][0]:
                 del tables.entity_vectors[place, own, space]
 
     def _seen(self, rows: Iterable[_RowT], visible: Visibility) -> list[_RowT]:
         return [each for each in rows if visible.admits(each.partition, each.private_agent)]
 
 
-_RowT = TypeVar("_RowT", Entity, Relation)
+_RowT = TypeVar("_RowT", graph.Entity, graph.Relation)
 
 
-def _unread(item_id: str, kind: SourceKind, text: str, private_agent: str | None) -> Unread:
-    return Unread(id=item_id, kind=kind, text=text, private_agent=private_agent)
+def _unread(item_id: str, kind: graph.SourceKind, text: str, private_agent: str | None) -> graph.Unread:
+    return graph.Unread(id=item_id, kind=kind, text=text, private_agent=private_agent)
 
 
-def _ends(sheet: Sheet) -> list[tuple[str, str, str]]:
+def _ends(sheet: graph.Sheet) -> list[tuple[str, str, str]]:
     """(type, source id, target id) of each relation of a sheet."""
-    ids = [entity_id(sheet.private_agent, named.key, named.type) for named in sheet.names]
+    ids = [graph.entity_id(sheet.private_agent, named.key, named.type) for named in sheet.names]
     return [(each.type, ids[each.source], ids[each.target]) for each in sheet.relations]
 
 
-def _weigh_relation(relation: Relation, links: Sequence[Support]) -> Relation:
+def _weigh_relation(relation: graph.Relation, links: Sequence[graph.Support]) -> graph.Relation:
     dated = [link for link in links if link.is_dated] or links
     starts, ends = [link.valid_from for link in dated], [link.valid_to for link in dated]
     return replace(
@@ -267,11 +255,11 @@ def _weigh_relation(relation: Relation, links: Sequence[Support]) -> Relation:
     )
 
 
-def _sum_entity(entity: Entity, links: Sequence[tuple[Mention, str]]) -> Entity:
+def _sum_entity(entity: graph.Entity, links: Sequence[tuple[graph.Mention, str]]) -> graph.Entity:
     links = sorted(links, key=lambda link: link[0].item_id)
     name = links[0][0].name
     described = [description for _, description in links if description]
-    others = sorted({mention.name for mention, _ in links} - {name})[:MAX_OTHER_NAMES]
+    others = sorted({mention.name for mention, _ in links} - {name})[: graph.MAX_OTHER_NAMES]
     return replace(
         entity,
         name=name,
@@ -281,7 +269,7 @@ def _sum_entity(entity: Entity, links: Sequence[tuple[Mention, str]]) -> Entity:
     )
 
 
-def _meets(relation: Relation, query: RelationQuery) -> bool:
+def _meets(relation: graph.Relation, query: graph.RelationQuery) -> bool:
     at = query.as_of
     return (not query.types or relation.type in query.types) and (
         at is None
@@ -312,7 +300,7 @@ class MemoryEntityVectors(Port):
             self._transaction.check_dims(row.space, row.vector.shape[0])
         for row in rows:
             entity = tables.entities.get((partition, row.entity_id))
-            if entity is not None and said_of(entity) == row.said:
+            if entity is not None and graph.said_of(entity) == row.said:
                 vector = row.vector.astype(np.float32)
                 vector.flags.writeable = False
                 tables.entity_vectors[partition, row.entity_id, row.space] = (row.said, vector)
@@ -322,7 +310,7 @@ class MemoryEntityVectors(Port):
     def missing(self, partition: Partition, space: str, after: str, limit: int) -> list[tuple[str, str]]:
         tables = self._transaction.tables
         found = [
-            (own, said_of(entity))
+            (own, graph.said_of(entity))
             for (place, own), entity in tables.entities.items()
             if place == partition and own > after and (place, own, space) not in tables.entity_vectors
         ]

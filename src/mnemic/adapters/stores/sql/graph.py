@@ -7,20 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from mnemic.adapters.stores.checks import check_sheets, is_readable
 from mnemic.adapters.stores.sql.dialect import ENTITY, MENTION, RELATION, SUPPORT, UNREAD
 from mnemic.adapters.stores.sql.session import Rows, SqlPort, SqlSession
+from mnemic.model import graph
 from mnemic.model.columns import micros
-from mnemic.model.graph import (
-    Entity,
-    EntityQuery,
-    Mention,
-    Relation,
-    RelationQuery,
-    Sheet,
-    SourceKind,
-    Support,
-    Unread,
-    entity_id,
-    relation_id,
-)
 from mnemic.model.item import Memory
 from mnemic.model.scope import Partition, Visibility, to_microseconds
 
@@ -76,13 +64,13 @@ class SqlGraph:
         self._links = GraphLinks(session)
 
     def unread(
-        self, partition: Partition, extractors: Mapping[SourceKind, str], after: str, limit: int
-    ) -> list[Unread]:
-        readers = {kind.value: extractors.get(kind) for kind in SourceKind}
+        self, partition: Partition, extractors: Mapping[graph.SourceKind, str], after: str, limit: int
+    ) -> list[graph.Unread]:
+        readers = {kind.value: extractors.get(kind) for kind in graph.SourceKind}
         key = {"pid": self._session.pid(partition), **readers, "after": after, "limit": max(limit, 0)}
         return [UNREAD.noun(row) for row in self._session.run(self._sql["unread"], key)]
 
-    def put(self, partition: Partition, sheets: Sequence[Sheet]) -> int:
+    def put(self, partition: Partition, sheets: Sequence[graph.Sheet]) -> int:
         self._session.check_writing()
         check_sheets(sheets)
         pid = self._session.pid(partition)
@@ -119,7 +107,7 @@ class SqlGraph:
             self._session.write(self._sql[name], {"pid": pid})
         return sum(1 for _ in self._session.write(self._sql["wipe_read"], {"pid": pid}))
 
-    def entities(self, visible: Visibility, query: EntityQuery) -> list[Entity]:
+    def entities(self, visible: Visibility, query: graph.EntityQuery) -> list[graph.Entity]:
         names = ["select_entities" if query.ids is None else "select_entities_by_id", "where_seen"]
         is_listing = (
             query.ids is None and query.keys is None
@@ -142,7 +130,7 @@ class SqlGraph:
         )
         return [ENTITY.noun(row) for row in rows]
 
-    def relations(self, visible: Visibility, ids: Collection[str], query: RelationQuery) -> list[Relation]:
+    def relations(self, visible: Visibility, ids: Collection[str], query: graph.RelationQuery) -> list[graph.Relation]:
         rows = self._run(
             ("relations",),
             visible,
@@ -154,15 +142,15 @@ class SqlGraph:
         )
         return [RELATION.noun(row) for row in rows]
 
-    def supports(self, visible: Visibility, ids: Collection[str], limit: int) -> list[Support]:
+    def supports(self, visible: Visibility, ids: Collection[str], limit: int) -> list[graph.Support]:
         key = {"ids": self._session.list_values(sorted({*ids})), "limit": max(limit, 0)}
         return [SUPPORT.noun(row) for row in self._run(("supports",), visible, **key)]
 
-    def mentions(self, visible: Visibility, ids: Collection[str], limit: int) -> list[Mention]:
+    def mentions(self, visible: Visibility, ids: Collection[str], limit: int) -> list[graph.Mention]:
         key = {"ids": self._session.list_values(sorted({*ids})), "limit": max(limit, 0)}
         return [MENTION.noun(row) for row in self._run(("mentions",), visible, **key)]
 
-    def named_in(self, visible: Visibility, item_ids: Collection[str]) -> list[Mention]:
+    def named_in(self, visible: Visibility, item_ids: Collection[str]) -> list[graph.Mention]:
         key = {"ids": self._session.list_values(sorted({*item_ids}))}
         return [MENTION.noun(row) for row in self._run(("named_in",), visible, **key)]
 
@@ -173,7 +161,7 @@ class SqlGraph:
 class _Columns:
     """The rows of some sheets, by table; entities and relations each once, in the order of their ids."""
 
-    def __init__(self, place: Mapping[str, object], sheets: Sequence[Sheet]) -> None:
+    def __init__(self, place: Mapping[str, object], sheets: Sequence[graph.Sheet]) -> None:
         entities: dict[str, Mapping[str, object]] = {}
         relations: dict[str, Mapping[str, object]] = {}
         self.mentions: list[Mapping[str, object]] = []
@@ -182,7 +170,7 @@ class _Columns:
         for sheet in sheets:
             row = {**place, "private_agent": sheet.private_agent or "", "created_at": to_microseconds(sheet.at)}
             link = {**place, "item_id": sheet.item_id, "extractor": sheet.extractor}
-            ids = [entity_id(sheet.private_agent, named.key, named.type) for named in sheet.names]
+            ids = [graph.entity_id(sheet.private_agent, named.key, named.type) for named in sheet.names]
             for own, named in zip(ids, sheet.names, strict=True):
                 entity = {"id": own, "name": named.name, "name_key": named.key, "type": named.type.value}
                 entities.setdefault(own, {**row, **entity})
@@ -192,7 +180,7 @@ class _Columns:
             dates = {"valid_from": micros(sheet.valid_from), "valid_to": micros(sheet.valid_to)}
             for each in sheet.relations:
                 source, target = ids[each.source], ids[each.target]
-                own = relation_id(source, target, each.type)
+                own = graph.relation_id(source, target, each.type)
                 ends = {"id": own, "source_id": source, "target_id": target, "type": each.type}
                 relations.setdefault(own, {**row, **ends})
                 span = {"span_start": each.start, "span_end": each.end, "is_dated": int(sheet.is_dated)}
