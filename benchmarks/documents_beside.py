@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.machine import keep, provenance, table
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.evaluation.dataset import Dataset, LabelledQuestion, Ranking, load_dataset, score_run
 from mnemic.evaluation.retrieval import QuestionClock, RetrievalOptions, Space, keep_passages, opened, spaces_of, stored
 from mnemic.model.document import DocumentQuery
@@ -95,7 +95,7 @@ def _measured(name: str, talks: Dataset, shelves: Mapping[str, Dataset]) -> Iter
             _clear(parts, spaces)
 
 
-def _clear(parts: Parts, spaces: Sequence[Space]) -> None:
+def _clear(parts: Engine, spaces: Sequence[Space]) -> None:
     for space in spaces:
         scope = Scope(user=space.user)
         with parts.store.write() as work:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.linked_facts import NAME, linked_facts
 from benchmarks.machine import keep, provenance, table
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question
 from mnemic.engine.recall import answer
 from mnemic.evaluation.dataset import Dataset, LabelledQuestion, Means, Ranking, Report, load_dataset, score_run
@@ -95,7 +95,7 @@ def _measured(name: str, folder: Path, weights: Sequence[float], hops: int) -> l
 
 
 def _asked(
-    over: tuple[Mnemic, QuestionClock, Parts], space: Space, runs: Runs, weights: Sequence[float], hops: int
+    over: tuple[Mnemic, QuestionClock, Engine], space: Space, runs: Runs, weights: Sequence[float], hops: int
 ) -> None:
     mnemic, clock, parts = over
     ids: dict[str, list[str]] = {}
@@ -117,7 +117,7 @@ def _asked(
                 runs.note(weight, _answered(weighted, scope, question, ids, hops), plain)
 
 
-def _answered(parts: Parts, scope: Scope, question: LabelledQuestion, ids: dict[str, list[str]], hops: int) -> Ranking:
+def _answered(parts: Engine, scope: Scope, question: LabelledQuestion, ids: dict[str, list[str]], hops: int) -> Ranking:
     start = time.perf_counter()
     found = answer(parts, scope, Question(text=question.text, limit=LIMIT, hops=hops))
     ms = (time.perf_counter() - start) * 1e3

@@ -38,7 +38,7 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.engine.curate import CurateReport, Curating
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import CATEGORIES, CURATED, IMPORTANCE_WORDS, Kind, Memory, Message, State, Verdict, gem_of
 from mnemic.model.scope import Level, Scope
@@ -110,9 +110,9 @@ def filled(
     return count, last + timedelta(days=2)
 
 
-def parts_in(mnemic: Mnemic) -> Parts:
+def parts_in(mnemic: Mnemic) -> Engine:
     """The parts of an open Mnemic: a drill looks at the rows themselves."""
-    return mnemic._parts  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- rows have no door
+    return mnemic._engine  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- rows have no door
 
 
 def said(mnemic: Mnemic) -> list[Message]:

@@ -149,7 +149,7 @@ def _looked_at(store: Path, found: Found) -> list[str]:
         problems += [f"{document.source} failed: {document.reason}" for document in documents if document.reason]
         problems += [problem for document in fresh for problem in _against(mnemic, document)]
         found.ready.append(len(ready))
-        with mnemic._parts.store.read() as work:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- a drill looks inside
+        with mnemic._engine.store.read() as work:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- a drill looks inside
             counts = work.partitions.count(SCOPE.visibility.partitions)
         wanted = sum(document.chunks for document in documents)
         if not counts["chunks"] == counts["vectors"] == wanted:
@@ -178,8 +178,8 @@ def _against(mnemic: Mnemic, document: Document) -> Iterator[str]:
     held = " ".join(chunk.text for chunk in passages)
     if sorted(re.findall(r"w\d+x\d+x\d+", held)) != sorted(words) or len(passages) != document.chunks:
         yield f"{document.source} has a passage twice, or lacks one"
-    with mnemic._parts.store.read() as work:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- a drill looks inside
-        space = mnemic._parts.embedders[0].space.id  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
+    with mnemic._engine.store.read() as work:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- a drill looks inside
+        space = mnemic._engine.embedders[0].space.id  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- as above
         vectors = work.vectors.get(document.partition, [chunk.id for chunk in passages], MAIN_VIEW, space)
     if len(vectors) != len(passages):
         yield f"{document.source} has {len(vectors)} vectors for {len(passages)} passages"

@@ -28,7 +28,7 @@ from drills.kit.memory import file_problems, parts_of
 from drills.kit.nursery import be_a_nursery, kill_round, nursery, say
 from drills.kit.outcome import Outcome, options
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.erase import delete
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import run_jobs, work
@@ -103,7 +103,7 @@ def people(path: Path) -> None:
             mnemic.capture_many(Scope(user=user, session=_session(user)), said)
 
 
-def add_jobs(parts: Parts, kind: str) -> None:
+def add_jobs(parts: Engine, kind: str) -> None:
     """A job of the kind for each user, unless one waits from the kind before; summaries leave their own."""
     if kind == REMAKE:
         erase_something(parts)
@@ -122,7 +122,7 @@ def add_jobs(parts: Parts, kind: str) -> None:
         unit.jobs.add(jobs)
 
 
-def erase_something(parts: Parts) -> None:
+def erase_something(parts: Engine) -> None:
     """A message of each user that a summary was made of, among others: it leaves a job, and that one the next."""
     for user in USERS:
         scope = Scope(user=user)
@@ -132,7 +132,7 @@ def erase_something(parts: Parts) -> None:
         delete(parts, scope, summary.provenance[0].source_id, actor="drill")
 
 
-def do(parts: Parts, kind: str, worker: str) -> None:
+def do(parts: Engine, kind: str, worker: str) -> None:
     """All jobs of one kind; those of others stay. Raises when one fails."""
     report = work(parts, {kind: HANDLERS[kind]}, worker=worker)
     if report.retried or report.dead:

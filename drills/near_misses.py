@@ -24,7 +24,7 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.engine.assimilate import Place, assimilate, prepare
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.model.item import Fact, Kind, Memory, State
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, Scope
@@ -154,13 +154,13 @@ def contradictions(random_: random.Random, number: int) -> Iterator[Pair]:
 Writer = Callable[[Scope, str, datetime], object]
 
 
-def _states(parts: Parts, scope: Scope) -> list[Memory]:
+def _states(parts: Engine, scope: Scope) -> list[Memory]:
     with parts.store.read() as work:
         states = tuple(state for state in State if state is not State.ERASED)
         return work.memories.list(scope.visibility, MemoryQuery(now=parts.clock.now(), states=states))
 
 
-def _assimilating(parts: Parts) -> Writer:
+def _assimilating(parts: Engine) -> Writer:
     def write(scope: Scope, text: str, at: datetime) -> object:
         place = Place(scope.partition(Level.USER))
         ready = prepare(parts, place, [Fact(text=text, kind=Kind.FACT, observed_at=at)])
@@ -196,7 +196,7 @@ def drill(seed: int, pairs: int, embedder: str = "minilm") -> tuple[dict[str, ob
 
 
 def _restatements(
-    parts: Parts, mnemic: Mnemic, random_: random.Random, facts: dict[str, object], problems: list[str]
+    parts: Engine, mnemic: Mnemic, random_: random.Random, facts: dict[str, object], problems: list[str]
 ) -> None:
     scope = Scope(user="restater")
     texts = [f"User keeps {number} {thing} notes for {name}" for number, (thing, name) in enumerate(_crossed(FACTS))]
@@ -217,7 +217,7 @@ def _crossed(number: int) -> list[Pair]:
 
 
 def _misses(
-    parts: Parts, name: str, write: Writer, random_: random.Random, pairs: int, problems: list[str]
+    parts: Engine, name: str, write: Writer, random_: random.Random, pairs: int, problems: list[str]
 ) -> list[list[str]]:
     seen: Counter[str] = Counter()
     merged: Counter[str] = Counter()
@@ -242,7 +242,7 @@ def _misses(
 
 
 def _contradicted(
-    parts: Parts, name: str, write: Writer, random_: random.Random, facts: dict[str, object], problems: list[str]
+    parts: Engine, name: str, write: Writer, random_: random.Random, facts: dict[str, object], problems: list[str]
 ) -> None:
     at, found, number = datetime(2026, 1, 1, tzinfo=UTC), 0, 200
     for place, (one, other) in enumerate(contradictions(random_, number)):

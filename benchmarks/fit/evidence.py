@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.fit.features import opened
 from benchmarks.fit.sets import BenchSet, load, part
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import question_vectors
 from mnemic.engine.inputs import Question, Watch
 from mnemic.engine.recall import evidence_of, ranked
@@ -119,8 +119,8 @@ def _gold(question: LabelledQuestion) -> set[str]:
 class _Asking:
     """Asks a space its own questions and others."""
 
-    def __init__(self, parts: Parts, clock: QuestionClock, is_cut: bool) -> None:  # noqa: FBT001 - private
-        self._parts, self._clock, self._is_cut = parts, clock, is_cut
+    def __init__(self, parts: Engine, clock: QuestionClock, is_cut: bool) -> None:  # noqa: FBT001 - private
+        self._engine, self._clock, self._is_cut = parts, clock, is_cut
 
     def of(self, mnemic: Mnemic, space: Space, strange: Sequence[str], most: int) -> Iterator[Found]:
         """The first hits of all that is asked."""
@@ -145,9 +145,9 @@ class _Asking:
     ) -> Iterator[tuple[str, Shown]]:
         visible = Scope(user=space.user).visibility.at()
         watch = Watch(None)
-        vectors, _ = question_vectors(self._parts, visible.partitions, text, watch)
+        vectors, _ = question_vectors(self._engine, visible.partitions, text, watch)
         with self._clock.at(asked.time):
-            scored = ranked(self._parts, visible, Question(text=text, limit=100), vectors, watch).scored
+            scored = ranked(self._engine, visible, Question(text=text, limit=100), vectors, watch).scored
         for behind, end in zip(scored.backdrops, [*scored.backdrops[1:], None], strict=True):
             last = len(scored.scores) if end is None else end.start
             places = np.array([each for each in scored.order[:HITS] if behind.start <= each < last], dtype=np.intp)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import question_vectors
 from mnemic.engine.inputs import Question, Watch
 from mnemic.engine.recall import ranked
@@ -121,7 +121,7 @@ def features_of(name: str, dataset: Dataset, cache: Path) -> list[Asked]:
 
 
 @contextmanager
-def opened(vectors: Path) -> Generator[tuple[Mnemic, Parts, QuestionClock]]:
+def opened(vectors: Path) -> Generator[tuple[Mnemic, Engine, QuestionClock]]:
     """An empty memory with the shipped embedder, whose vectors are kept in the file `vectors`, and its clock."""
     with TemporaryDirectory(prefix="mnemic-fit-") as folder:
         parts = build(Config(store=str(Path(folder) / "memory.db"), embedder="minilm"))
@@ -141,7 +141,7 @@ def _asked(dataset: Dataset, vectors: Path) -> Iterator[Asked]:
 
 
 def _of_space(
-    mnemic: Mnemic, parts: Parts, clock: QuestionClock, space: Space, place_of: Mapping[str, int]
+    mnemic: Mnemic, parts: Engine, clock: QuestionClock, space: Space, place_of: Mapping[str, int]
 ) -> Iterator[Asked]:
     rows = {item: place_of[row] for batch in stored(mnemic, space, 256) for item, row in batch}
     visible = Scope(user=space.user).visibility.at()

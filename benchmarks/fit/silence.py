@@ -34,7 +34,7 @@ from benchmarks.fit.sets import SETS, BenchSet, load, part
 from benchmarks.machine import ROOT, keep, provenance, table
 from mnemic.api import Mnemic
 from mnemic.engine.context_silence import sights
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import question_vectors
 from mnemic.engine.inputs import Question, Watch
 from mnemic.engine.recall import answer
@@ -138,7 +138,7 @@ def collected(data: Path, vectors: Path) -> Iterator[Example]:
 
 
 def _personal(
-    mnemic: Mnemic, parts: Parts, dice: random.Random, prompts: Sequence[tuple[str, str]]
+    mnemic: Mnemic, parts: Engine, dice: random.Random, prompts: Sequence[tuple[str, str]]
 ) -> Iterator[Example]:
     pool = facts()
     for number in range(STORES):
@@ -162,7 +162,7 @@ def _language(text: str) -> str:
 
 
 def _talks(
-    mnemic: Mnemic, parts: Parts, chosen: BenchSet, data: Path, dice: random.Random, prompts: Sequence[tuple[str, str]]
+    mnemic: Mnemic, parts: Engine, chosen: BenchSet, data: Path, dice: random.Random, prompts: Sequence[tuple[str, str]]
 ) -> Iterator[Example]:
     spaces = spaces_of(part(load(chosen.dump, data), chosen))
     for space in dice.sample(spaces, min(TALKS, len(spaces))):
@@ -178,7 +178,7 @@ def _talks(
             yield _example(parts, scope, (chosen.family, kind, text, -1))
 
 
-def _example(parts: Parts, scope: Scope, told: tuple[str, str, str, int]) -> Example:
+def _example(parts: Engine, scope: Scope, told: tuple[str, str, str, int]) -> Example:
     source, kind, text, label = told
     visible = scope.visibility
     vectors, _ = question_vectors(parts, visible.partitions, text, Watch(None))

@@ -13,7 +13,7 @@ from pathlib import Path
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.evaluation.embedders import SyntheticEmbedder
 from mnemic.model.scope import Scope
 from mnemic.model.settings import Settings
@@ -30,7 +30,7 @@ def opened(store: Path | str, *, lock_wait_s: float = 60.0, clock: Clock | None 
 
 def parts_of(
     store: Path | str, *, lock_wait_s: float = 60.0, clock: Clock | None = None, has_embedder: bool = True
-) -> Parts:
+) -> Engine:
     """The parts of such a Mnemic."""
     settings = Settings(large_partition_rows=LARGE_ROWS)
     parts = build(Config(store=str(store), embedder="none", lock_wait_s=lock_wait_s, settings=settings))

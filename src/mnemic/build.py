@@ -19,7 +19,7 @@ from mnemic.adapters.system_clock import SystemClock
 from mnemic.adapters.windows.store import StoreWindow
 from mnemic.config import Config
 from mnemic.engine.access import claiming
-from mnemic.engine.engine import Parts, ReaderPool, RetiredSpace, Traced
+from mnemic.engine.engine import Engine, ReaderPool, RetiredSpace, Traced
 from mnemic.errors import BackendError, ConfigError
 from mnemic.ports.files import Archive, ClosableReader, Keyring
 from mnemic.ports.index import Index, ServedIndex, Window
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("mnemic")
 
 
-def build(config: Config) -> Parts:
+def build(config: Config) -> Engine:
     """The parts that `config` asks for. Raises `ConfigError` when it asks for something that is not there."""
     embedders = _embedders(config)
     main, *further = embedders.values() or [None]
@@ -49,7 +49,7 @@ def build(config: Config) -> Parts:
     store = claiming(_store(config))
     retired = _retired(config, store, embedders)
     index, served = _spaces(config, store, main, len(further) + (retired is not None))
-    return Parts(
+    return Engine(
         store=store,
         index=index,
         served_index=served,

@@ -10,7 +10,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.model.item import State
 from tests.unit.engine.kit import ANNA, BERT, Clock, WordEmbedder
 
@@ -20,7 +20,7 @@ NOTES = "# Boat\n- The mast is of spruce\n- Ines sails on Sundays\n"
 @pytest.fixture
 def mnemic(make_postgres: Callable[[], PostgresStore]) -> Iterator[Mnemic]:
     store = make_postgres()
-    parts = Parts(store, ScanIndex(), WordEmbedder(), Clock(), CounterObserver())
+    parts = Engine(store, ScanIndex(), WordEmbedder(), Clock(), CounterObserver())
     yield Mnemic(parts, actor="tester")
     store.close()
 

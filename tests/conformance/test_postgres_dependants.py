@@ -9,7 +9,7 @@ import pytest
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.ports.store import Store
 from tests.conformance.conftest import MakePostgres
 from tests.unit.engine.kit import Clock, WordEmbedder
@@ -32,10 +32,10 @@ def store(make_postgres: MakePostgres) -> Iterator[Store]:
 
 
 @pytest.fixture
-def parts(store: Store, clock: Clock) -> Parts:
-    return Parts(store=store, index=ScanIndex(), embedder=WordEmbedder(), clock=clock, observer=CounterObserver())
+def parts(store: Store, clock: Clock) -> Engine:
+    return Engine(store=store, index=ScanIndex(), embedder=WordEmbedder(), clock=clock, observer=CounterObserver())
 
 
 @pytest.fixture
-def mnemic(parts: Parts) -> Mnemic:
+def mnemic(parts: Engine) -> Mnemic:
     return Mnemic(parts, actor="tester")

@@ -14,7 +14,7 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.system_clock import SystemClock
 from mnemic.engine.assimilate import Place, assimilate, prepare
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.model.item import Fact, Kind, State
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, Scope
@@ -28,7 +28,7 @@ def test_writers_at_once_leave_one_memory_of_a_fact_and_one_live_value_of_a_slot
     make_postgres: Callable[..., PostgresStore],
 ):
     store = make_postgres()
-    parts = Parts(store=store, index=ScanIndex(), embedder=None, clock=SystemClock(), observer=CounterObserver())
+    parts = Engine(store=store, index=ScanIndex(), embedder=None, clock=SystemClock(), observer=CounterObserver())
     barrier = threading.Barrier(4)
 
     def run(number: int) -> None:

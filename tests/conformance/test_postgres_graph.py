@@ -10,7 +10,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from tests.unit.engine import test_graph_recall as recall
 from tests.unit.engine.kit import Clock, WordEmbedder
 
@@ -21,20 +21,20 @@ def embedder() -> WordEmbedder:
 
 
 @pytest.fixture
-def parts(make_postgres: Callable[..., PostgresStore], embedder: WordEmbedder) -> Iterator[Parts]:
+def parts(make_postgres: Callable[..., PostgresStore], embedder: WordEmbedder) -> Iterator[Engine]:
     store, index = make_postgres(), ScanIndex(budget_bytes=1 << 30)
-    yield Parts(store=store, index=index, embedder=embedder, clock=Clock(), observer=CounterObserver())
+    yield Engine(store=store, index=index, embedder=embedder, clock=Clock(), observer=CounterObserver())
     store.close()
 
 
 @pytest.fixture
-def mnemic(parts: Parts) -> Mnemic:
+def mnemic(parts: Engine) -> Mnemic:
     return Mnemic(parts, actor="tester")
 
 
 @pytest.mark.requirement("N-24", "N-27", "P-26")
 class TestOverPostgresql:
-    def test_a_memory_and_a_document_that_share_one_name_answer_together(self, mnemic: Mnemic, parts: Parts):
+    def test_a_memory_and_a_document_that_share_one_name_answer_together(self, mnemic: Mnemic, parts: Engine):
         recall.TestTwoFacts().test_a_memory_and_a_document_that_share_one_name_answer_together(mnemic, parts)
 
     @pytest.mark.parametrize(
@@ -51,6 +51,6 @@ class TestOverPostgresql:
     def test_it_holds(self, mnemic: Mnemic, holds: Callable[[Mnemic], None]):
         holds(mnemic)
 
-    def test_reembed_makes_vectors_in_another_space(self, mnemic: Mnemic, parts: Parts, embedder: WordEmbedder):
+    def test_reembed_makes_vectors_in_another_space(self, mnemic: Mnemic, parts: Engine, embedder: WordEmbedder):
         made = recall.TestVectorsOfEntities().test_reembed_makes_them_in_the_space_of_another_embedder
         made(mnemic, parts, embedder)

@@ -12,7 +12,7 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.api import Mnemic
 from mnemic.engine import sweep
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.upkeep import decay_partition, evict_partition
 from mnemic.model.item import Kind
 from mnemic.model.scope import Level
@@ -30,7 +30,7 @@ DRAFTS = [
 def nights(store: Store) -> list[tuple[str, str, float]]:
     """Text, state and present importance of what is left after each of several nights, with a recall in between."""
     clock = Clock()
-    parts = Parts(
+    parts = Engine(
         store=store, index=ScanIndex(budget_bytes=1 << 20), embedder=None, clock=clock, observer=CounterObserver()
     )
     mnemic = Mnemic(parts)

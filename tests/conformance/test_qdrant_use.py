@@ -18,7 +18,7 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.model.scope import Scope
 from tests.properties.test_isolation import SCOPES, Row, may_see, recalled, write
 from tests.qdrant_servers import REAL_KEY, REAL_URL, QdrantServer, a_name
@@ -48,7 +48,7 @@ def open_with(url: str, tmp_path: Path) -> Iterator[Open]:
         store, embedder = SqliteStore(tmp_path / file), WordEmbedder()
         served = open_qdrant(store, embedder.space, QdrantCollection(url, name, REAL_KEY), tmp_path / f"{file}.index")
         index = SpacesIndex(served, [ScanIndex() for _ in further]) if further else served
-        parts = Parts(store, index, embedder, SystemClock(), CounterObserver(), served_index=served)
+        parts = Engine(store, index, embedder, SystemClock(), CounterObserver(), served_index=served)
         open_ones.append(Mnemic(reading(replace(parts, further_embedders=tuple(further))), actor="tester"))
         return open_ones[-1]
 

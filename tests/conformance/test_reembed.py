@@ -14,7 +14,7 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.postgres import PostgresStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts, RetiredSpace
+from mnemic.engine.engine import Engine, RetiredSpace
 from mnemic.engine.indexing import fill_vectors
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.model.health import Condition, Finding
@@ -65,10 +65,10 @@ def over(store: Store, embedder: WordEmbedder, retired: WordEmbedder | None = No
     return Mnemic(parts_over(store, embedder, retired))
 
 
-def parts_over(store: Store, embedder: WordEmbedder, retired: WordEmbedder | None = None) -> Parts:
+def parts_over(store: Store, embedder: WordEmbedder, retired: WordEmbedder | None = None) -> Engine:
     space = None if retired is None else RetiredSpace(retired)
     index = ScanIndex() if space is None else SpacesIndex(ScanIndex(), [ScanIndex()])
-    return Parts(store, index, embedder, Clock(), CounterObserver(), retired=space)
+    return Engine(store, index, embedder, Clock(), CounterObserver(), retired=space)
 
 
 def nearest(found: Recall) -> list[str]:
@@ -268,6 +268,6 @@ def test_an_interrupted_fill_keeps_what_it_has_and_goes_on_from_there(
 
 
 def test_without_an_embedder_there_is_nothing_to_fill(store: Store):
-    parts = Parts(store, ScanIndex(), None, Clock(), CounterObserver())
+    parts = Engine(store, ScanIndex(), None, Clock(), CounterObserver())
     with pytest.raises(ConfigError, match=r"embedder\.name"):
         Mnemic(parts).reembed()

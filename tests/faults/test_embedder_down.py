@@ -19,7 +19,7 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import list_jobs, retry_jobs, work
 from mnemic.model.records import JobState
@@ -85,13 +85,13 @@ def embedder(port: int) -> Iterator[Embedder]:
 
 
 @pytest.fixture
-def parts(store: Store, embedder: Embedder, clock: SteppedClock) -> Parts:
-    return Parts(store, ScanIndex(budget_bytes=1 << 20), embedder, clock, CounterObserver())
+def parts(store: Store, embedder: Embedder, clock: SteppedClock) -> Engine:
+    return Engine(store, ScanIndex(budget_bytes=1 << 20), embedder, clock, CounterObserver())
 
 
 @pytest.mark.requirement("J-06")
 def test_a_server_that_is_down_delays_vectors_but_no_write_and_no_answer(
-    parts: Parts,
+    parts: Engine,
     clock: SteppedClock,
     port: int,
     serve: Callable[[int], EmbeddingServer],
@@ -120,7 +120,7 @@ def test_a_server_that_is_down_delays_vectors_but_no_write_and_no_answer(
 
 @pytest.mark.requirement("J-06")
 def test_a_server_that_answers_no_rows_delays_vectors_and_leaves_recall_by_keyword(
-    parts: Parts, port: int, serve: Callable[[int], EmbeddingServer]
+    parts: Engine, port: int, serve: Callable[[int], EmbeddingServer]
 ):
     memory = Mnemic(parts)
     with serve(port) as server:
@@ -132,7 +132,7 @@ def test_a_server_that_answers_no_rows_delays_vectors_and_leaves_recall_by_keywo
         assert work(parts, HANDLERS, worker="w").retried == 1
 
 
-def test_a_job_waits_longer_after_each_failure_and_gives_up_with_the_reason(parts: Parts, clock: SteppedClock):
+def test_a_job_waits_longer_after_each_failure_and_gives_up_with_the_reason(parts: Engine, clock: SteppedClock):
     Mnemic(parts).remember(SCOPE, "Anna likes tea")
     waits: list[float] = []
     for _ in range(7):
@@ -149,7 +149,7 @@ def test_a_job_waits_longer_after_each_failure_and_gives_up_with_the_reason(part
 
 
 def test_a_job_that_gave_up_can_be_tried_again(
-    parts: Parts, clock: SteppedClock, port: int, serve: Callable[[int], EmbeddingServer]
+    parts: Engine, clock: SteppedClock, port: int, serve: Callable[[int], EmbeddingServer]
 ):
     Mnemic(parts).remember(SCOPE, "Anna likes tea")
     while not work(parts, HANDLERS, worker="w").dead:
@@ -162,7 +162,7 @@ def test_a_job_that_gave_up_can_be_tried_again(
 
 
 def test_a_server_that_asks_for_time_gets_it(
-    parts: Parts, clock: SteppedClock, port: int, serve: Callable[[int], EmbeddingServer]
+    parts: Engine, clock: SteppedClock, port: int, serve: Callable[[int], EmbeddingServer]
 ):
     Mnemic(parts).remember(SCOPE, "Anna likes tea")
     with serve(port) as server:
@@ -193,7 +193,7 @@ def test_a_worker_that_is_killed_loses_at_most_one_batch_and_the_next_one_ends_i
 ):
     path = tmp_path / "memory.db"
     store = SqliteStore(path)
-    parts = Parts(store, ScanIndex(budget_bytes=1 << 20), embedder, clock, CounterObserver())
+    parts = Engine(store, ScanIndex(budget_bytes=1 << 20), embedder, clock, CounterObserver())
     batch = embedder.capabilities.batch_size
     texts = [f"Anna noted number {number}" for number in range(batch * 2)]
     clock.time = datetime(2020, 1, 1, tzinfo=UTC)

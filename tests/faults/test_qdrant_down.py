@@ -22,7 +22,7 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.model.candidates import Change
 from mnemic.model.health import Condition, Finding
 from mnemic.model.scope import Scope
@@ -67,7 +67,7 @@ def server() -> Iterator[QdrantServer]:
 def opened(store: Store, url: str, folder: Path) -> Mnemic:
     embedder = WordEmbedder()
     index = open_qdrant(store, embedder.space, QdrantCollection(url, "true_recall", options=QUICK), folder)
-    parts = Parts(store, index, embedder, SystemClock(), CounterObserver(), served_index=index)
+    parts = Engine(store, index, embedder, SystemClock(), CounterObserver(), served_index=index)
     return Mnemic(parts, actor="tester")
 
 

@@ -24,7 +24,7 @@ from mnemic.adapters.windows.redis import RedisOptions, RedisWindow
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import UnavailableError
 from mnemic.model.health import Condition
 from mnemic.model.scope import Scope
@@ -80,7 +80,7 @@ def open_with(server: RedisServer, store: Store, counter: CounterObserver) -> It
         rows = over or store
         window = RedisWindow(rows, url or server.url, observer=observer, ttl_s=7200.0, options=QUICK)
         windows.append(window)
-        return Mnemic(Parts(rows, ScanIndex(), None, SystemClock(), observer, window=window), actor="tester")
+        return Mnemic(Engine(rows, ScanIndex(), None, SystemClock(), observer, window=window), actor="tester")
 
     yield opened
     for window in windows:

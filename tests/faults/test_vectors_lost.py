@@ -11,7 +11,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import list_jobs, work
 from mnemic.engine.kinds import EMBED
@@ -25,8 +25,8 @@ EMBEDDING = {EMBED: HANDLERS[EMBED]}
 """Without the steps that schedules take."""
 
 
-def opened(store: Store, clock: Clock) -> Parts:
-    return Parts(store, ScanIndex(), WordEmbedder(is_local=False), clock, CounterObserver())
+def opened(store: Store, clock: Clock) -> Engine:
+    return Engine(store, ScanIndex(), WordEmbedder(is_local=False), clock, CounterObserver())
 
 
 @pytest.mark.requirement("J-18", "R-30")

@@ -21,7 +21,7 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.config import Config
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError, MnemicError
 from mnemic.model.bookkeeping import GEM_FIELDS
 from mnemic.model.item import Memory, MemoryDraft
@@ -163,7 +163,7 @@ def told(memories: list[Memory]) -> list[object]:
 
 def opened(store: MemoryStore | SqliteStore) -> tuple[Mnemic, Clock]:
     clock = Clock()
-    parts = Parts(store=store, index=ScanIndex(), embedder=None, clock=clock, observer=CounterObserver())
+    parts = Engine(store=store, index=ScanIndex(), embedder=None, clock=clock, observer=CounterObserver())
     return Mnemic(parts, actor="tester"), clock
 
 

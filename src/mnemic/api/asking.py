@@ -26,7 +26,7 @@ from mnemic.api.arguments import (
 from mnemic.api.doors import acting
 from mnemic.api.parts import TOOL_ACTOR, ToolVerbs
 from mnemic.engine.context import DOCUMENTS, ContextRequest, context
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, check_choice, check_fraction, check_id, check_line, check_text
 from mnemic.engine.recall import WhyNot, recall, why_not
 from mnemic.errors import InvalidInputError
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class AskingVerbs:
     """What finds and answers; a part of `Mnemic`."""
 
-    _parts: Parts
+    _engine: Engine
     _toolbox: Toolbox | None = None
     _opening = threading.Lock()
 
@@ -94,7 +94,9 @@ class AskingVerbs:
             hops: Follow so many relations of the graph from what the query names, at most 4. Configured by
                 `recall.hops`: 0.
         """
-        return recall(self._parts, scope, question_of(query, given_arguments(locals(), "query"), self._parts.settings))
+        return recall(
+            self._engine, scope, question_of(query, given_arguments(locals(), "query"), self._engine.settings)
+        )
 
     def context(
         self,
@@ -141,7 +143,7 @@ class AskingVerbs:
                 None lifts these caps and the least importance.
         """
         fields = given_arguments(locals(), "query")
-        return context(self._parts, scope, context_request_of(query, fields, self._parts.settings))
+        return context(self._engine, scope, context_request_of(query, fields, self._engine.settings))
 
     def why_not(
         self,
@@ -172,10 +174,10 @@ class AskingVerbs:
             query: The question.
         """
         return why_not(
-            self._parts,
+            self._engine,
             scope,
             check_id(id),
-            question_of(query, given_arguments(locals(), "id", "query"), self._parts.settings),
+            question_of(query, given_arguments(locals(), "id", "query"), self._engine.settings),
         )
 
     def chat(
@@ -229,7 +231,7 @@ class AskingVerbs:
 
         request = self._chat_request(message, given_arguments(locals(), "message", "chat"), is_streaming=False)
         reply = None
-        for event in chat(self._parts, scope, request):
+        for event in chat(self._engine, scope, request):
             reply = event.reply if isinstance(event, Replied) else reply
         if reply is None:
             raise AssertionError("a turn ended without a reply")
@@ -272,7 +274,7 @@ class AskingVerbs:
         from mnemic.engine.assistant import chat
 
         request = self._chat_request(message, given_arguments(locals(), "message", "chat"), is_streaming=True)
-        return chat(self._parts, scope, request)
+        return chat(self._engine, scope, request)
 
     def ask(
         self,
@@ -313,18 +315,18 @@ class AskingVerbs:
         from mnemic.engine.assistant import ask
 
         fields = given_arguments(locals(), "question", "ask")
-        question = check_text(question, "question", self._parts.settings)
-        return ask(self._parts, scope, context_request_of(question, fields, self._parts.settings))
+        question = check_text(question, "question", self._engine.settings)
+        return ask(self._engine, scope, context_request_of(question, fields, self._engine.settings))
 
     @property
     def tools(self) -> ToolVerbs:
         """The verbs of tools: list, add, call."""
-        return ToolVerbs(self._all_tools, self._add_tools, self._parts)
+        return ToolVerbs(self._all_tools, self._add_tools, self._engine)
 
     def _chat_request(self, message: str, fields: Fields, *, is_streaming: bool) -> ChatRequest:
         from mnemic.engine.assistant import ChatRequest
 
-        settings = self._parts.settings
+        settings = self._engine.settings
         message = check_text(message, "message", settings)
         most = fields.get("max_tool_calls", settings.assistant.max_tool_calls)
         return ChatRequest(
@@ -355,7 +357,7 @@ class AskingVerbs:
 
         with self._opening:
             if self._toolbox is None:
-                self._toolbox = open_toolbox(self._parts)
+                self._toolbox = open_toolbox(self._engine)
             return self._toolbox
 
     def _add_tools(self, tools: Iterable[Tool]) -> None:

@@ -25,7 +25,7 @@ from mnemic.engine import access as requests
 from mnemic.engine.access import Claim
 from mnemic.engine.backup import check, receive
 from mnemic.engine.context import is_waiting
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.model.backup import BackupReport
 from mnemic.model.records import ApiKey, AuditEntry, KeptRequest, Outcome
 from mnemic.model.scope import Level, Scope
@@ -34,42 +34,42 @@ from mnemic.model.scope import Level, Scope
 class Admission:
     """What a door asks: is this key good, is one needed, and what should be written into the audit log."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     @property
     def needs_key(self) -> bool:
         """True when the store holds any key, ended ones too; once it does, it stays so."""
-        return keys.has_keys(self._parts)
+        return keys.has_keys(self._engine)
 
     @property
     def is_waiting(self) -> bool:
         """True when answering waits for other servers (a store, an embedder), so that many threads are worth having."""
-        return is_waiting(self._parts)
+        return is_waiting(self._engine)
 
     @property
     def is_shared(self) -> bool:
         """True when several processes may use the store at once."""
-        return self._parts.store.capabilities.is_shared
+        return self._engine.store.capabilities.is_shared
 
     def check(self, token: str) -> ApiKey:
         """The key of a token. Raises UnauthorisedError, which does not say what is wrong with it."""
-        return keys.check_key(self._parts, token)
+        return keys.check_key(self._engine, token)
 
     def note(self, entries: Collection[AuditEntry]) -> None:
         """Write entries of the audit log down in one durable transaction."""
-        keys.note_audit(self._parts, entries)
+        keys.note_audit(self._engine, entries)
 
     def now(self) -> datetime:
         """The time by the injected clock, for entries of the audit log."""
-        return self._parts.clock.now()
+        return self._engine.clock.now()
 
 
 class Repeats:
     """Requests with a key of their own, of every process on the store."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self._guard = threading.Lock()
         self._swept: datetime | None = None
 
@@ -81,7 +81,7 @@ class Repeats:
             key=requests.digest(scope.org, caller, key),
             token=uuid.uuid4().hex,
             fingerprint=fingerprint,
-            at=self._parts.clock.now(),
+            at=self._engine.clock.now(),
             user=requests.owner(scope.org, Level.USER, scope.user),
             agent=requests.owner(scope.org, Level.AGENT, scope.agent),
             session=requests.owner(scope.org, Level.SESSION, scope.session),
@@ -89,11 +89,11 @@ class Repeats:
 
     def find(self, request: KeptRequest) -> KeptRequest | None:
         """What is known of a request with the same org, caller and key; None when there was none within a day."""
-        return requests.find(self._parts, request)
+        return requests.find(self._engine, request)
 
     def begin(self, claim: Claim) -> bool:
         """Write down that work begins which is not in the store alone; False where another process was quicker."""
-        return requests.begin(self._parts, claim)
+        return requests.begin(self._engine, claim)
 
     def within(self, claim: Claim) -> AbstractContextManager[None]:
         """What is written within the block is written together with the request."""
@@ -101,14 +101,14 @@ class Repeats:
 
     def keep(self, claim: Claim, outcome: Outcome, answer: bytes = b"") -> None:
         """Write down what became of it."""
-        requests.keep(self._parts, claim, outcome, answer, is_sweeping=self._is_time_to_sweep())
+        requests.keep(self._engine, claim, outcome, answer, is_sweeping=self._is_time_to_sweep())
 
     def release(self, claim: Claim) -> None:
         """Forget a request of which nothing was done."""
-        requests.release(self._parts, claim)
+        requests.release(self._engine, claim)
 
     def _is_time_to_sweep(self) -> bool:
-        now = self._parts.clock.now()
+        now = self._engine.clock.now()
         with self._guard:
             is_time = self._swept is None or abs(now - self._swept) >= requests.SWEPT
             if is_time:

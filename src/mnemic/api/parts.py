@@ -19,7 +19,7 @@ from mnemic.engine.documents import (
     get_document,
     list_documents,
 )
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.graph import Walk, neighbours, nodes, path
 from mnemic.engine.graph_extract import extract_graph
@@ -57,8 +57,8 @@ TOOL_ACTOR = "tool"
 class ProfileVerbs:
     """Hard facts of a user, by key; names and values are text."""
 
-    def __init__(self, parts: Parts, actor: str) -> None:
-        self._parts, self._actor = parts, actor
+    def __init__(self, engine: Engine, actor: str) -> None:
+        self._engine, self._actor = engine, actor
 
     def set(self, scope: Scope, facts: Mapping[str, str | None]) -> builtins.list[ProfileEntry]:
         """Write facts by key; the answer is the whole static profile.
@@ -66,15 +66,15 @@ class ProfileVerbs:
         Args:
             facts: Texts by key, such as {"city": "Lisbon"}; None removes one.
         """
-        return set_profile(self._parts, scope, facts, source=self._actor)
+        return set_profile(self._engine, scope, facts, source=self._actor)
 
     def get(self, scope: Scope) -> builtins.dict[str, str]:
         """The facts by key, ordered; empty when there are none."""
-        return {entry.key: entry.value for entry in get_profile(self._parts, scope)}
+        return {entry.key: entry.value for entry in get_profile(self._engine, scope)}
 
     def all(self, scope: Scope) -> Profile:
         """The static facts, and beside them the most important and the newest memories of the user."""
-        return whole_profile(self._parts, scope)
+        return whole_profile(self._engine, scope)
 
     def format(self, scope: Scope, *, language: Language = "en") -> str:
         """The block for a system prompt: a heading and "key: value" lines; "" when there is nothing.
@@ -91,8 +91,8 @@ class DocumentVerbs:
     found.
     """
 
-    def __init__(self, parts: Parts, actor: str) -> None:
-        self._parts, self._actor = parts, actor
+    def __init__(self, engine: Engine, actor: str) -> None:
+        self._engine, self._actor = engine, actor
 
     def list(
         self,
@@ -121,15 +121,15 @@ class DocumentVerbs:
         if DocumentStatus.ERASED in query.statuses:
             raise InvalidInputError("erased documents have nothing left to list")
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
-        return list_documents(self._parts, scope, query, wanted, None if after is None else _reference(after))
+        return list_documents(self._engine, scope, query, wanted, None if after is None else _reference(after))
 
     def get(self, scope: Scope, id: str) -> Document:
         """A document, without its text."""
-        return get_document(self._parts, scope, _reference(id))
+        return get_document(self._engine, scope, _reference(id))
 
     def text(self, scope: Scope, id: str) -> str:
         """The stored text of a document, which its passages and pages count in; "" when it was never read."""
-        return document_text(self._parts, scope, _reference(id))
+        return document_text(self._engine, scope, _reference(id))
 
     def passages(self, scope: Scope, id: str, *, first: int = 0, count: int = LISTED) -> builtins.list[Chunk]:
         """The passages of a document in their order.
@@ -140,7 +140,7 @@ class DocumentVerbs:
             count: Most passages.
         """
         first, count = check_number(first, "first", least=0), check_number(count, "count")
-        return document_passages(self._parts, scope, _reference(id), first, count)
+        return document_passages(self._engine, scope, _reference(id), first, count)
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
         """Remove a document with its text, passages, vectors and recorded history. The file itself is not touched.
@@ -149,7 +149,7 @@ class DocumentVerbs:
             id: The id or source of the document.
             reason: Why; kept in the history.
         """
-        return delete_document(self._parts, scope, _reference(id), actor=self._actor, reason=reason)
+        return delete_document(self._engine, scope, _reference(id), actor=self._actor, reason=reason)
 
 
 @check_arguments("graph.")
@@ -158,8 +158,8 @@ class GraphVerbs:
     its node. What only others may see is not found.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def entities(
         self,
@@ -181,7 +181,7 @@ class GraphVerbs:
         wanted = tuple(check_choice(graph.EntityType, each, "types") for each in types)
         check_number(limit, "limit", MOST_LISTED)
         told = "" if after is None else _text(after, "after")
-        return nodes(self._parts, scope, query=_text(query, "query"), types=wanted, limit=limit, after=told or None)
+        return nodes(self._engine, scope, query=_text(query, "query"), types=wanted, limit=limit, after=told or None)
 
     def neighbours(
         self,
@@ -208,7 +208,7 @@ class GraphVerbs:
         check_number(depth, "depth", MOST_DEPTH)
         check_number(limit, "limit", MOST_LISTED)
         walk = self._walk(types, as_of)
-        return neighbours(self._parts, scope, _named(name, "name"), walk, depth=depth, limit=limit)
+        return neighbours(self._engine, scope, _named(name, "name"), walk, depth=depth, limit=limit)
 
     def path(
         self,
@@ -234,7 +234,7 @@ class GraphVerbs:
         """
         check_number(max_hops, "max_hops", MOST_HOPS)
         ends = (_named(source, "source"), _named(target, "target"))
-        return path(self._parts, scope, *ends, self._walk(types, as_of), max_hops=max_hops)
+        return path(self._engine, scope, *ends, self._walk(types, as_of), max_hops=max_hops)
 
     def extract(
         self,
@@ -261,12 +261,12 @@ class GraphVerbs:
         chosen = tuple(check_choice(Level, level, "levels") for level in levels)
         if not chosen:
             raise InvalidInputError("levels must name at least one level")
-        return extract_graph(self._parts, scope, chosen, limit=limit, is_dry_run=is_dry_run)
+        return extract_graph(self._engine, scope, chosen, limit=limit, is_dry_run=is_dry_run)
 
     def _walk(self, types: Iterable[str], as_of: datetime | str | None) -> Walk:
         if isinstance(types, str):
             raise InvalidInputError("types must be a list of types, such as ['DEPENDS_ON']")
-        at = read_time(as_of, "as_of") or self._parts.clock.now()
+        at = read_time(as_of, "as_of") or self._engine.clock.now()
         return Walk(as_of=at, types=tuple(_named(each, "types", graph.MAX_TYPE_CHARS).upper() for each in types))
 
 
@@ -274,8 +274,8 @@ class GraphVerbs:
 class ToolVerbs:
     """The tools that a model may call: Mnemic's own, those of installed packages and named modules, and added ones."""
 
-    def __init__(self, toolbox: Callable[[], Toolbox], add: Callable[[Iterable[Tool]], None], parts: Parts) -> None:
-        self._toolbox, self._add, self._parts = toolbox, add, parts
+    def __init__(self, toolbox: Callable[[], Toolbox], add: Callable[[Iterable[Tool]], None], engine: Engine) -> None:
+        self._toolbox, self._add, self._engine = toolbox, add, engine
 
     @property
     def toolbox(self) -> Toolbox:
@@ -298,15 +298,15 @@ class ToolVerbs:
             arguments: What it is called with; its schema is in `list`.
         """
         call = ToolCall("call", name, json.dumps(dict(arguments or {}), default=str))
-        return self._toolbox().run(call, ToolContext(scope, self._parts.clock.now(), acting() or TOOL_ACTOR))
+        return self._toolbox().run(call, ToolContext(scope, self._engine.clock.now(), acting() or TOOL_ACTOR))
 
 
 @check_arguments("jobs.")
 class JobVerbs:
     """Work that must still be done, and work that gave up."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def list(
         self, scope: Scope, *, states: Iterable[JobState | str] = UNFINISHED, limit: int = JOBS_LISTED
@@ -318,7 +318,7 @@ class JobVerbs:
             limit: Most jobs, 1 to 1000.
         """
         wanted = [check_choice(JobState, state, "states") for state in states]
-        return list_jobs(self._parts, scope, states=wanted, limit=limit)
+        return list_jobs(self._engine, scope, states=wanted, limit=limit)
 
     def retry(self, scope: Scope, ids: Sequence[str]) -> int:
         """Let jobs that gave up be tried again from now; returns how many there were.
@@ -326,15 +326,15 @@ class JobVerbs:
         Args:
             ids: The jobs.
         """
-        return retry_jobs(self._parts, scope, [check_id(each) for each in ids])
+        return retry_jobs(self._engine, scope, [check_id(each) for each in ids])
 
 
 @check_arguments("keys.")
 class KeyVerbs:
     """Keys of the scope's org. Once a store holds one, every request through a door must show one."""
 
-    def __init__(self, parts: Parts, actor: str) -> None:
-        self._parts, self._actor = parts, actor
+    def __init__(self, engine: Engine, actor: str) -> None:
+        self._engine, self._actor = engine, actor
 
     def create(
         self,
@@ -358,15 +358,15 @@ class KeyVerbs:
             agent=scope.agent,
             expires_at=read_time(expires_at, "expires_at"),
         )
-        return keys.create_key(self._parts, scope, asked, actor=self._actor)
+        return keys.create_key(self._engine, scope, asked, actor=self._actor)
 
     def list(self, scope: Scope) -> builtins.list[ApiKey]:
         """Every key of the org in the order of making, those that ended too; no secrets."""
-        return keys.list_keys(self._parts, scope)
+        return keys.list_keys(self._engine, scope)
 
     def revoke(self, scope: Scope, id: str) -> ApiKey:
         """End a key at once, in every process."""
-        return keys.revoke_key(self._parts, scope, check_id(id), actor=self._actor)
+        return keys.revoke_key(self._engine, scope, check_id(id), actor=self._actor)
 
     def rotate(self, scope: Scope, id: str, *, overlap_s: float = OVERLAP_S) -> IssuedKey:
         """Make a key with the rights, bounds and end of this one.
@@ -375,7 +375,7 @@ class KeyVerbs:
             id: The key.
             overlap_s: How many seconds more the old key is accepted.
         """
-        return keys.rotate_key(self._parts, scope, check_id(id), overlap_s=overlap_s, actor=self._actor)
+        return keys.rotate_key(self._engine, scope, check_id(id), overlap_s=overlap_s, actor=self._actor)
 
     def audit(self, scope: Scope, *, before: int | None = None, limit: int = AUDIT_PAGE) -> AuditPage:
         """What was done in the org by keys and with keys, newest first.
@@ -384,7 +384,7 @@ class KeyVerbs:
             before: `next` of the page before.
             limit: Most entries, 1 to 1000.
         """
-        return keys.list_audit(self._parts, scope, before=before, limit=limit)
+        return keys.list_audit(self._engine, scope, before=before, limit=limit)
 
 
 def _reference(value: object) -> str:

@@ -22,7 +22,7 @@ from mnemic.engine.conversation import EndReport, end
 from mnemic.engine.curate import CurateReport, curate
 from mnemic.engine.doctor import doctor, glance
 from mnemic.engine.documents import ingest
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.erase import erase, receipts
 from mnemic.engine.export import OWN_LEVELS, export
 from mnemic.engine.extract import ExtractReport, extract
@@ -70,7 +70,7 @@ _Choice = TypeVar("_Choice")
 class UpkeepVerbs(Acting):
     """What looks after a store; a part of `Mnemic`."""
 
-    _parts: Parts
+    _engine: Engine
     _is_adopted: bool
 
     def ingest(
@@ -113,7 +113,7 @@ class UpkeepVerbs(Acting):
         Raises:
             InvalidInputError: There is nothing at the path.
         """
-        chunks = config or chunk_config(self._parts.settings)
+        chunks = config or chunk_config(self._engine.settings)
         if not isinstance(cast("object", chunks), ChunkConfig):
             raise InvalidInputError(f"config must be a ChunkConfig, not {type(config).__name__}")
         request = IngestRequest(
@@ -130,7 +130,7 @@ class UpkeepVerbs(Acting):
             is_again=_bool(is_again, "is_again"),
         )
         data = content if isinstance(content, bytes) else _path(content)
-        return ingest(self._parts, scope, data, request, actor=self._actor)
+        return ingest(self._engine, scope, data, request, actor=self._actor)
 
     def research(
         self,
@@ -181,7 +181,7 @@ class UpkeepVerbs(Acting):
             parallel=None if parallel is None else check_number(parallel, "parallel", MAX_PARALLEL),
             piece_tokens=None if piece_tokens is None else check_number(piece_tokens, "piece_tokens", least=LEAST_ROOM),
         )
-        text = check_text(question, "question", self._parts.settings)
+        text = check_text(question, "question", self._engine.settings)
         if len(text) > MAX_QUESTION_CHARS:
             raise InvalidInputError(f"a question has at most {MAX_QUESTION_CHARS:,} characters, not {len(text):,}")
         request = ResearchRequest(
@@ -191,7 +191,7 @@ class UpkeepVerbs(Acting):
             is_dry_run=_bool(is_dry_run, "is_dry_run"),
             progress=progress or ignore_progress,
         )
-        return research(self._parts, scope, check_line(document, "document", limit=MAX_SOURCE_CHARS), request)
+        return research(self._engine, scope, check_line(document, "document", limit=MAX_SOURCE_CHARS), request)
 
     def review(self, scope: Scope, *, limit: int = REVIEW_LIMIT, after: str | None = None) -> builtins.list[Review]:
         """The memories that are never or only doubtfully recalled until somebody judges them, each with the reason.
@@ -204,7 +204,7 @@ class UpkeepVerbs(Acting):
             limit: Most memories, 1 to 1000.
             after: The id that the page before ended with.
         """
-        return review(self._parts, scope, limit=limit, after=None if after is None else check_id(after, "after"))
+        return review(self._engine, scope, limit=limit, after=None if after is None else check_id(after, "after"))
 
     def trust(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
         """Let a memory that waits for judgement be recalled, without flags. What recall takes out of texts it still
@@ -217,7 +217,7 @@ class UpkeepVerbs(Acting):
         Raises:
             ConflictError: It does not wait.
         """
-        return trust(self._parts, scope, check_id(id), actor=self._actor, reason=reason)
+        return trust(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def reject(self, scope: Scope, id: str, *, reason: str = "") -> Memory:
         """Archive a memory that waits for judgement; it is deleted in time, and until then `undo` takes it back.
@@ -229,7 +229,7 @@ class UpkeepVerbs(Acting):
         Raises:
             ConflictError: It does not wait.
         """
-        return reject(self._parts, scope, check_id(id), actor=self._actor, reason=reason)
+        return reject(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def summarise(self, scope: Scope, *, is_flush: bool = False, is_dry_run: bool = False) -> SummariseReport:
         """Make summaries of what has fallen out of the window of the scope's session, if it is at least a batch.
@@ -243,14 +243,14 @@ class UpkeepVerbs(Acting):
         Raises:
             BackendError: The language model failed; what was summarised before stays.
         """
-        return summarise(self._parts, scope, actor=self._actor, is_flush=is_flush, is_dry_run=is_dry_run)
+        return summarise(self._engine, scope, actor=self._actor, is_flush=is_flush, is_dry_run=is_dry_run)
 
     def end(self, scope: Scope) -> EndReport:
         """End the scope's session: its session-level memories expire, and a job summarises what was said in it.
 
         Ending it again changes nothing, and talking on in it is allowed.
         """
-        return end(self._parts, scope, actor=self._actor)
+        return end(self._engine, scope, actor=self._actor)
 
     def reflect(self, scope: Scope, *, is_dry_run: bool = False) -> ReflectReport:
         """Make a reflection of the newest summaries of the scope's session, and fill the profile with what lasts.
@@ -264,7 +264,7 @@ class UpkeepVerbs(Acting):
         Raises:
             BackendError: The language model failed.
         """
-        return reflect(self._parts, scope, actor=self._actor, is_dry_run=is_dry_run)
+        return reflect(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def curate(self, scope: Scope, *, day: date | str | None = None, is_dry_run: bool = False) -> CurateReport:
         """Keep what will be worth knowing in six months of the days that were not read yet, as gems.
@@ -278,7 +278,7 @@ class UpkeepVerbs(Acting):
         Raises:
             BackendError: The language model failed; what was curated before stays.
         """
-        return curate(self._parts, scope, actor=self._actor, day=_date(day), is_dry_run=is_dry_run)
+        return curate(self._engine, scope, actor=self._actor, day=_date(day), is_dry_run=is_dry_run)
 
     def consolidate(self, scope: Scope, *, is_dry_run: bool = False) -> ConsolidateReport:
         """Make one general preference of each thing that was chosen again and again: three times, over two months.
@@ -289,7 +289,7 @@ class UpkeepVerbs(Acting):
         Args:
             is_dry_run: Change nothing; the language model, which words the preferences, is not asked.
         """
-        return consolidate(self._parts, scope, actor=self._actor, is_dry_run=is_dry_run)
+        return consolidate(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def extract(self, scope: Scope, *, is_dry_run: bool = False) -> ExtractReport:
         """Find facts in what the user said in the scope's session since the last time, at most three a message.
@@ -302,7 +302,7 @@ class UpkeepVerbs(Acting):
         Raises:
             BackendError: The language model failed; what was found before stays.
         """
-        return extract(self._parts, scope, actor=self._actor, is_dry_run=is_dry_run)
+        return extract(self._engine, scope, actor=self._actor, is_dry_run=is_dry_run)
 
     def decay(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
@@ -315,7 +315,7 @@ class UpkeepVerbs(Acting):
             levels: Of those that the scope names; what the whole org shares only if "org" is among them.
             is_dry_run: Say what would be done, and change nothing.
         """
-        return decay(self._parts, scope, _choices(Level, levels, "levels"), is_dry_run=is_dry_run)
+        return decay(self._engine, scope, _choices(Level, levels, "levels"), is_dry_run=is_dry_run)
 
     def evict(
         self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS, is_dry_run: bool = False
@@ -329,7 +329,7 @@ class UpkeepVerbs(Acting):
             is_dry_run: Say what would be done, and change nothing.
         """
         chosen = _choices(Level, levels, "levels")
-        return evict(self._parts, scope, chosen, actor=self._actor, is_dry_run=is_dry_run)
+        return evict(self._engine, scope, chosen, actor=self._actor, is_dry_run=is_dry_run)
 
     def erase(self, scope: Scope, *, level: Level | str | None = None, is_dry_run: bool = False) -> Receipt:
         """Erase for good all that belongs to the scope's session, user, agent or org, and what was derived from it.
@@ -342,11 +342,11 @@ class UpkeepVerbs(Acting):
             is_dry_run: Change nothing; the receipt is the plan.
         """
         chosen = scope.default_level if level is None else check_choice(Level, level, "level")
-        return erase(self._parts, scope, chosen, is_dry_run=is_dry_run)
+        return erase(self._engine, scope, chosen, is_dry_run=is_dry_run)
 
     def receipts(self, scope: Scope) -> Sequence[Receipt]:
         """The receipts of all erasures in the scope's org, oldest first; they hold no names and no text."""
-        return receipts(self._parts, scope)
+        return receipts(self._engine, scope)
 
     def export(self, scope: Scope, *, levels: Iterable[Level | str] = OWN_LEVELS) -> Iterator[str]:
         """Everything the scope owns, as lines of JSON without line feeds; `import_` reads them back without loss.
@@ -354,7 +354,7 @@ class UpkeepVerbs(Acting):
         Args:
             levels: Of those that the scope names; what the whole org shares only if "org" is among them.
         """
-        return export(self._parts, scope, _choices(Level, levels, "levels"))
+        return export(self._engine, scope, _choices(Level, levels, "levels"))
 
     def import_(
         self,
@@ -385,7 +385,7 @@ class UpkeepVerbs(Acting):
         request = ImportRequest(
             format=format, name=name, is_dry_run=is_dry_run, include_tools=include_tools, progress=progress
         )
-        return import_content(self._parts, scope, text, request, actor=self._actor)
+        return import_content(self._engine, scope, text, request, actor=self._actor)
 
     def health(
         self,
@@ -422,7 +422,7 @@ class UpkeepVerbs(Acting):
             is_dry_run=is_dry_run,
             progress=progress,
         )
-        return health(self._parts, scope, request, actor=self._actor)
+        return health(self._engine, scope, request, actor=self._actor)
 
     def doctor(self, *, is_quick: bool = False) -> Diagnosis:
         """How the installation is: the thorough look at every part of the whole store, what works, what is degraded,
@@ -431,7 +431,7 @@ class UpkeepVerbs(Acting):
         Args:
             is_quick: Only whether the store answers; for probes.
         """
-        return glance(self._parts) if is_quick else doctor(self._parts)
+        return glance(self._engine) if is_quick else doctor(self._engine)
 
     def reembed(
         self, *, is_dry_run: bool = False, is_pruning: bool = False, progress: ReembedProgress | None = None
@@ -450,7 +450,7 @@ class UpkeepVerbs(Acting):
             ConfigError: No embedder is configured.
             BackendError: An embedder or the store failed.
         """
-        return reembed(self._parts, is_dry_run=is_dry_run, is_pruning=is_pruning, progress=progress)
+        return reembed(self._engine, is_dry_run=is_dry_run, is_pruning=is_pruning, progress=progress)
 
     def backup(
         self,
@@ -481,7 +481,7 @@ class UpkeepVerbs(Acting):
             ConfigError: It is to be sealed and there is no keyring, or none that can be used.
         """
         order = Order(check_choice(Contents, contents, "contents"), is_replacing, is_sealed)
-        return backup(self._parts, archive(self._parts.keyring), path, order, progress or ignore_backup_progress)
+        return backup(self._engine, archive(self._engine.keyring), path, order, progress or ignore_backup_progress)
 
     def restore(
         self,
@@ -512,7 +512,7 @@ class UpkeepVerbs(Acting):
             BackendError: The disk or the store failed; all is as it was.
         """
         wish = Wish(receipts, is_replacing, is_dry_run)
-        return restore(self._parts, archive(self._parts.keyring), path, wish, progress or ignore_backup_progress)
+        return restore(self._engine, archive(self._engine.keyring), path, wish, progress or ignore_backup_progress)
 
     def work(self, *, until_idle: bool = True) -> WorkReport:
         """Run all due jobs, those of the schedules too. Returns how many succeeded, were retried and gave up.
@@ -523,7 +523,7 @@ class UpkeepVerbs(Acting):
             until_idle: False: run one job.
         """
         self._adopt()
-        return work(self._parts, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
+        return work(self._engine, HANDLERS, worker=f"{self._opened_by}-{uuid.uuid4()}", until_idle=until_idle)
 
     def worker(self, *, poll_s: float = POLL_S, on_run: Told | None = None) -> Worker:
         """A worker for a program that stays: `start()` runs jobs in a thread until `stop()`; `join()` waits for it.
@@ -538,12 +538,12 @@ class UpkeepVerbs(Acting):
             raise InvalidInputError(f"poll_s is a number of seconds above 0, not {poll_s!r}")
         self._adopt()
         name = f"{self._opened_by}-{uuid.uuid4()}"
-        return Worker(self._parts, HANDLERS, name=name, poll_s=poll_s, on_run=on_run)
+        return Worker(self._engine, HANDLERS, name=name, poll_s=poll_s, on_run=on_run)
 
     def _adopt(self) -> None:
         """Look once for items that lack vectors because an embedder was added or changed."""
         if not self._is_adopted:
-            adopt_spaces(self._parts)
+            adopt_spaces(self._engine)
             self._is_adopted = True
 
 

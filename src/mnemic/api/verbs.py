@@ -29,7 +29,7 @@ from mnemic.build import build
 from mnemic.config import Config, load_config
 from mnemic.engine import browse, edit
 from mnemic.engine.conversation import capture, complete
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.erase import clear, delete
 from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
 from mnemic.engine.remember import remember
@@ -87,9 +87,9 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             observed_at: The time of messages without one of their own, ISO 8601. Default: now.
         """
         at = None if observed_at is None else as_utc(observed_at, "observed_at")
-        drafts = [message_drafts(exchange, self._parts.settings) for exchange in exchanges]
+        drafts = [message_drafts(exchange, self._engine.settings) for exchange in exchanges]
         dated = [[replace(d, observed_at=d.observed_at or at) for d in exchange] for exchange in drafts]
-        return capture(self._parts, scope, dated)
+        return capture(self._engine, scope, dated)
 
     def complete(
         self,
@@ -111,7 +111,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         content = assistant if isinstance(assistant, str) else builtins.list(assistant)
         message = {"role": Role.ASSISTANT, "content": content, "name": name, "observed_at": observed_at}
         return complete(
-            self._parts, scope, check_id(turn_id, "turn_id"), message_drafts([message], self._parts.settings)[0]
+            self._engine, scope, check_id(turn_id, "turn_id"), message_drafts([message], self._engine.settings)[0]
         )
 
     def remember(
@@ -168,11 +168,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             memories: Each a text, a `MemoryDraft`, or a mapping of "text" and the arguments of `remember`.
         """
         drafts = [self._draft(memory) for memory in memories]
-        return remember(self._parts, scope, drafts, actor=self._actor) if drafts else []
+        return remember(self._engine, scope, drafts, actor=self._actor) if drafts else []
 
     def get(self, scope: Scope, id: str) -> Item:
         """The memory or message with this id."""
-        return browse.get(self._parts, scope, check_id(id))
+        return browse.get(self._engine, scope, check_id(id))
 
     def list(
         self,
@@ -201,13 +201,13 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             as_of: Only what is true in the world at this time, ISO 8601.
             known_at: Only what was known at this time, ISO 8601.
         """
-        query = memory_query_of(given_arguments(locals()), self._parts.clock.now())
+        query = memory_query_of(given_arguments(locals()), self._engine.clock.now())
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
-        return browse.list_memories(self._parts, scope, query, wanted)
+        return browse.list_memories(self._engine, scope, query, wanted)
 
     def count(self, scope: Scope) -> Counts:
         """How many memories the scope sees by state, and of the active ones by kind; and how many documents."""
-        return browse.count(self._parts, scope)
+        return browse.count(self._engine, scope)
 
     def update(
         self,
@@ -240,8 +240,8 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             trust: Whose word the change is; it can lower the memory's trust, never raise it.
             reason: Why; kept in the history.
         """
-        changes = changes_of(given_arguments(locals(), "id", "reason"), self._parts.settings)
-        return edit.update(self._parts, scope, check_id(id), changes, actor=self._actor, reason=reason)
+        changes = changes_of(given_arguments(locals(), "id", "reason"), self._engine.settings)
+        return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def pin(self, scope: Scope, id: str, *, is_pinned: bool = True, reason: str = "") -> Memory:
         """Keep a memory from fading and eviction, or let it fade again.
@@ -252,7 +252,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             reason: Why; kept in the history.
         """
         changes = {"is_pinned": is_pinned}
-        return edit.update(self._parts, scope, check_id(id), changes, actor=self._actor, reason=reason)
+        return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def merge(self, scope: Scope, ids: Sequence[str], *, text: str | None = None, reason: str = "") -> Memory:
         """Make one of several memories: the first stays, the others are superseded by it.
@@ -262,12 +262,14 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             text: What the merged memory says. Default: what the first says.
             reason: Why; kept in the history.
         """
-        wanted = None if text is None else check_text(text, "text", self._parts.settings)
-        return edit.merge(self._parts, scope, [check_id(i) for i in ids], text=wanted, actor=self._actor, reason=reason)
+        wanted = None if text is None else check_text(text, "text", self._engine.settings)
+        return edit.merge(
+            self._engine, scope, [check_id(i) for i in ids], text=wanted, actor=self._actor, reason=reason
+        )
 
     def undo(self, scope: Scope, id: str) -> Memory:
         """Take back the last change of a memory, a merge included; called again, the change before."""
-        return edit.undo(self._parts, scope, check_id(id), actor=self._actor)
+        return edit.undo(self._engine, scope, check_id(id), actor=self._actor)
 
     def feedback(self, scope: Scope, id: str, verdict: str, *, reason: str = "") -> Memory:
         """Judge a memory.
@@ -281,7 +283,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             raise InvalidInputError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
         is_relevant = verdict == VERDICTS[0]
         return edit.feedback(
-            self._parts, scope, check_id(id), is_relevant=is_relevant, actor=self._actor, reason=reason
+            self._engine, scope, check_id(id), is_relevant=is_relevant, actor=self._actor, reason=reason
         )
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
@@ -293,7 +295,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             id: The memory or message.
             reason: Why; kept in the history.
         """
-        return delete(self._parts, scope, check_id(id), actor=self._actor, reason=reason)
+        return delete(self._engine, scope, check_id(id), actor=self._actor, reason=reason)
 
     def clear(self, scope: Scope, *, levels: Iterable[Level | str] = (), reason: str = "") -> Receipt:
         """Delete every memory (not the messages) of some levels of the scope.
@@ -303,11 +305,11 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             reason: Why; kept in the history.
         """
         wanted = tuple(check_choice(Level, level, "levels") for level in levels) or (scope.default_level,)
-        return clear(self._parts, scope, wanted, actor=self._actor, reason=reason)
+        return clear(self._engine, scope, wanted, actor=self._actor, reason=reason)
 
     def history(self, scope: Scope, id: str) -> Sequence[HistoryEntry]:
         """What happened to a memory, oldest first; its deletion too."""
-        return browse.history(self._parts, scope, check_id(id))
+        return browse.history(self._engine, scope, check_id(id))
 
     def window(self, scope: Scope, *, limit: int | None = None, include_closed: bool = False) -> builtins.list[Message]:
         """The last messages of the scope's session, oldest first; none if the session is unknown, or nothing was
@@ -319,7 +321,7 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         """
         if limit is not None and (isinstance(limit, bool) or not isinstance(cast("object", limit), int) or limit < 1):
             raise InvalidInputError(f"limit must be a whole number from 1, not {limit!r}")
-        return window(self._parts, scope, limit, include_closed=include_closed)
+        return window(self._engine, scope, limit, include_closed=include_closed)
 
     def messages(
         self,
@@ -341,38 +343,38 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             limit: Most messages of the page.
             after: `next` of the page before.
         """
-        return browse.list_messages(self._parts, scope, message_query_of(scope, given_arguments(locals())))
+        return browse.list_messages(self._engine, scope, message_query_of(scope, given_arguments(locals())))
 
     @property
     def profile(self) -> ProfileVerbs:
         """The verbs of the profile: set, get, all, format."""
-        return ProfileVerbs(self._parts, self._actor)
+        return ProfileVerbs(self._engine, self._actor)
 
     @property
     def documents(self) -> DocumentVerbs:
         """The verbs of documents: list, get, text, passages, delete."""
-        return DocumentVerbs(self._parts, self._actor)
+        return DocumentVerbs(self._engine, self._actor)
 
     @property
     def graph(self) -> GraphVerbs:
         """The verbs of the graph: entities, neighbours, path, extract."""
-        return GraphVerbs(self._parts)
+        return GraphVerbs(self._engine)
 
     @property
     def jobs(self) -> JobVerbs:
         """The verbs of jobs: list, retry."""
-        return JobVerbs(self._parts)
+        return JobVerbs(self._engine)
 
     @property
     def keys(self) -> KeyVerbs:
         """The verbs of keys for the doors: create, list, revoke, rotate, audit."""
-        return KeyVerbs(self._parts, self._actor)
+        return KeyVerbs(self._engine, self._actor)
 
     def _draft(self, memory: str | MemoryDraft | Mapping[str, object]) -> MemoryDraft:
         if isinstance(memory, MemoryDraft):
             memory = {name: getattr(memory, name) for name in MemoryDraft.__dataclass_fields__}
         fields = dict(memory) if isinstance(memory, Mapping) else {"text": memory}
-        return memory_draft(fields.pop("text", None), cast("Mapping[str, object]", fields), self._parts.settings)
+        return memory_draft(fields.pop("text", None), cast("Mapping[str, object]", fields), self._engine.settings)
 
 
 class Mnemic(MnemicVerbs, AbstractContextManager["Mnemic"]):
@@ -382,8 +384,8 @@ class Mnemic(MnemicVerbs, AbstractContextManager["Mnemic"]):
     BackendError and its children when the store fails. A default of `CONFIGURED` is a setting of the configuration.
     """
 
-    def __init__(self, parts: Parts, *, actor: str = DEFAULT_ACTOR) -> None:
-        self._parts = parts
+    def __init__(self, engine: Engine, *, actor: str = DEFAULT_ACTOR) -> None:
+        self._engine = engine
         self._opened_by = actor
         self._is_adopted = False
 
@@ -402,44 +404,44 @@ class Mnemic(MnemicVerbs, AbstractContextManager["Mnemic"]):
     @property
     def admission(self) -> Admission:
         """What a door over HTTP asks before it lets anybody in."""
-        return Admission(self._parts)
+        return Admission(self._engine)
 
     @property
     def repeats(self) -> Repeats:
         """What a door asks that lets requests be sent again."""
-        return Repeats(self._parts)
+        return Repeats(self._engine)
 
     @property
     def model(self) -> str | None:
         """The name of the language model that answers; None when none is configured."""
-        return None if self._parts.llm is None else self._parts.llm.name
+        return None if self._engine.llm is None else self._engine.llm.name
 
     @property
     def settings(self) -> Settings:
         """The numbers that this memory was opened with."""
-        return self._parts.settings
+        return self._engine.settings
 
     @property
     def observer(self) -> Observer:
         """Where doors count what they do, beside what the engine counts."""
-        return self._parts.observer
+        return self._engine.observer
 
     @property
     def now(self) -> datetime:
         """The time of the clock that this memory keeps: aware, in UTC."""
-        return self._parts.clock.now()
+        return self._engine.clock.now()
 
     def close(self) -> None:
         """Let go of the store, the index and the model; closing twice is harmless."""
-        self._parts.accesses.flush(self._parts.store)
-        self._parts.readers.close()
-        self._parts.pool.shutdown(cancel_futures=True)
-        self._parts.store.close()
-        self._parts.index.close()
-        for part in (self._parts.window, *self._parts.known_embedders, self._parts.reranker, self._parts.llm):
+        self._engine.accesses.flush(self._engine.store)
+        self._engine.readers.close()
+        self._engine.pool.shutdown(cancel_futures=True)
+        self._engine.store.close()
+        self._engine.index.close()
+        for part in (self._engine.window, *self._engine.known_embedders, self._engine.reranker, self._engine.llm):
             if part is not None:
                 part.close()
-        self._parts.observer.close()
+        self._engine.observer.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

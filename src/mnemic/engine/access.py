@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import check_choice, check_line
 from mnemic.engine.secrets import redact
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError, UnauthorisedError
@@ -50,9 +50,9 @@ class KeyRequest:
     expires_at: datetime | None = None
 
 
-def create_key(parts: Parts, scope: Scope, asked: KeyRequest, *, actor: str) -> IssuedKey:
+def create_key(engine: Engine, scope: Scope, asked: KeyRequest, *, actor: str) -> IssuedKey:
     """Make a key of the scope's org. The answer is the only place where its token is ever seen."""
-    now = parts.clock.now()
+    now = engine.clock.now()
     if asked.expires_at is not None and asked.expires_at <= now:
         raise InvalidInputError("expires_at must be in the future")
     rights = frozenset(check_choice(Right, right, "rights") for right in asked.rights)
@@ -74,22 +74,22 @@ def create_key(parts: Parts, scope: Scope, asked: KeyRequest, *, actor: str) -> 
             expires_at=asked.expires_at,
         )
     )
-    with parts.store.write() as work:
+    with engine.store.write() as work:
         work.keys.add(issued.key)
         work.audit.add([_note(issued.key, now, actor, "keys.create")])
     return issued
 
 
-def list_keys(parts: Parts, scope: Scope) -> list[ApiKey]:
+def list_keys(engine: Engine, scope: Scope) -> list[ApiKey]:
     """Every key of the scope's org, in the order of making; those that ended too."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         return work.keys.list(scope.org)
 
 
-def revoke_key(parts: Parts, scope: Scope, id: str, *, actor: str) -> ApiKey:
+def revoke_key(engine: Engine, scope: Scope, id: str, *, actor: str) -> ApiKey:
     """End a key now. Raises `NotFoundError` when the org has no such key; revoking it again changes nothing."""
-    now = parts.clock.now()
-    with parts.store.write() as work:
+    now = engine.clock.now()
+    with engine.store.write() as work:
         if not work.keys.end(scope.org, id, revoked_at=now):
             raise _unknown(id)
         key = _own(work.keys.get(id), scope, id)
@@ -97,14 +97,14 @@ def revoke_key(parts: Parts, scope: Scope, id: str, *, actor: str) -> ApiKey:
     return key
 
 
-def rotate_key(parts: Parts, scope: Scope, id: str, *, overlap_s: float, actor: str) -> IssuedKey:
+def rotate_key(engine: Engine, scope: Scope, id: str, *, overlap_s: float, actor: str) -> IssuedKey:
     """Make a key like this one, and end this one after `overlap_s` seconds. Raises `NotFoundError` when the org has no
     such key, or when it has ended.
     """
     if isinstance(overlap_s, bool) or not 0 <= overlap_s <= MAX_OVERLAP_S:
         raise InvalidInputError(f"overlap_s must be a number of seconds from 0 to {MAX_OVERLAP_S:.0f}")
-    now = parts.clock.now()
-    with parts.store.write() as work:
+    now = engine.clock.now()
+    with engine.store.write() as work:
         old = _own(work.keys.get(id), scope, id)
         if not old.is_valid(now):
             raise NotFoundError(f"key {id!r} has ended; make a new one")
@@ -115,40 +115,40 @@ def rotate_key(parts: Parts, scope: Scope, id: str, *, overlap_s: float, actor: 
     return issued
 
 
-def check_key(parts: Parts, token: str) -> ApiKey:
+def check_key(engine: Engine, token: str) -> ApiKey:
     """The key of a token that is valid now. Raises `UnauthorisedError` without details. Compares in constant time, with
     a hash of nothing for unknown ids.
     """
     prefix, _, rest = token.partition("_") if len(token) <= MAX_TOKEN_CHARS else ("", "", "")
     key_id, _, secret = rest.partition("_")
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         key = work.keys.get(key_id) if prefix == PREFIX and key_id.isascii() and key_id.isalnum() else None
     is_right = hmac.compare_digest(_hash(secret), _NO_HASH if key is None else key.secret_hash)
-    if key is None or not is_right or not key.is_valid(parts.clock.now()):
+    if key is None or not is_right or not key.is_valid(engine.clock.now()):
         raise UnauthorisedError("this key is not accepted")
     return key
 
 
-def has_keys(parts: Parts) -> bool:
+def has_keys(engine: Engine) -> bool:
     """True when the store holds any key, so that every request through a door must show one."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         return work.keys.has_any()
 
 
-def note_audit(parts: Parts, entries: Collection[AuditEntry]) -> None:
+def note_audit(engine: Engine, entries: Collection[AuditEntry]) -> None:
     """Write entries of the audit log down, in one unit of work."""
     if entries:
-        with parts.store.write() as work:
+        with engine.store.write() as work:
             work.audit.add(list(entries))
 
 
-def list_audit(parts: Parts, scope: Scope, *, before: int | None, limit: int) -> AuditPage:
+def list_audit(engine: Engine, scope: Scope, *, before: int | None, limit: int) -> AuditPage:
     """What was done in the scope's org, newest first."""
     if isinstance(limit, bool) or not 1 <= limit <= MAX_AUDIT_PAGE:
         raise InvalidInputError(f"limit must be a whole number from 1 to {MAX_AUDIT_PAGE}, not {limit!r}")
     if before is not None and not 0 <= before <= MAX_PLACE:
         raise InvalidInputError("before must be the `next` of a page")
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         found = work.audit.list(scope.org, before, limit + 1)
     page = found[:limit]
     return AuditPage(tuple(entry for _, entry in page), page[-1][0] if len(found) > limit else None)
@@ -239,35 +239,35 @@ def claimed(claim: Claim | None) -> Generator[None]:
         _claim.reset(before)
 
 
-def find(parts: Parts, request: KeptRequest) -> KeptRequest | None:
+def find(engine: Engine, request: KeptRequest) -> KeptRequest | None:
     """What is known of a request with the same org, caller and key, unless it was begun too long ago."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         known = work.requests.get(request.org, request.caller, request.key)
     return None if known is None or known.at < request.at - KEPT else known
 
 
-def begin(parts: Parts, claim: Claim) -> bool:
+def begin(engine: Engine, claim: Claim) -> bool:
     """Put a request into the store before its work; False where another process was quicker."""
-    with claimed(None), parts.store.write() as work:
+    with claimed(None), engine.store.write() as work:
         claim.is_put = work.requests.add(claim.request, claim.request.at - KEPT)
     return claim.is_put
 
 
-def keep(parts: Parts, claim: Claim, outcome: Outcome, answer: bytes, *, is_sweeping: bool = False) -> None:
+def keep(engine: Engine, claim: Claim, outcome: Outcome, answer: bytes, *, is_sweeping: bool = False) -> None:
     """Write what became of a request, if any of its work is there. An answer of work that reaches out, which nobody has
     looked through before, is not kept when it holds a secret.
     """
-    if claim.reaches_out and outcome is Outcome.ANSWERED and redact(parts, answer.decode(errors="replace")).findings:
+    if claim.reaches_out and outcome is Outcome.ANSWERED and redact(engine, answer.decode(errors="replace")).findings:
         outcome = Outcome.WITHHELD
-    with claimed(None), parts.store.write() as work:
+    with claimed(None), engine.store.write() as work:
         work.requests.answer(claim.request, outcome, answer if outcome is Outcome.ANSWERED else b"")
         if is_sweeping:
-            work.requests.forget(parts.clock.now() - KEPT)
+            work.requests.forget(engine.clock.now() - KEPT)
 
 
-def release(parts: Parts, claim: Claim) -> None:
+def release(engine: Engine, claim: Claim) -> None:
     """Let go of a request of which nothing was done: it may be sent again."""
-    with claimed(None), parts.store.write() as work:
+    with claimed(None), engine.store.write() as work:
         work.requests.remove(claim.request)
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 import numpy as np
 
 from mnemic.engine.edit import UNSUPPORTED, Editor, gives_way, restate
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import held_key
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors, search
 from mnemic.engine.remember import Neighbours, Settler, slot_notes
@@ -48,27 +48,27 @@ class Near:
     cosine: float | None
 
 
-def near(parts: Parts, visible: Visibility, fact: Fact, vectors: ItemVectors | None) -> list[Near]:
+def near(engine: Engine, visible: Visibility, fact: Fact, vectors: ItemVectors | None) -> list[Near]:
     """The nearest memories by vector and by words, in no order."""
     vector = vectors[0] if vectors else None
     query = IndexQuery(
         partitions=visible.partitions,
         agent=visible.agent,
-        now=to_microseconds(parts.clock.now()),
-        terms=tuple(parts.analyser.query_terms(fact.text)),
+        now=to_microseconds(engine.clock.now()),
+        terms=tuple(engine.analyser.query_terms(fact.text)),
         vector=vector if vector is not None and vector.any() else None,
         further=tuple(vectors[1:]) if vectors else (),
         dense_limit=NEAREST,
         kinds=_KINDS,
     )
-    found = search(parts, query)
+    found = search(engine, query)
     cosines = {str(found.ids[row]): float(found.cosines[row]) for row in _best(found)}
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         memories = work.memories.get(visible, list(cosines))
     return [Near(m, None if np.isnan(cosines[m.id]) else cosines[m.id]) for m in memories]
 
 
-def judged(parts: Parts, facts: Sequence[Fact], nears: Sequence[Sequence[Near]]) -> list[Mapping[str, Judgement]]:
+def judged(engine: Engine, facts: Sequence[Fact], nears: Sequence[Sequence[Near]]) -> list[Mapping[str, Judgement]]:
     """What the model says of the pairs that rules leave open: of one kind, near each other, and not the same in words.
     Without a model, or where it fails (logged and counted), nothing is said of them.
     """
@@ -79,16 +79,16 @@ def judged(parts: Parts, facts: Sequence[Fact], nears: Sequence[Sequence[Near]])
         for each in found
         if _is_open(fact, each)
     ]
-    if parts.llm is None:
+    if engine.llm is None:
         return [*judgements]
     for start in range(0, len(pairs), MAX_PAIRS):
         asked = pairs[start : start + MAX_PAIRS]
         texts = [(each.memory.text, facts[place].text) for place, each in asked]
         try:
-            answers = read_judgements(parts.llm.complete(judge_prompt(texts)), len(texts))
+            answers = read_judgements(engine.llm.complete(judge_prompt(texts)), len(texts))
         except (BackendError, ConfigError, InvalidInputError) as error:
             _log.warning("asking the model about %d pairs failed (%s); rules decide", len(texts), type(error).__name__)
-            parts.observer.count("mnemic.assimilate.failure", operation="judge")
+            engine.observer.count("mnemic.assimilate.failure", operation="judge")
             break
         for (place, each), answer in zip(asked, answers, strict=True):
             judgements[place][each.memory.id] = answer
@@ -136,14 +136,14 @@ def sources_of(work: UnitOfWork, visible: Visibility, facts: Iterable[Fact]) -> 
     return found | ({memory.id: memory.text for memory in work.memories.get(visible, others)} if others else {})
 
 
-def supported(parts: Parts, fact: Fact, sources: Mapping[str, str]) -> tuple[tuple[Provenance, ...], float]:
+def supported(engine: Engine, fact: Fact, sources: Mapping[str, str]) -> tuple[tuple[Provenance, ...], float]:
     """The provenance of a fact with the support of each span, and overall, both 0..1. Words are compared by stem, "two"
     is "2", and dates in the fact itself are not needed. Across writings the extractor's own number counts. A missing
     source supports nothing; a fact without sources has 1.
     """
     if not fact.provenance:
         return (), 1.0
-    wanted = _wanted_terms(parts, fact)
+    wanted = _wanted_terms(engine, fact)
     found: set[str] = set()
     entries: list[Provenance] = []
     own = 0.0
@@ -156,33 +156,33 @@ def supported(parts: Parts, fact: Fact, sources: Mapping[str, str]) -> tuple[tup
             own = max(own, entry.support)
             entries.append(entry)
             continue
-        here = wanted & _terms(parts, span)
+        here = wanted & _terms(engine, span)
         found |= here
         entries.append(replace(entry, support=_share(here, wanted)))
     return tuple(entries), max(own, _share(found, wanted))
 
 
-def carried(parts: Parts, text: str, sources: Iterable[str]) -> float:
+def carried(engine: Engine, text: str, sources: Iterable[str]) -> float:
     """How much of a text some other texts carry, 0..1: the share of its words and numbers that stand in them."""
-    wanted = {_DIGITS.get(word, word) for word in parts.analyser.query_terms(text)} - _terms(parts, _USER)
-    return _share(wanted & {term for source in sources for term in _terms(parts, source)}, wanted)
+    wanted = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(text)} - _terms(engine, _USER)
+    return _share(wanted & {term for source in sources for term in _terms(engine, source)}, wanted)
 
 
 def _share(found: set[str], wanted: set[str]) -> float:
     return round(len(found) / len(wanted), 2) if wanted else 1.0
 
 
-def _wanted_terms(parts: Parts, fact: Fact) -> set[str]:
+def _wanted_terms(engine: Engine, fact: Fact) -> set[str]:
     """The words and numbers that somebody must have said: no function words, not the user, no name of the slot."""
-    free = _terms(parts, _USER) | _terms(parts, " ".join(_dates(fact)))
+    free = _terms(engine, _USER) | _terms(engine, " ".join(_dates(fact)))
     if fact.slot:
-        free |= _terms(parts, f"{fact.slot} {_LABELS}".replace("_", " "))
-    words = {_DIGITS.get(word, word) for word in parts.analyser.query_terms(fact.text)}
-    return words - free or words - _terms(parts, _USER)
+        free |= _terms(engine, f"{fact.slot} {_LABELS}".replace("_", " "))
+    words = {_DIGITS.get(word, word) for word in engine.analyser.query_terms(fact.text)}
+    return words - free or words - _terms(engine, _USER)
 
 
-def _terms(parts: Parts, text: str) -> set[str]:
-    return {_DIGITS.get(term, term) for term in parts.analyser.terms(text)}
+def _terms(engine: Engine, text: str) -> set[str]:
+    return {_DIGITS.get(term, term) for term in engine.analyser.terms(text)}
 
 
 def _dates(fact: Fact) -> Sequence[str]:
@@ -237,15 +237,15 @@ class Prepared:
     judgements: Mapping[str, Judgement] = field(default_factory=dict[str, Judgement])
 
 
-def prepare(parts: Parts, place: Place, facts: Sequence[Fact]) -> list[Prepared]:
+def prepare(engine: Engine, place: Place, facts: Sequence[Fact]) -> list[Prepared]:
     """What takes time, before the unit of work that writes the facts: call it without holding a lock. A model that
     fails leaves its pairs to the rules; a failing embedder leaves vectors to a job.
     """
-    at = parts.clock.now()
-    made = document_vectors(parts, [indexed_text(memory_of(place, fact, at)) for fact in facts])
+    at = engine.clock.now()
+    made = document_vectors(engine, [indexed_text(memory_of(place, fact, at)) for fact in facts])
     vectors: Sequence[ItemVectors | None] = [None] * len(facts) if made is None else made or [()] * len(facts)
-    nears = [near(parts, place.visibility, fact, vector) for fact, vector in zip(facts, vectors, strict=True)]
-    judgements = judged(parts, facts, nears)
+    nears = [near(engine, place.visibility, fact, vector) for fact, vector in zip(facts, vectors, strict=True)]
+    judgements = judged(engine, facts, nears)
     return [
         Prepared(fact, at, vector, tuple(each.memory.id for each in found), judgement)
         for fact, vector, found, judgement in zip(facts, vectors, nears, judgements, strict=True)
@@ -253,40 +253,40 @@ def prepare(parts: Parts, place: Place, facts: Sequence[Fact]) -> list[Prepared]
 
 
 def assimilate(
-    parts: Parts, work: UnitOfWork, place: Place, facts: Sequence[Prepared], *, actor: str
+    engine: Engine, work: UnitOfWork, place: Place, facts: Sequence[Prepared], *, actor: str
 ) -> list[Decision]:
     """Write facts within the caller's unit of work; one decision each, in order. An unsupported fact is quarantined,
     one without remaining sources dropped. Raises `ConflictError` on a concurrent change; redo the whole unit then.
     """
-    writer = _Writer(parts, work, place, Editor(parts, work, place.visibility, actor))
+    writer = _Writer(engine, work, place, Editor(engine, work, place.visibility, actor))
     sources = sources_of(work, place.sources, [each.fact for each in facts])
     decisions = [writer.write(each, sources) for each in facts]
     for verdict in Verdict:
         number = sum(decision.action is verdict for decision in decisions)
         if number:
-            parts.observer.count(f"mnemic.assimilate.{verdict.value}", number)
+            engine.observer.count(f"mnemic.assimilate.{verdict.value}", number)
     return decisions
 
 
 class _Writer:
     """Writes facts one after the other; each is compared with the ones before too."""
 
-    def __init__(self, parts: Parts, work: UnitOfWork, place: Place, editor: Editor) -> None:
-        self._parts, self._work, self._place, self._editor = parts, work, place, editor
+    def __init__(self, engine: Engine, work: UnitOfWork, place: Place, editor: Editor) -> None:
+        self._engine, self._work, self._place, self._editor = engine, work, place, editor
         self._settler = Settler(work, editor)
 
     def write(self, prepared: Prepared, sources: Mapping[str, str]) -> Decision:
         fact = prepared.fact
         if fact.provenance and not any(entry.source_id in sources for entry in fact.provenance):
             return Decision(Verdict.DROP, None, None, "its sources are gone")
-        provenance, support = supported(self._parts, fact, sources)
+        provenance, support = supported(self._engine, fact, sources)
         memory = memory_of(self._place, replace(fact, provenance=provenance), self._editor.now)
-        memory, suspicion = gated(self._parts, memory)
+        memory, suspicion = gated(self._engine, memory)
         reason = suspicion
         if support < MIN_SUPPORT:
             reason = f"{UNSUPPORTED}: {support:.2f} of its words are in the passages it names"
             memory = replace(memory, state=State.QUARANTINED)
-        row = (memory, self._parts.terms(indexed_text(memory)))
+        row = (memory, self._engine.terms(indexed_text(memory)))
         if not self._work.memories.add([row])[0]:
             if suspicion:
                 return Decision(Verdict.DROP, None, None, suspicion)
@@ -294,7 +294,7 @@ class _Writer:
                 return self._repeat(memory)
             self._work.memories.add([row])
         vectors = None if prepared.vectors is None else [prepared.vectors]
-        put_vectors(self._parts, self._work, [(memory.partition, memory.id)], vectors, memory.updated_at)
+        put_vectors(self._engine, self._work, [(memory.partition, memory.id)], vectors, memory.updated_at)
         self._editor.note(memory, Action.CREATED, "", {}, {})
         if not reason:
             near_ones = self._list_near(prepared, memory)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from mnemic.engine.context import ContextRequest, context
 from mnemic.engine.conversation import capture, complete
-from mnemic.engine.engine import Metered, Parts
+from mnemic.engine.engine import Metered, Engine
 from mnemic.engine.tools.toolbox import Toolbox, read_arguments
 from mnemic.engine.window import window
 from mnemic.errors import BackendError, BadReplyError, ConfigError, InvalidInputError, UnsupportedError
@@ -204,26 +204,26 @@ class ChatRequest:
     injects: bool = True
 
 
-def model_of(parts: Parts) -> Llm:
+def model_of(engine: Engine) -> Llm:
     """The language model. Raises `ConfigError`, saying how to set one, when there is none."""
-    if parts.llm is None:
+    if engine.llm is None:
         raise ConfigError(NO_MODEL)
-    return parts.llm
+    return engine.llm
 
 
-def chat(parts: Parts, scope: Scope, request: ChatRequest) -> Generator[ChatEvent]:
+def chat(engine: Engine, scope: Scope, request: ChatRequest) -> Generator[ChatEvent]:
     """The events of one turn. A scope without a session begins one: `Reply.session`. Raises the model's errors; the
     user's side is kept, and the partial answer is marked `is_partial`, also when the generator closes early.
     """
-    model = Metered(model_of(parts))
+    model = Metered(model_of(engine))
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
-    with closing(_ChatTurn(parts, scope, request, model).run()) as events:
+    with closing(_ChatTurn(engine, scope, request, model).run()) as events:
         yield from events
 
 
-def ask(parts: Parts, scope: Scope, wanted: ContextRequest) -> Answer:
+def ask(engine: Engine, scope: Scope, wanted: ContextRequest) -> Answer:
     """The model's answer to a question from memory and documents alone; captures nothing, calls no tool."""
-    model = Metered(model_of(parts))
+    model = Metered(model_of(engine))
     language = wanted.language or language_of([wanted.question.text])
     system = "\n\n".join(part for part in (wanted.system, wording(language, "answer.ask")) if part)
     request = ChatRequest(
@@ -236,7 +236,7 @@ def ask(parts: Parts, scope: Scope, wanted: ContextRequest) -> Answer:
         captures=False,
     )
     reply = None
-    for event in _ChatTurn(parts, scope, request, model).run():
+    for event in _ChatTurn(engine, scope, request, model).run():
         reply = event.reply if isinstance(event, Replied) else reply
     if reply is None:
         raise AssertionError("a turn ended without a reply")
@@ -249,7 +249,7 @@ def ask(parts: Parts, scope: Scope, wanted: ContextRequest) -> Answer:
 class _ChatTurn:
     """The state of one turn."""
 
-    parts: Parts
+    engine: Engine
     scope: Scope
     request: ChatRequest
     model: Metered
@@ -292,10 +292,10 @@ class _ChatTurn:
         return Rounds(
             model=self.model,
             toolbox=self.request.toolbox,
-            settings=self.parts.settings.assistant,
+            settings=self.engine.settings.assistant,
             show=self._show_context,
             shown=shown,
-            about=ToolContext(self.scope, self.parts.clock.now(), self.request.actor),
+            about=ToolContext(self.scope, self.engine.clock.now(), self.request.actor),
             calls_left=self.request.max_tool_calls,
             refusal=wording(language_of([self.request.message]), "answer.limit_reached"),
         )
@@ -307,7 +307,7 @@ class _ChatTurn:
             if not share:
                 shown = _bare_context(wanted)
             elif self.request.injects:
-                shown = context(self.parts, self.scope, wanted)
+                shown = context(self.engine, self.scope, wanted)
             else:
                 shown = self._history_alone(wanted)
         except BackendError as error:
@@ -319,7 +319,7 @@ class _ChatTurn:
 
     def _history_alone(self, wanted: ContextRequest) -> Context:
         """What was said in this session, without anything remembered."""
-        heard = window(self.parts, self.scope, wanted.history_messages) if wanted.history_messages else []
+        heard = window(self.engine, self.scope, wanted.history_messages) if wanted.history_messages else []
         history = [ChatMessage(m.role, m.text) for m in heard if m.role in (Role.USER, Role.ASSISTANT)]
         bare = _bare_context(wanted)
         return replace(bare, messages=(*bare.messages[:-1], *history, bare.messages[-1]))
@@ -331,7 +331,7 @@ class _ChatTurn:
         calls = request.max_tool_calls if len(request.toolbox) and self.model.capabilities.has_tools else 0
         guided = guidance(request.plan, request.rules, calls, language)
         texts = iter((wanted.system, guided, request.message))
-        room = room_for_memory(self.model, self.parts.settings.assistant, texts, request.toolbox)
+        room = room_for_memory(self.model, self.engine.settings.assistant, texts, request.toolbox)
         return replace(
             wanted,
             guidance=guided,
@@ -344,7 +344,7 @@ class _ChatTurn:
         """Capture what the user said, before anything can go wrong with the answer."""
         if self.request.captures:
             try:
-                self.captured = capture(self.parts, self.scope, [[self._user]])[0]
+                self.captured = capture(self.engine, self.scope, [[self._user]])[0]
             except BackendError as error:
                 self._miss("capture", error)
 
@@ -353,14 +353,14 @@ class _ChatTurn:
         if not self.request.captures or not text.strip():
             return
         notes = note_answer(is_whole=is_whole, tools=[step.outcome.call.name for step in self.steps])
-        whole = text.encode(errors="replace").decode()[: self.parts.settings.max_text_chars]
+        whole = text.encode(errors="replace").decode()[: self.engine.settings.max_text_chars]
         answer = NotedDraft(role=Role.ASSISTANT, text=whole, bookkeeping=notes)
         try:
             if self.captured is None or not self.captured.messages:
-                self.captured = capture(self.parts, self.scope, [[self._user, answer]])[0]
+                self.captured = capture(self.engine, self.scope, [[self._user, answer]])[0]
                 self.degraded = [each for each in self.degraded if not each.startswith("capture:")]
             else:
-                self.captured = complete(self.parts, self.scope, self.captured.id, answer)
+                self.captured = complete(self.engine, self.scope, self.captured.id, answer)
         except BackendError as error:
             self._miss("capture", error)
 
@@ -372,7 +372,7 @@ class _ChatTurn:
         kind = type(error).__name__
         self.degraded.append(f"{what}: {kind}")
         _log.warning("a chat goes on without its %s (%s)", what, kind)
-        self.parts.observer.count("mnemic.chat.missing", source=what, reason=kind)
+        self.engine.observer.count("mnemic.chat.missing", source=what, reason=kind)
 
 
 def _bare_context(wanted: ContextRequest) -> Context:

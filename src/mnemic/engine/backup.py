@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mnemic import errors
 from mnemic.engine.access import forget_answers
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.erase import COPIES_LEFT, Place, Plan, carried_out, derived, keyed_hash
 from mnemic.engine.indexing import INDEX_LEFT, adopt_spaces, forget, sides
 from mnemic.model.backup import BackupReport, Contents, LostOrg, Manifest, RestoreReport
@@ -43,16 +43,16 @@ def erased_orgs(work: UnitOfWork) -> dict[str, datetime]:
     return found
 
 
-def catch_up(parts: Parts, keyring: Keyring) -> None:
+def catch_up(engine: Engine, keyring: Keyring) -> None:
     """Destroy the keys that are older than an erasure of their org: who erased it did not have the keyring at hand."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         erased = erased_orgs(work)
     kept = keyring.of(erased)
     late = [org for org, keys in kept.items() if any(key.secret and key.made_at <= erased[org] for key in keys)]
     if late:
         with keyring.destroying() as destroy:
             for org in late:
-                destroy(org, parts.clock.now(), erased[org])
+                destroy(org, engine.clock.now(), erased[org])
 
 
 def named(lost: Sequence[LostOrg], keyring: Keyring | None, orgs: Iterable[str]) -> tuple[LostOrg, ...]:
@@ -200,18 +200,18 @@ class Order:
     is_sealed: bool | None = None
 
 
-def backup(parts: Parts, archive: Archive, path: str | Path, order: Order, told: Told) -> BackupReport:
+def backup(engine: Engine, archive: Archive, path: str | Path, order: Order, told: Told) -> BackupReport:
     """Write a backup to `path`: every row of every org as it was at one moment, or (`contents`) the receipts alone.
     Raises `ConfigError` when it is to be sealed and there is no keyring, or none that can be used.
     """
     start = time.perf_counter()
-    store, keyring = copying(parts.store), _keyring(parts, order)
-    parts.accesses.flush(parts.store)
+    store, keyring = copying(engine.store), _keyring(engine, order)
+    engine.accesses.flush(engine.store)
     with archive.draft(path, is_replacing=order.is_replacing) as draft:
         if keyring is not None:
-            manifest = _seal_store(parts, store, draft, keyring, told)
+            manifest = _seal_store(engine, store, draft, keyring, told)
         else:
-            manifest = draft.seal(_copy_store(parts, store, draft, order.contents, told), told)
+            manifest = draft.seal(_copy_store(engine, store, draft, order.contents, told), told)
     return BackupReport(str(path), archive.size(path), manifest, time.perf_counter() - start)
 
 
@@ -243,49 +243,49 @@ def copying(store: Store) -> CopyingStore:
     return store
 
 
-def _keyring(parts: Parts, order: Order) -> Keyring | None:
+def _keyring(engine: Engine, order: Order) -> Keyring | None:
     """The keyring for sealing, None for plain backups. Receipts hold no text, and outlive a lost keyring."""
     if order.contents is Contents.RECEIPTS:
         if order.is_sealed:
             raise errors.InvalidInputError("receipts alone are not sealed: they hold no text")
         return None
-    if order.is_sealed and parts.keyring is None:
+    if order.is_sealed and engine.keyring is None:
         raise errors.ConfigError(
             "a sealed backup needs a keyring: set backup.keyring to the file that shall hold its keys"
         )
-    return None if order.is_sealed is False else parts.keyring
+    return None if order.is_sealed is False else engine.keyring
 
 
-def _seal_store(parts: Parts, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
+def _seal_store(engine: Engine, store: CopyingStore, draft: Draft, keyring: Keyring, told: Told) -> Manifest:
     """Seal what a moment holds, unless an org was erased between that moment and the issue of its key: then a key that
     nobody destroys would open what was erased.
     """
-    _check_sound(parts.store)
-    catch_up(parts, keyring)
+    _check_sound(engine.store)
+    catch_up(engine, keyring)
     for _ in range(_ATTEMPTS):
         with store.rows() as rows:
-            at = parts.clock.now()
+            at = engine.clock.now()
             erased = erased_orgs(rows.work)
             keys = keyring.issue([None, *rows.orgs()], at)
-            with parts.store.read() as work:
+            with engine.store.read() as work:
                 is_late = erased_orgs(work) != erased
             if not is_late:
-                manifest = _manifest(parts, rows.work, store.kind, Contents.WHOLE, at)
+                manifest = _manifest(engine, rows.work, store.kind, Contents.WHOLE, at)
                 return draft.seal_by_org(rows, keys, manifest, told)
-        catch_up(parts, keyring)
+        catch_up(engine, keyring)
     raise errors.UnavailableError("orgs are erased in the store all the time; try again when that is done")
 
 
-def _copy_store(parts: Parts, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
-    at = parts.clock.now()
+def _copy_store(engine: Engine, store: CopyingStore, draft: Draft, contents: Contents, told: Told) -> Manifest:
+    at = engine.clock.now()
     if contents is Contents.WHOLE:
         store.write_copy(draft.rows, lambda done, total: told("copying", done, total))
     else:
-        _copy_receipts(parts.store, draft)
+        _copy_receipts(engine.store, draft)
     with closing(draft.open_rows()) as rows:
         _check_sound(rows)
         with rows.read() as work:
-            return _manifest(parts, work, store.kind, contents, at)
+            return _manifest(engine, work, store.kind, contents, at)
 
 
 def _copy_receipts(store: Store, draft: Draft) -> None:
@@ -303,8 +303,8 @@ def _check_sound(store: Store) -> None:
         raise errors.BackendError("the store is damaged, and a backup of it would be: `mnemic doctor` tells more")
 
 
-def _manifest(parts: Parts, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:
-    models = {embedder.space.id: embedder.space.model for embedder in parts.known_embedders}
+def _manifest(engine: Engine, work: UnitOfWork, kind: str, contents: Contents, at: datetime) -> Manifest:
+    models = {embedder.space.id: embedder.space.model for embedder in engine.known_embedders}
     spaces = work.vectors.spaces()
     return Manifest(
         contents=contents,
@@ -349,35 +349,35 @@ class _MoreWasErasedError(Exception):
     """There are receipts that were not followed in the copy yet."""
 
 
-def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: Told) -> RestoreReport:
+def restore(engine: Engine, archive: Archive, path: str | Path, wish: Wish, told: Told) -> RestoreReport:
     """Replace all rows by the backup at `path`; existing keys and audit log stay. Later erasures, known to the store or
     to `wish.receipts`, are repeated. Raises `ConflictError` for content not to be replaced, `InvalidInputError` and
     `ConfigError` for an unusable backup or keyring, `BackendError` when the store or disk fails; nothing has changed
     then.
     """
     start = time.perf_counter()
-    store = copying(parts.store)
-    with parts.store.read() as work:
+    store = copying(engine.store)
+    with engine.store.read() as work:
         held = _count_held(work)
     _check_free(held, wish)
-    if parts.keyring is not None and not wish.is_dry_run:
-        catch_up(parts, parts.keyring)
+    if engine.keyring is not None and not wish.is_dry_run:
+        catch_up(engine, engine.keyring)
     with ExitStack() as stack:
         opened = stack.enter_context(archive.opened(path, store.room, told))
         if opened.manifest.contents is not Contents.WHOLE:
             raise errors.InvalidInputError(
                 f"{path} holds receipts alone; restore a whole backup, and name this one beside it"
             )
-        lost = named(opened.lost, parts.keyring, held.orgs)
+        lost = named(opened.lost, engine.keyring, held.orgs)
         _check_lost(lost, held, wish)
-        copy = _Copy(parts, opened)
+        copy = _Copy(engine, opened)
         copy.follow(held.owed)
         if wish.receipts is not None:
             copy.follow(_receipts_of(archive, store, wish.receipts, told))
         notes = copy.notes
         if not wish.is_dry_run:
-            held = _put_in_place(parts, copy, wish, told)
-            notes = (*copy.notes, *_settle_store(parts, held.partitions))
+            held = _put_in_place(engine, copy, wish, told)
+            notes = (*copy.notes, *_settle_store(engine, held.partitions))
         return RestoreReport(
             manifest=opened.manifest,
             counts=copy.counts(),
@@ -395,8 +395,8 @@ def restore(parts: Parts, archive: Archive, path: str | Path, wish: Wish, told: 
 class _Copy:
     """The rows of a backup, and what was erased again in them."""
 
-    def __init__(self, parts: Parts, opened: Opened) -> None:
-        self._parts, self._opened = parts, opened
+    def __init__(self, engine: Engine, opened: Opened) -> None:
+        self._engine, self._opened = engine, opened
         self._is_foreign = False
         self.replayed = 0
         self.erased: Counter[str] = Counter()
@@ -417,7 +417,7 @@ class _Copy:
         fresh = tuple(receipt for receipt in owed.receipts if (receipt.org, receipt.id) not in self._followed)
         with closing(self._opened.open_rows()) as rows:
             made_at = self._opened.manifest.made_at
-            done = replay(rows, Owed(owed.key, fresh), self._parts.clock.now(), made_at=made_at)
+            done = replay(rows, Owed(owed.key, fresh), self._engine.clock.now(), made_at=made_at)
         self._followed |= _names(owed)
         self._is_foreign |= done.is_foreign
         self.replayed += done.receipts
@@ -432,12 +432,12 @@ class _Copy:
     def notes(self) -> tuple[str, ...]:
         """What to know of them."""
         spaces = self._opened.manifest.spaces
-        filled = {embedder.space.id for embedder in self._parts.embedders}
+        filled = {embedder.space.id for embedder in self._engine.embedders}
         is_lacking = bool(spaces) and bool(filled) and not filled & spaces.keys()
         return (*((_FOREIGN,) if self._is_foreign else ()), *((_OTHER_SPACES,) if is_lacking else ()))
 
 
-def _put_in_place(parts: Parts, copy: _Copy, wish: Wish, told: Told) -> _Held:
+def _put_in_place(engine: Engine, copy: _Copy, wish: Wish, told: Told) -> _Held:
     """Take the copy; what it took the place of. What was erased in the store meanwhile is erased in the copy first."""
     found: list[_Held] = []
 
@@ -451,7 +451,7 @@ def _put_in_place(parts: Parts, copy: _Copy, wish: Wish, told: Told) -> _Held:
 
     for _ in range(_ATTEMPTS):
         try:
-            copying(parts.store).take_copy(copy.rows, ready, lambda done, total: told("restoring", done, total))
+            copying(engine.store).take_copy(copy.rows, ready, lambda done, total: told("restoring", done, total))
         except _MoreWasErasedError:
             copy.follow(found[-1].owed)
         else:
@@ -459,18 +459,18 @@ def _put_in_place(parts: Parts, copy: _Copy, wish: Wish, told: Told) -> _Held:
     raise errors.UnavailableError("erasures go on in the store all the time; try again when they are done")
 
 
-def _settle_store(parts: Parts, former: Sequence[Partition]) -> tuple[str, ...]:
+def _settle_store(engine: Engine, former: Sequence[Partition]) -> tuple[str, ...]:
     """Let indexes and windows go of what was, and have vectors made where they are missing; what is left, in words."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         everywhere = {*former, *work.partitions.all()}
     for partition in everywhere:
-        forget(parts, partition)
-    is_gone = not everywhere or parts.window is None or parts.window.forget(everywhere)
-    served = parts.served_index
+        forget(engine, partition)
+    is_gone = not everywhere or engine.window is None or engine.window.forget(everywhere)
+    served = engine.served_index
     left = (INDEX_LEFT,) if served is not None and served.is_behind(sides(everywhere)) else ()
-    notes = (*parts.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))
+    notes = (*engine.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))
     try:
-        adopt_spaces(parts)
+        adopt_spaces(engine)
     except errors.BackendError as error:  # what was restored stays so; the next worker looks again
         return (*notes, f"restored, but it is not known whether vectors are missing: {error}")
     return notes

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mnemic.engine.dependants import Hand, clear_below, told
 from mnemic.engine.edit import Editor
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.recall import rows_of
 from mnemic.engine.remember import Neighbours, Settler
 from mnemic.errors import ConflictError, InvalidInputError, NotFoundError
@@ -20,45 +20,45 @@ from mnemic.ports.store import UnitOfWork
 MAX_PAGE = 1000
 
 
-def get(parts: Parts, scope: Scope, item_id: str) -> Item:
+def get(engine: Engine, scope: Scope, item_id: str) -> Item:
     """Get a memory, message or passage by id. Raises `NotFoundError` if it is not in this scope or has expired."""
-    found = rows_of(parts, scope.visibility, [item_id]).get(item_id)
-    is_expired = isinstance(found, Memory) and found.expires_at is not None and found.expires_at <= parts.clock.now()
+    found = rows_of(engine, scope.visibility, [item_id]).get(item_id)
+    is_expired = isinstance(found, Memory) and found.expires_at is not None and found.expires_at <= engine.clock.now()
     if found is None or is_expired:
         raise NotFoundError(f"there is no memory, message or passage {item_id!r} in this scope")
     return found
 
 
-def list_memories(parts: Parts, scope: Scope, query: MemoryQuery, levels: tuple[Level, ...]) -> Page:
+def list_memories(engine: Engine, scope: Scope, query: MemoryQuery, levels: tuple[Level, ...]) -> Page:
     """One page of the visible memories of some levels (none: of all). `query.limit` must be within 1..1000."""
     limit = MAX_PAGE if query.limit is None else query.limit
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         found = work.memories.list(scope.visibility.at(*levels), replace(query, limit=limit + 1))
     page = tuple(found[:limit])
     return Page(page, page[-1].id if len(found) > limit else None)
 
 
-def count(parts: Parts, scope: Scope) -> Counts:
+def count(engine: Engine, scope: Scope) -> Counts:
     """How many memories and documents the scope sees."""
-    with parts.store.read() as work:
-        return work.partitions.tally(scope.visibility, parts.clock.now())
+    with engine.store.read() as work:
+        return work.partitions.tally(scope.visibility, engine.clock.now())
 
 
-def list_messages(parts: Parts, scope: Scope, query: MessageQuery) -> MessagePage:
+def list_messages(engine: Engine, scope: Scope, query: MessageQuery) -> MessagePage:
     """One page of the visible messages, the newest first. `query.limit` must be within 1..1000."""
     if not 1 <= query.limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {query.limit}")
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         found = work.conversations.said(scope.visibility, replace(query, limit=query.limit + 1))
     page = tuple(found[: query.limit])
     return MessagePage(page, page[-1].id if len(found) > query.limit else None)
 
 
-def history(parts: Parts, scope: Scope, item_id: str) -> list[HistoryEntry]:
+def history(engine: Engine, scope: Scope, item_id: str) -> list[HistoryEntry]:
     """What happened to an item, oldest first, also after it was deleted. Raises `NotFoundError` when nothing did."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         entries = work.history.of(scope.visibility, item_id)
         if not entries and not work.messages.get(scope.visibility, [item_id]):
             raise NotFoundError(f"there is no memory or message {item_id!r} in this scope")
@@ -69,23 +69,23 @@ WAITING = (State.QUARANTINED, State.DISPUTED)
 _CAUSES = (Action.QUARANTINED, Action.DISPUTED)
 
 
-def review(parts: Parts, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
+def review(engine: Engine, scope: Scope, *, limit: int, after: str | None = None) -> list[Review]:
     """The visible memories that need review, flagged ones included, newest first, after the id `after`."""
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
-    query = MemoryQuery(now=parts.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)
-    with parts.store.read() as work:
+    query = MemoryQuery(now=engine.clock.now(), states=WAITING, or_flagged=True, limit=limit, after=after)
+    with engine.store.read() as work:
         found = work.memories.list(scope.visibility, query)
         return [_review(memory, work.history.of(scope.visibility, memory.id)) for memory in found]
 
 
-def trust(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
+def trust(engine: Engine, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
     """Let a waiting memory be recalled. A quarantined one is compared with what is known, as if told now; a disputed
     one supersedes its rival; flags go, also below. Raises `NotFoundError`, and `ConflictError` when it does not wait or
     its place is taken.
     """
-    with parts.store.write() as work:
-        editor = Editor(parts, work, scope.visibility, actor)
+    with engine.store.write() as work:
+        editor = Editor(engine, work, scope.visibility, actor)
         old = _waiting(editor, memory_id)
         is_waiting = old.state in WAITING
         active = replace(old, state=State.ACTIVE, other_id=None) if is_waiting else old
@@ -97,16 +97,16 @@ def trust(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str
             gone = replace(other, state=State.SUPERSEDED, other_id=old.id)
             editor.put(other, gone, Action.SUPERSEDED, f"{old.id}, which contradicts it, was trusted")
         if old.flags:
-            clear_below(Hand(parts, work, actor, editor.now), trusted, old.flags)
+            clear_below(Hand(engine, work, actor, editor.now), trusted, old.flags)
         return editor.get(memory_id)
 
 
-def reject(parts: Parts, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
+def reject(engine: Engine, scope: Scope, memory_id: str, *, actor: str, reason: str = "") -> Memory:
     """Archive a waiting memory, until eviction deletes it; `undo` restores it. Its rival is no longer disputed. Raises
     as `trust`.
     """
-    with parts.store.write() as work:
-        editor = Editor(parts, work, scope.visibility, actor)
+    with engine.store.write() as work:
+        editor = Editor(engine, work, scope.visibility, actor)
         old = _waiting(editor, memory_id)
         gone = replace(old, state=State.ARCHIVED, retired_at=editor.now)
         editor.put(old, gone, Action.REJECTED, reason or "somebody rejects it")

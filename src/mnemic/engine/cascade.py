@@ -18,7 +18,7 @@ from mnemic.engine.assimilate import MIN_SUPPORT, carried, supported
 from mnemic.engine.consolidate import LEAST_CHOICES, Consolidating, Group
 from mnemic.engine.dependants import Hand, Place, flag_all, own, with_flag
 from mnemic.engine.digest import Derived, covered, derived_memory
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import erase_memories, filled_of
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.kinds import REMAKE
@@ -196,18 +196,18 @@ class Outcome:
     is_sound: bool = True
 
 
-def made_anew(parts: Parts, seen: Seen, *, actor: str, may_fall_back: bool) -> Outcome:
+def made_anew(engine: Engine, seen: Seen, *, actor: str, may_fall_back: bool) -> Outcome:
     """The memory without what it lost. Raises the errors of the model unless it `may_fall_back`."""
     session = session_in(seen.memory.bookkeeping)
     if session is not None:
-        place = (parts, seen.memory.partition, session, actor)
+        place = (engine, seen.memory.partition, session, actor)
         if seen.memory.kind is Kind.SUMMARY and covered(seen.memory)[0] <= covered(seen.memory)[1]:
             return _summary(seen, Summarising(*place, may_fall_back=may_fall_back))
         if seen.memory.kind is Kind.REFLECTION:
-            return _reflection(parts, seen, Reflecting(*place, may_fall_back=may_fall_back))
+            return _reflection(engine, seen, Reflecting(*place, may_fall_back=may_fall_back))
     if choice_in(seen.memory.bookkeeping) is not None:
-        return _preference(parts, seen, Consolidating(parts, seen.memory.partition, actor))
-    return _fact(parts, seen)
+        return _preference(engine, seen, Consolidating(engine, seen.memory.partition, actor))
+    return _fact(engine, seen)
 
 
 def _summary(seen: Seen, work: Summarising) -> Outcome:
@@ -216,8 +216,8 @@ def _summary(seen: Seen, work: Summarising) -> Outcome:
     return Outcome(None if made is None else _with_digest(seen.memory, made, messages))
 
 
-def _reflection(parts: Parts, seen: Seen, work: Reflecting) -> Outcome:
-    with parts.store.read() as unit:
+def _reflection(engine: Engine, seen: Seen, work: Reflecting) -> Outcome:
+    with engine.store.read() as unit:
         episodes = sorted(_live(unit, seen, Kind.SUMMARY), key=place_of)
     if not episodes:
         return Outcome(seen.memory, is_sound=False)
@@ -241,9 +241,9 @@ def _with_digest(old: Memory, made: Derived, sources: Sequence[Remembered]) -> M
     )
 
 
-def _preference(parts: Parts, seen: Seen, work: Consolidating) -> Outcome:
+def _preference(engine: Engine, seen: Seen, work: Consolidating) -> Outcome:
     """A preference of the choices that are left; too few of them show none, and a person has to say."""
-    with parts.store.read() as unit:
+    with engine.store.read() as unit:
         singles = sorted(_live(unit, seen, None), key=lambda each: (each.observed_at, each.id))
     singles = [each for each in singles if each.id in chosen_in(seen.memory.bookkeeping)]
     choice = next((found for each in singles if (found := choice_of(each.text))), None)
@@ -258,7 +258,7 @@ def _preference(parts: Parts, seen: Seen, work: Consolidating) -> Outcome:
     return Outcome(replace(fresh, bookkeeping=notes), is_sound=len(singles) >= LEAST_CHOICES)
 
 
-def _fact(parts: Parts, seen: Seen) -> Outcome:
+def _fact(engine: Engine, seen: Seen) -> Outcome:
     """A fact stays as it is where the rest carries it, without what only the lost ones had said of it."""
     memory, texts = seen.memory, {each.id: each.text for each in seen.sources}
     filled = filled_of(memory)
@@ -274,11 +274,11 @@ def _fact(parts: Parts, seen: Seen) -> Outcome:
     )
     named = {entry.source_id for entry in memory.provenance}
     beside = [text for item_id, text in texts.items() if item_id not in named]
-    support = supported(parts, fact, texts)[1] if fact.provenance else 0.0
-    if not seen.alone and max(support, carried(parts, memory.text, beside) if beside else 0.0) < MIN_SUPPORT:
+    support = supported(engine, fact, texts)[1] if fact.provenance else 0.0
+    if not seen.alone and max(support, carried(engine, memory.text, beside) if beside else 0.0) < MIN_SUPPORT:
         return Outcome(memory, is_sound=False)
     left = [*texts.values(), *([memory.text] if seen.alone else [])]
-    lines = [line for line in memory.context.splitlines() if carried(parts, line, left) >= MIN_SUPPORT]
+    lines = [line for line in memory.context.splitlines() if carried(engine, line, left) >= MIN_SUPPORT]
     snippet = memory.snippet if any(memory.snippet in text for text in left) else ""
     return Outcome(replace(memory, context="\n".join(lines), snippet=snippet))
 
@@ -319,7 +319,7 @@ class Remade(Enum):
 class Remaking:
     """One memory that is to be made anew. `may_fall_back`: when the model fails, rules do its work."""
 
-    parts: Parts
+    engine: Engine
     partition: Partition
     memory_id: str
     agent: str | None
@@ -328,22 +328,22 @@ class Remaking:
 
     def run(self) -> Remade:
         """Make it anew. Raises the errors of the model unless it may fall back."""
-        with self.parts.store.read() as work:
+        with self.engine.store.read() as work:
             seen = self._look_up(work)
             if seen is None:
                 return Remade.DONE
             if is_waiting(work, seen):
                 return Remade.LATER
-        outcome = made_anew(self.parts, seen, actor=self.actor, may_fall_back=self.may_fall_back)
+        outcome = made_anew(self.engine, seen, actor=self.actor, may_fall_back=self.may_fall_back)
         vectors: Sequence[ItemVectors] | None = None
         if outcome.memory is not None and indexed_text(outcome.memory) != indexed_text(seen.memory):
-            vectors = document_vectors(self.parts, [indexed_text(outcome.memory)])
-        with self.parts.store.write() as work:
+            vectors = document_vectors(self.engine, [indexed_text(outcome.memory)])
+        with self.engine.store.write() as work:
             now = self._look_up(work, is_locking=True)
             if now is None or not now.says_the_same(seen):
                 return Remade.AGAIN
             self._write(self._hand(work), now, outcome, vectors)
-        self.parts.observer.count("mnemic.dependants.remade")
+        self.engine.observer.count("mnemic.dependants.remade")
         return Remade.DONE
 
     def is_due(self, work: UnitOfWork) -> bool:
@@ -352,7 +352,7 @@ class Remaking:
         return seen is not None and bool(_lost_flags(seen.memory)) and not is_waiting(work, seen)
 
     def _hand(self, work: UnitOfWork) -> Hand:
-        return Hand(self.parts, work, self.actor, self.parts.clock.now())
+        return Hand(self.engine, work, self.actor, self.engine.clock.now())
 
     def _look_up(self, work: UnitOfWork, *, is_locking: bool = False) -> Seen | None:
         """The memory with its remaining sources, or None. `is_locking`: lock its partition for the unit of work."""
@@ -375,7 +375,7 @@ class Remaking:
         new = replace(new, flags=left, last_accessed_at=seen_at, access_count=count, faded=old.faded)
         stored = _replace_memory(hand, old, new, is_derived=not seen.alone)
         if indexed_text(stored) != indexed_text(old):
-            put_vectors(self.parts, hand.work, [(stored.partition, stored.id)], vectors, stored.updated_at)
+            put_vectors(self.engine, hand.work, [(stored.partition, stored.id)], vectors, stored.updated_at)
         forget_answers(hand.work, [self.partition])
         if stored.text != old.text or outcome.is_sound:
             _pass_on(hand, stored, lost, says_other=stored.text != old.text)

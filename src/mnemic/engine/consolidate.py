@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 
 from mnemic.engine.assimilate import MIN_SUPPORT, carried
 from mnemic.engine.edit import Editor, merged
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import held_key
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import gated
@@ -68,11 +68,11 @@ class ConsolidateReport:
     is_dry_run: bool
 
 
-def consolidate(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ConsolidateReport:
+def consolidate(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ConsolidateReport:
     """Make general preferences of the choices of the scope's user (without one: of its session). A second run changes
     nothing. A dry run does not ask the model; its texts are those of the rules.
     """
-    run = Consolidating(parts, scope.message_partition, actor, scope.visibility)
+    run = Consolidating(engine, scope.message_partition, actor, scope.visibility)
     groups = run.groups()
     if is_dry_run:
         told = [Consolidated(group.text(), group.ids, group.known is None) for group in groups]
@@ -121,16 +121,16 @@ def chosen_ids(preference: Memory | None) -> tuple[str, ...]:
 class Consolidating:
     """One run over one partition."""
 
-    def __init__(self, parts: Parts, partition: Partition, actor: str, visible: Visibility | None = None) -> None:
-        self._parts, self._partition, self._actor = parts, partition, actor
+    def __init__(self, engine: Engine, partition: Partition, actor: str, visible: Visibility | None = None) -> None:
+        self._engine, self._partition, self._actor = engine, partition, actor
         self._visible = visible
 
     def groups(self) -> list[Group]:
         """What belongs together now, in the order of the first choices."""
         found = _Found()
         reach = Reach(self._partition, self._visible)
-        now = self._parts.clock.now()
-        for page in sweep(self._parts, reach, lambda _, memories: memories, None):
+        now = self._engine.clock.now()
+        for page in sweep(self._engine, reach, lambda _, memories: memories, None):
             found.look(page.found, now - OLD)
         return found.groups()
 
@@ -145,13 +145,13 @@ class Consolidating:
     def _write(self, group: Group) -> Consolidated | None:
         text, fallback = self._word_preference(group)
         new = self._memory(group, text, fallback)
-        vectors = document_vectors(self._parts, [indexed_text(new)])
+        vectors = document_vectors(self._engine, [indexed_text(new)])
         visible = Visibility((self._partition,), group.singles[0].private_agent)
         if new.state is not State.ACTIVE:
             return None  # the gate holds the sentence back: the singles stay as they are
         try:
-            with self._parts.store.write() as work:
-                editor = Editor(self._parts, work, visible, self._actor)
+            with self._engine.store.write() as work:
+                editor = Editor(self._engine, work, visible, self._actor)
                 if not self._store_preference(work, editor, group, new):
                     return None
                 old = editor.get(new.id if group.known is None else group.known.id)
@@ -160,15 +160,15 @@ class Consolidating:
                 reason = f"{len(group.singles)} choices of one thing since {group.singles[0].observed_at:%Y-%m-%d}"
                 joined = replace(joined, metadata=old.metadata, bookkeeping={**names, **new.bookkeeping})
                 stored = editor.put(old, joined, Action.MERGED, reason)
-                put_vectors(self._parts, work, [(stored.partition, stored.id)], vectors, stored.updated_at)
+                put_vectors(self._engine, work, [(stored.partition, stored.id)], vectors, stored.updated_at)
                 for single in group.singles:
                     gone = replace(single, state=State.SUPERSEDED, other_id=old.id, retired_at=editor.now)
                     editor.put(single, gone, Action.MERGED, f"part of the preference {old.id}")
         except (ConflictError, NotFoundError):
             _log.debug("a choice of %s was changed meanwhile", self._partition.owner)
             return None
-        self._parts.observer.count("mnemic.consolidate.preferences")
-        self._parts.observer.count("mnemic.consolidate.memories", len(group.singles))
+        self._engine.observer.count("mnemic.consolidate.preferences")
+        self._engine.observer.count("mnemic.consolidate.memories", len(group.singles))
         return Consolidated(new.text, group.ids, group.known is None, old.id, fallback)
 
     def _store_preference(self, work: UnitOfWork, editor: Editor, group: Group, new: Memory) -> bool:
@@ -178,28 +178,28 @@ class Consolidating:
             if (now.state, now.updated_at) != (each.state, each.updated_at):
                 return False
         if group.known is None:
-            if not work.memories.add([(new, self._parts.terms(indexed_text(new)))])[0]:
+            if not work.memories.add([(new, self._engine.terms(indexed_text(new)))])[0]:
                 return False
             editor.note(new, Action.CREATED, "a preference that several choices show", {}, {})
         return True
 
     def _word_preference(self, group: Group) -> tuple[str, str]:
         """The sentence, by the model where its words are carried by the choices; and why it is not the model's."""
-        llm, by_rules = self._parts.llm, group.text()
+        llm, by_rules = self._engine.llm, group.text()
         if llm is None:
             return by_rules, ""
         lines = told(group.singles)
         try:
             reply = read_general(llm.complete(general_prompt(lines, language_of([text for _, text in lines]))))
         except MnemicError as error:
-            self._parts.observer.count("mnemic.consolidate.errors", kind=type(error).__name__)
+            self._engine.observer.count("mnemic.consolidate.errors", kind=type(error).__name__)
             return by_rules, type(error).__name__
-        if not reply or carried(self._parts, reply, [text for _, text in lines]) < MIN_SUPPORT:
+        if not reply or carried(self._engine, reply, [text for _, text in lines]) < MIN_SUPPORT:
             return by_rules, "BadReplyError"
         return reply, ""
 
     def _memory(self, group: Group, text: str, fallback: str) -> Memory:
-        now, known = self._parts.clock.now(), group.known
+        now, known = self._engine.clock.now(), group.known
         sources = (*([known] if known else []), *group.singles)
         agents = {source.agent for source in sources}
         first = min(_start(source) for source in sources)
@@ -224,7 +224,7 @@ class Consolidating:
             provenance=tuple(dict.fromkeys(entry for source in sources for entry in source.provenance)),
             bookkeeping=note_choice(group.choice.key, (*chosen_ids(known), *group.ids), GENERAL_VERSION, fallback),
         )
-        return gated(self._parts, memory)[0]
+        return gated(self._engine, memory)[0]
 
 
 @dataclass(slots=True)
@@ -283,7 +283,7 @@ def _start(memory: Memory) -> datetime:
 _episode_log = logging.getLogger("mnemic.consolidate")
 
 
-def consolidate_summary(parts: Parts, work: UnitOfWork, request: ConsolidationRequest) -> Sequence[ReflectionRequest]:
+def consolidate_summary(engine: Engine, work: UnitOfWork, request: ConsolidationRequest) -> Sequence[ReflectionRequest]:
     """Count the summary; at the threshold the count begins anew, and a reflection is asked for. Nothing is counted when
     the summary is gone by then. While reflections are switched off, the count goes on.
     """
@@ -291,7 +291,7 @@ def consolidate_summary(parts: Parts, work: UnitOfWork, request: ConsolidationRe
     if not work.memories.get(Visibility((request.partition,), None), [request.summary]):
         _episode_log.debug("session %s: a summary was erased before it was counted", request.session)
         return ()
-    place, life = (request.partition, request.session), parts.settings.life
+    place, life = (request.partition, request.session), engine.settings.life
     was = work.conversations.cursor(*place, UNREFLECTED)
     is_due = life.reflects and was + 1 >= life.reflection_threshold
     work.conversations.move(*place, UNREFLECTED, was, 0 if is_due else was + 1)

@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 
 from mnemic.engine.context_filling import Filling
 from mnemic.engine.context_silence import deserves_memory, strong_enough
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
 from mnemic.engine.passages import Passage, passages_of, widened
@@ -99,11 +99,11 @@ class Assembly:
     third where documents were found beside facts.
     """
 
-    def __init__(self, parts: Parts, scope: Scope, request: ContextRequest) -> None:
-        self._parts, self._scope, self._request = parts, scope, request
-        self._now = parts.clock.now()
+    def __init__(self, engine: Engine, scope: Scope, request: ContextRequest) -> None:
+        self._engine, self._scope, self._request = engine, scope, request
+        self._now = engine.clock.now()
         self._language: Language = request.language or ("zh" if _HAN.search(request.question.text) else "en")
-        self._budget = _Budget(parts.analyser.token_count, request.budget_tokens)
+        self._budget = _Budget(engine.analyser.token_count, request.budget_tokens)
 
     def build(self, found: Found, timings: dict[str, float]) -> Context:
         """The context from what the sources gave."""
@@ -151,7 +151,7 @@ class Assembly:
     ) -> tuple[str, tuple[Citation, ...], tuple[Hit, ...]]:
         """The facts block: memories and messages by what they are."""
         room = self._room(3 if documents else 2, documents + self._tokens(history))
-        filling = Filling(self._parts, self._request.question, self._language, room.left, self._request.budget_tokens)
+        filling = Filling(self._engine, self._request.question, self._language, room.left, self._request.budget_tokens)
         filled = filling.fill(recalled.hits, {message.id for message in history}, is_fallback=recalled.is_fallback)
         self._budget.spend(self._budget.count(filled.block))
         citations = tuple(_citation(place, hit) for place, hit in enumerate(filled.hits, start=1))
@@ -194,7 +194,7 @@ class Assembly:
         if not shown or shown[0][0].text != shown[0][1].text:
             return [*shown]
         (passage, excerpt), *others = shown
-        wider = widened(self._parts, self._scope.visibility, passage, [each for each, _ in others])
+        wider = widened(self._engine, self._scope.visibility, passage, [each for each, _ in others])
         fuller = replace(excerpt, text=wider.text, last_page=wider.last_page)
         if _tokens_of(room, fuller) - _tokens_of(room, excerpt) > room.left:
             return [*shown]
@@ -273,16 +273,16 @@ def _excerpt_citation(passage: Passage, excerpt: Excerpt) -> Citation:
 _NOTHING: Mapping[str, Callable[[], None]] = MappingProxyType({})
 
 
-def is_waiting(parts: Parts) -> bool:
+def is_waiting(engine: Engine) -> bool:
     """True when a part waits for a server, so that sources are worth running side by side."""
-    return parts.store.capabilities.is_blocking or any(each.capabilities.is_blocking for each in parts.embedders)
+    return engine.store.capabilities.is_blocking or any(each.capabilities.is_blocking for each in engine.embedders)
 
 
 Sources = Mapping[str, Callable[[], None]]
 
 
 def gather(
-    parts: Parts, sources: Sources, prepare: Callable[[], None] = lambda: None, prepared: Sources = _NOTHING
+    engine: Engine, sources: Sources, prepare: Callable[[], None] = lambda: None, prepared: Sources = _NOTHING
 ) -> dict[str, float]:
     """Run every source to its end; returns the time of each in milliseconds. An error is raised when all have ended.
 
@@ -297,11 +297,13 @@ def gather(
         finally:
             timings[name] = (time.perf_counter() - start) * 1e3
 
-    if is_waiting(parts):
-        running = [parts.pool.submit(copy_context().run, timed, name, source) for name, source in sources.items()]
+    if is_waiting(engine):
+        running = [engine.pool.submit(copy_context().run, timed, name, source) for name, source in sources.items()]
         try:
             prepare()
-            running += [parts.pool.submit(copy_context().run, timed, name, source) for name, source in prepared.items()]
+            running += [
+                engine.pool.submit(copy_context().run, timed, name, source) for name, source in prepared.items()
+            ]
         finally:
             wait(running)
         for each in running:
@@ -331,10 +333,10 @@ _log = logging.getLogger("mnemic.context")
 _SHOWN_ROLES = (Role.USER, Role.ASSISTANT)
 
 
-def context(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
+def context(engine: Engine, scope: Scope, request: ContextRequest) -> Context:
     """As `put_together`, told to the observer, and the memories shown count as accessed."""
-    with parts.observer.span("mnemic.context", question_chars=len(request.question.text)) as span:
-        built = put_together(parts, scope, request)
+    with engine.observer.span("mnemic.context", question_chars=len(request.question.text)) as span:
+        built = put_together(engine, scope, request)
         span.note(
             messages=len(built.messages),
             blocks=tuple(built.blocks),
@@ -342,18 +344,18 @@ def context(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
             tokens=built.token_count,
             degraded=tuple(each.partition(":")[0] for each in built.degraded),
         )
-    parts.accesses.note(parts.store, built.recall.hits, parts.clock.now())
+    engine.accesses.note(engine.store, built.recall.hits, engine.clock.now())
     return built
 
 
-def put_together(parts: Parts, scope: Scope, request: ContextRequest) -> Context:
+def put_together(engine: Engine, scope: Scope, request: ContextRequest) -> Context:
     """The whole prompt around a message: system prompt, profile, working memory, facts, documents, session history,
     message.
 
     Sources that wait for a server are read at the same time. A source that fails is left out, logged as a warning,
     counted and named in `degraded`: a chat goes on without its memory, it never fails because of it.
     """
-    question = _named(parts, scope, request.question)
+    question = _named(engine, scope, request.question)
     wide = replace(question, limits={}, max_results=None, min_importance=0.0)
     facts = replace(wide, limit=_candidates(request), passages=False, room=SURPLUS * request.budget_tokens)
     excerpts = replace(wide, limit=request.documents * _CHUNKS_AN_EXCERPT, passages=True)
@@ -361,38 +363,38 @@ def put_together(parts: Parts, scope: Scope, request: ContextRequest) -> Context
     asked: list[Asked] = []
 
     def embed() -> None:
-        with parts.observer.span("mnemic.context.embed"):
-            asked.append(ask(parts, scope.visibility.at(*question.levels), question))
+        with engine.observer.span("mnemic.context.embed"):
+            asked.append(ask(engine, scope.visibility.at(*question.levels), question))
 
-    history = _Source[list[Message]](parts, "history", [], lambda: _history(parts, scope, request))
-    profile = _Source[list[ProfileEntry]](parts, "profile", [], lambda: get_profile(parts, scope))
-    recalled = _Source[Recall](parts, "recall", nothing, lambda: found_by_level(parts, scope, facts, asked[0]))
-    documents = _Source[Recall](parts, "documents", nothing, lambda: answer(parts, scope, excerpts, asked[0]))
+    history = _Source[list[Message]](engine, "history", [], lambda: _history(engine, scope, request))
+    profile = _Source[list[ProfileEntry]](engine, "profile", [], lambda: get_profile(engine, scope))
+    recalled = _Source[Recall](engine, "recall", nothing, lambda: found_by_level(engine, scope, facts, asked[0]))
+    documents = _Source[Recall](engine, "documents", nothing, lambda: answer(engine, scope, excerpts, asked[0]))
     searched = (recalled, documents) if request.documents else (recalled,)
     timings = gather(
-        parts,
+        engine,
         {source.name: source.read for source in (history, profile)},
         embed,
         {source.name: source.read for source in searched},
     )
     sources = (history, profile, *searched)
     failed = tuple(f"{source.name}: {source.failure}" for source in sources if source.failure)
-    shown = _worth_showing(parts, scope, question, asked, (recalled.found, documents.found))
+    shown = _worth_showing(engine, scope, question, asked, (recalled.found, documents.found))
     found = Found(history=history.found, profile=profile.found, recalled=shown[0], documents=shown[1])
-    built = Assembly(parts, scope, request).build(found, timings)
+    built = Assembly(engine, scope, request).build(found, timings)
     return replace(built, degraded=(*built.degraded, *failed))
 
 
-def _named(parts: Parts, scope: Scope, question: Question) -> Question:
+def _named(engine: Engine, scope: Scope, question: Question) -> Question:
     """The question with the user's names read as "User"; as it is where the store fails, which the sources tell."""
     try:
-        return with_user_named(parts, scope, question)
+        return with_user_named(engine, scope, question)
     except BackendError:
         return question
 
 
 def _worth_showing(
-    parts: Parts, scope: Scope, question: Question, asked: Sequence[Asked], found: tuple[Recall, Recall]
+    engine: Engine, scope: Scope, question: Question, asked: Sequence[Asked], found: tuple[Recall, Recall]
 ) -> tuple[Recall, Recall]:
     """What was found, without noise; nothing where the prompt asks for nothing that is remembered, or background where
     it asks about the user in general.
@@ -400,31 +402,31 @@ def _worth_showing(
     memory, documents = found
     if not question.is_judged or not asked:
         return found
-    if deserves_memory(parts, question.search_text, asked[0], (*memory.hits, *documents.hits)):
+    if deserves_memory(engine, question.search_text, asked[0], (*memory.hits, *documents.hits)):
         return replace(memory, hits=strong_enough(memory.hits)), replace(documents, hits=strong_enough(documents.hits))
     visible = scope.visibility.at(*question.levels)
-    hits = background(parts, visible, question) if is_about_user(question.text) else ()
+    hits = background(engine, visible, question) if is_about_user(question.text) else ()
     return replace(memory, hits=hits, paths=()), replace(documents, hits=(), paths=())
 
 
 class _Source(Generic[_Found]):
     """One source of a context: what it found, or nothing and why."""
 
-    def __init__(self, parts: Parts, name: str, nothing: _Found, reader: Callable[[], _Found]) -> None:
+    def __init__(self, engine: Engine, name: str, nothing: _Found, reader: Callable[[], _Found]) -> None:
         self.name, self.found, self.failure = name, nothing, ""
-        self._parts, self._reader = parts, reader
+        self._engine, self._reader = engine, reader
 
     def read(self) -> None:
         """Ask the source; an error of its backend is kept instead of raised."""
         try:
-            with self._parts.observer.span(f"mnemic.context.{self.name}") as span:
+            with self._engine.observer.span(f"mnemic.context.{self.name}") as span:
                 self.found = self._reader()
                 if isinstance(self.found, Recall):
                     tell(span, self.found, without=("embed", "total"))
         except BackendError as error:
             self.failure = type(error).__name__
             _log.warning("%s missing from a context (%s)", self.name, self.failure)
-            self._parts.observer.count("mnemic.context.missing", source=self.name)
+            self._engine.observer.count("mnemic.context.missing", source=self.name)
 
 
 def _candidates(request: ContextRequest) -> int:
@@ -433,24 +435,24 @@ def _candidates(request: ContextRequest) -> int:
     return max(most, sum(request.question.limits.values())) + request.history_messages
 
 
-def found_by_level(parts: Parts, scope: Scope, question: Question, asked: Asked) -> Recall:
+def found_by_level(engine: Engine, scope: Scope, question: Question, asked: Asked) -> Recall:
     """The hits of all levels together, and behind them the best of each level that others crowded out."""
-    every = answer(parts, scope, question, asked)
+    every = answer(engine, scope, question, asked)
     levels = {partition.level for partition in scope.visibility.at(*question.levels).partitions}
     if every.is_fallback or len(levels) == 1:
         return every
     hits = {hit.id: hit for hit in every.hits}
     for level in sorted(levels - {Level.USER}, key=lambda each: each.value):
-        alone = answer(parts, scope, replace(question, levels=(level,), limit=HITS_OF_LEVEL), asked)
+        alone = answer(engine, scope, replace(question, levels=(level,), limit=HITS_OF_LEVEL), asked)
         if not alone.is_fallback:
             hits = {**hits, **{hit.id: hit for hit in alone.hits if hit.id not in hits}}
     return replace(every, hits=tuple(hits.values()))
 
 
-def _history(parts: Parts, scope: Scope, request: ContextRequest) -> list[Message]:
+def _history(engine: Engine, scope: Scope, request: ContextRequest) -> list[Message]:
     if scope.session is None or request.history_messages <= 0:
         return []
-    messages = window(parts, scope, request.history_messages)
+    messages = window(engine, scope, request.history_messages)
     messages = [message for message in messages if message.role in _SHOWN_ROLES]
     if messages and messages[-1].role is Role.USER and messages[-1].text.strip() == request.question.text.strip():
         return messages[:-1]  # captured already; it comes as the current message

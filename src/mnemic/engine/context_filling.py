@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question, Selection
 from mnemic.model.item import Item, Memory, Message, Role
 from mnemic.model.recall import Hit
@@ -100,11 +100,11 @@ class Filled:
 class Filling:
     """Fills `room` tokens of a context with hits of one question."""
 
-    def __init__(self, parts: Parts, question: Question, language: Language, room: int, largest: int) -> None:
-        self._parts, self._question = parts, question
+    def __init__(self, engine: Engine, question: Question, language: Language, room: int, largest: int) -> None:
+        self._engine, self._question = engine, question
         self._language: Language = language
         self._room, self._largest = room, largest
-        self._count: Callable[[str], int] = parts.analyser.token_count
+        self._count: Callable[[str], int] = engine.analyser.token_count
         self._left = room
         self._matters = needles(question.text)
         self._taken: dict[str, Line] = {}
@@ -125,8 +125,8 @@ class Filling:
 
     def _usable(self, hits: Sequence[Hit], known: Collection[str]) -> list[Hit]:
         """The hits that may be shown and that say something which no better one says already."""
-        now, chosen = self._parts.clock.now(), Selection(self._question)
-        asked = _Asked(self._question.text, self._parts)
+        now, chosen = self._engine.clock.now(), Selection(self._question)
+        asked = _Asked(self._question.text, self._engine)
         usable: list[Hit] = []
         sources: set[str] = set()
         said = SameTexts()
@@ -206,7 +206,7 @@ class Filling:
             item = line.hit.item
             if not isinstance(item, Message) or item.position <= 1 or self._left < SHORT_TOKENS:
                 continue
-            with self._parts.store.read() as work:
+            with self._engine.store.read() as work:
                 found = work.conversations.messages(item.partition, item.session, item.position - 2, 1)
             for before in found:
                 if before.id in known or before.position >= item.position or is_small_talk(before.text):
@@ -285,10 +285,10 @@ def _is_twin(item: Item, sources: set[str]) -> bool:
 class _Asked:
     """The question, to tell when somebody asked the same before: that is no evidence for an answer."""
 
-    def __init__(self, text: str, parts: Parts) -> None:
-        self._analyser = parts.analyser
+    def __init__(self, text: str, engine: Engine) -> None:
+        self._analyser = engine.analyser
         self._key, self._stems = dedup_key(text).rstrip("?？ "), stems(text)
-        self._terms = frozenset(parts.analyser.terms(text))
+        self._terms = frozenset(engine.analyser.terms(text))
 
     def is_repeated_by(self, item: Item) -> bool:
         """True for a message that asks what is asked now, in the same words or nearly."""

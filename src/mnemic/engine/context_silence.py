@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan, nan
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.model.item import Memory, Message
 from mnemic.model.recall import Hit
@@ -41,7 +41,7 @@ of it. They stand by their rank, within the budget.
 """
 
 
-def deserves_memory(parts: Parts, text: str, asked: Asked, hits: Sequence[Hit]) -> bool:
+def deserves_memory(engine: Engine, text: str, asked: Asked, hits: Sequence[Hit]) -> bool:
     """True when what was found for a prompt belongs before it."""
     found = [hit for hit in hits if not hit.is_fallback]
     if not found or asks_nothing(text):
@@ -50,7 +50,7 @@ def deserves_memory(parts: Parts, text: str, asked: Asked, hits: Sequence[Hit]) 
         return False
     if any(not isinstance(hit.item, Message) and (hit.relevance or 0.0) >= SURE for hit in found):
         return True
-    judge = judge_of(parts)
+    judge = judge_of(engine)
     vector = asked.vectors[0] if asked.vectors else None
     if judge is None or vector is None or not vector.any():
         return True
@@ -66,9 +66,9 @@ def strong_enough(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     )
 
 
-def judge_of(parts: Parts) -> Judge | None:
+def judge_of(engine: Engine) -> Judge | None:
     """The judge for the main embedding model; None where there is none."""
-    return None if parts.embedder is None else judges().get(parts.embedder.space.model)
+    return None if engine.embedder is None else judges().get(engine.embedder.space.model)
 
 
 def sights(hits: Sequence[Hit]) -> list[Sight]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.extract import add_if_said
 from mnemic.engine.fields import archive, is_lasting
 from mnemic.engine.indexing import document_vectors, message_text, put_vectors
@@ -90,91 +90,91 @@ _TRUST_OF_ROLE = {
 }
 
 
-def capture(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
+def capture(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
     """Store each exchange as a turn of the scope's conversation, all in one durable transaction.
 
     A scope without a session starts a new one, with a random id. A message whose external id is already there is not
     stored again: repeating a call changes nothing. What Mnemic itself had put into the prompt is left out, and secrets
     are redacted before anything is stored.
     """
-    with parts.observer.span("mnemic.capture", exchanges=len(exchanges)) as span:
-        turns = _captured(parts, scope, exchanges)
+    with engine.observer.span("mnemic.capture", exchanges=len(exchanges)) as span:
+        turns = _captured(engine, scope, exchanges)
         span.note(
             messages=sum(len(turn.messages) for turn in turns), redacted=sum(len(turn.redacted) for turn in turns)
         )
         return turns
 
 
-def _captured(parts: Parts, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
+def _captured(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
-    now = parts.clock.now()
+    now = engine.clock.now()
     redacted: dict[int, Kinds] = {}
-    heard = [_cleaned(parts, Heard.of(exchange), redacted) for exchange in exchanges]
+    heard = [_cleaned(engine, Heard.of(exchange), redacted) for exchange in exchanges]
     drafts = [draft for exchange in heard for draft in exchange.drafts]
-    vectors = document_vectors(parts, [message_text(draft.name, draft.text) for draft in drafts])
+    vectors = document_vectors(engine, [message_text(draft.name, draft.text) for draft in drafts])
     vector_of = None if vectors is None else {id(d): v for d, v in zip(drafts, vectors, strict=bool(vectors))}
-    with parts.store.write() as work:
-        parts.accesses.drain(work)
-        writer = _Writer(parts, work, scope, now, redacted)
+    with engine.store.write() as work:
+        engine.accesses.drain(work)
+        writer = _Writer(engine, work, scope, now, redacted)
         turns = [writer.heard(exchange) for exchange in heard]
         written = [(draft, message) for draft, message, _ in writer.rows]
         work.messages.add([(message, terms) for _, message, terms in writer.rows])
         items = [(message.partition, message.id) for _, message in written]
         ready = None if vector_of is None else [vector_of[id(draft)] for draft, _ in written if vector_of]
-        put_vectors(parts, work, items, ready, now)
+        put_vectors(engine, work, items, ready, now)
         if written:
-            ask_if_pending(parts, work, scope.message_partition, scope.session or "", writer.said)
+            ask_if_pending(engine, work, scope.message_partition, scope.session or "", writer.said)
             said = [message for _, message in written]
-            add_if_said(parts, work, scope.message_partition, scope.session or "", said)
-    _push(parts, [message for _, message in written])
-    parts.observer.count("mnemic.capture.messages", len(written))
-    parts.observer.count("mnemic.capture.own_blocks", sum(turn.left_out for turn in turns))
-    tell_redacted(parts, [kind for turn in turns for kind in turn.redacted])
+            add_if_said(engine, work, scope.message_partition, scope.session or "", said)
+    _push(engine, [message for _, message in written])
+    engine.observer.count("mnemic.capture.messages", len(written))
+    engine.observer.count("mnemic.capture.own_blocks", sum(turn.left_out for turn in turns))
+    tell_redacted(engine, [kind for turn in turns for kind in turn.redacted])
     return turns
 
 
-def _cleaned(parts: Parts, heard: Heard, redacted: dict[int, Kinds]) -> Heard:
+def _cleaned(engine: Engine, heard: Heard, redacted: dict[int, Kinds]) -> Heard:
     """What was heard without secrets; `redacted` notes by the id of a draft what it held."""
     drafts: list[MessageDraft] = []
     for draft in heard.drafts:
-        clean, kinds = without_secrets(parts, draft)
+        clean, kinds = without_secrets(engine, draft)
         drafts.append(clean)
         if kinds:
             redacted[id(clean)] = kinds
     return replace(heard, drafts=drafts)
 
 
-def complete(parts: Parts, scope: Scope, turn_id: str, draft: MessageDraft) -> Turn:
+def complete(engine: Engine, scope: Scope, turn_id: str, draft: MessageDraft) -> Turn:
     """Add the other side of an exchange to a turn that was captured before. Raises `NotFoundError` for an unknown turn.
 
     Repeating a call with the same author and text changes nothing. What Mnemic itself had put into the prompt is left
     out.
     """
-    now, heard = parts.clock.now(), Heard.of([draft])
+    now, heard = engine.clock.now(), Heard.of([draft])
     if not heard.drafts:
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             return replace(_turn(turn_id, work.messages.of_turn(scope.visibility, turn_id)), left_out=1)
-    draft, kinds = without_secrets(parts, heard.drafts[0])
-    vectors = document_vectors(parts, [message_text(draft.name, draft.text)])
-    with parts.store.write() as work:
+    draft, kinds = without_secrets(engine, heard.drafts[0])
+    vectors = document_vectors(engine, [message_text(draft.name, draft.text)])
+    with engine.store.write() as work:
         known = work.messages.of_turn(scope.visibility, turn_id)
         turn = replace(_turn(turn_id, known), left_out=heard.cut, redacted=kinds)
         if any((m.role, m.name, m.text) == (draft.role, draft.name, draft.text) for m in known):
             return turn
         conversation = work.messages.conversation(known[0].partition, known[0].session, now)
         message = _message(known[0], draft, conversation.messages + 1, now)
-        work.messages.add([(message, parts.terms(message.name, message.text))])
-        put_vectors(parts, work, [(message.partition, message.id)], vectors, now)
-        ask_if_pending(parts, work, message.partition, message.session, message.position)
-        add_if_said(parts, work, message.partition, message.session, [message])
-    _push(parts, [message])
-    tell_redacted(parts, kinds)
+        work.messages.add([(message, engine.terms(message.name, message.text))])
+        put_vectors(engine, work, [(message.partition, message.id)], vectors, now)
+        ask_if_pending(engine, work, message.partition, message.session, message.position)
+        add_if_said(engine, work, message.partition, message.session, [message])
+    _push(engine, [message])
+    tell_redacted(engine, kinds)
     return replace(turn, messages=(*known, message))
 
 
-def _push(parts: Parts, messages: Sequence[Message]) -> None:
-    if parts.window is not None and messages:
-        parts.window.push(messages)
+def _push(engine: Engine, messages: Sequence[Message]) -> None:
+    if engine.window is not None and messages:
+        engine.window.push(messages)
 
 
 def _turn(turn_id: str, messages: Sequence[Message]) -> Turn:
@@ -204,11 +204,11 @@ class _Writer:
     """Numbers the turns and messages of one conversation within one unit of work."""
 
     def __init__(
-        self, parts: Parts, work: UnitOfWork, scope: Scope, now: datetime, redacted: Mapping[int, Kinds]
+        self, engine: Engine, work: UnitOfWork, scope: Scope, now: datetime, redacted: Mapping[int, Kinds]
     ) -> None:
         self.rows: list[tuple[MessageDraft, Message, Terms]] = []
         self._redacted = redacted
-        self._parts, self._work, self._now = parts, work, now
+        self._engine, self._work, self._now = engine, work, now
         self._partition = scope.message_partition
         self._session = scope.session or ""
         self._agent = scope.agent
@@ -271,7 +271,7 @@ class _Writer:
             metadata=draft.metadata,
             bookkeeping=notes_on(draft),
         )
-        self.rows.append((draft, message, self._parts.terms(draft.name, draft.text)))
+        self.rows.append((draft, message, self._engine.terms(draft.name, draft.text)))
         if draft.external_id is not None:
             self._known[draft.external_id] = message
         return message
@@ -292,7 +292,7 @@ class EndReport:
     pending: int
 
 
-def end(parts: Parts, scope: Scope, *, actor: str) -> EndReport:
+def end(engine: Engine, scope: Scope, *, actor: str) -> EndReport:
     """End the scope's session, in one transaction. Ending it again changes nothing; talking on in it is allowed.
 
     Memories of session level are archived, private ones of other agents excepted, which expire in their time. So are
@@ -300,17 +300,17 @@ def end(parts: Parts, scope: Scope, *, actor: str) -> EndReport:
     """
     if scope.session is None:
         raise InvalidInputError("only a session can be ended; say which, as session=…")
-    now, partition = parts.clock.now(), scope.message_partition
+    now, partition = engine.clock.now(), scope.message_partition
     own = Visibility((scope.partition(Level.SESSION),), scope.agent)
-    with parts.store.write() as work:
-        waiting = _flush(parts, work, partition, scope.session)
+    with engine.store.write() as work:
+        waiting = _flush(engine, work, partition, scope.session)
         memories = work.memories.list(own, MemoryQuery(now=now))
         passing = [memory for memory in memories if memory.expires_at is not None and not is_lasting(memory)]
-        expired = [memory.id for memory in passing if archive(parts, work, memory, actor=actor, reason=REASON)]
+        expired = [memory.id for memory in passing if archive(engine, work, memory, actor=actor, reason=REASON)]
     return EndReport(scope.session, now, tuple(expired), waiting)
 
 
-def _flush(parts: Parts, work: UnitOfWork, partition: Partition, session: str) -> int:
+def _flush(engine: Engine, work: UnitOfWork, partition: Partition, session: str) -> int:
     """Mark that everything said until now is to be summarised, and ask for it; returns how many messages wait."""
     talk = work.conversations.get(partition, session)
     if talk is None:
@@ -318,4 +318,4 @@ def _flush(parts: Parts, work: UnitOfWork, partition: Partition, session: str) -
     was = work.conversations.cursor(partition, session, ENDED)
     if was < talk.messages:
         work.conversations.move(partition, session, ENDED, was, talk.messages)
-    return ask_for_summary(parts, work, partition, session)[0]
+    return ask_for_summary(engine, work, partition, session)[0]

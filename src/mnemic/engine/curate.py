@@ -16,7 +16,7 @@ from functools import reduce
 from typing import NoReturn
 
 from mnemic.engine.assimilate import Place, Prepared, assimilate, prepare
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.jobs import zone_of
 from mnemic.engine.kinds import CURATE
 from mnemic.errors import BadReplyError, MnemicError
@@ -186,8 +186,8 @@ class Day:
 class Backlog:
     """The unread days of a partition, oldest first, from the last reported one on. Skips `held` conversations."""
 
-    def __init__(self, parts: Parts, partition: Partition, zone: tzinfo, held: Collection[str] = ()) -> None:
-        self._parts, self._partition, self._zone = parts, partition, zone
+    def __init__(self, engine: Engine, partition: Partition, zone: tzinfo, held: Collection[str] = ()) -> None:
+        self._engine, self._partition, self._zone = engine, partition, zone
         self.held = set(held)
         self._places: dict[str, int] = {}
 
@@ -207,7 +207,7 @@ class Backlog:
         """The oldest day with unread turns up to `last`, or None. A turn belongs to the day it began; days never go
         back within a conversation, whatever the time of later positions.
         """
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             found = work.upkeep.idle(CURATED, _EVER, MOST_CONVERSATIONS, self._partition)
             talks = [talk for talk in found if talk.session not in self.held]
             first = {talk.session: self._first(work, talk) for talk in talks}
@@ -297,13 +297,13 @@ class CurateReport:
 
 
 def curate(
-    parts: Parts, scope: Scope, *, actor: str, day: date | None = None, is_dry_run: bool = False
+    engine: Engine, scope: Scope, *, actor: str, day: date | None = None, is_dry_run: bool = False
 ) -> CurateReport:
     """Curate the conversations of the scope's user (without one: its session) up to a day, default yesterday in the
     schedules' time zone. Raises the model's errors; commits stay. A dry run asks the model too, and compares with what
     is stored.
     """
-    run = Curating(parts, scope.message_partition, actor, last=day)
+    run = Curating(engine, scope.message_partition, actor, last=day)
     days = run.plan() if is_dry_run else run.run(None)
     return CurateReport(tuple(days), tuple(sorted(run.held)), is_dry_run)
 
@@ -330,7 +330,7 @@ class Curating:
 
     def __init__(
         self,
-        parts: Parts,
+        engine: Engine,
         partition: Partition,
         actor: str,
         *,
@@ -338,11 +338,11 @@ class Curating:
         held: Sequence[str] = (),
         may_fall_back: bool = False,
     ) -> None:
-        self._parts, self._partition, self._actor = parts, partition, actor
+        self._engine, self._partition, self._actor = engine, partition, actor
         self._may_fall_back = may_fall_back
-        zone = zone_of(parts.settings.life.time_zone)
-        self._last = last or parts.clock.now().astimezone(zone).date() - timedelta(days=1)
-        self._backlog = Backlog(parts, partition, zone, held)
+        zone = zone_of(engine.settings.life.time_zone)
+        self._last = last or engine.clock.now().astimezone(zone).date() - timedelta(days=1)
+        self._backlog = Backlog(engine, partition, zone, held)
         self._visible = Visibility((partition,), None)
         self._left = -1
 
@@ -385,7 +385,7 @@ class Curating:
             for conversation in day.conversations:
                 self._backlog.read(conversation[-1].conversation_id, conversation[-1].until)
         planned: list[CuratedDay] = []
-        with suppress(_UndoneError), self._parts.store.write() as work:
+        with suppress(_UndoneError), self._engine.store.write() as work:
             for told, parts in days:
                 done = [
                     _Done(made, self._write_gems(work, batches), _refuse_gems(made.rejected)) for made, batches in parts
@@ -395,7 +395,7 @@ class Curating:
         return planned
 
     def _parts_of(self, day: Day) -> list[list[ToldTurn]]:
-        llm = self._parts.llm
+        llm = self._engine.llm
         room = curator.ROOM_TOKENS if llm is None else room_of(llm.capabilities.context_tokens)
         return divided(day.conversations, room, message_chars(room))
 
@@ -406,7 +406,7 @@ class Curating:
             return _Done(Made(()), (), ())
         made = self._make_gems(turns)
         batches = self._batches(made)
-        with self._parts.store.write() as work:
+        with self._engine.store.write() as work:
             moves = self._moves(work, made)
             ids = [message.id for found in made.found for turn in found.turns for message in turn.messages]
             if moves is None or len(work.messages.get(self._visible, list(dict.fromkeys(ids)))) < len(set(ids)):
@@ -414,8 +414,8 @@ class Curating:
             gems = self._write_gems(work, batches)
             for move in moves:
                 move.apply(work, self._partition)
-        if self._parts.window is not None:
-            self._parts.window.moved(self._partition, [move.session for move in moves], self._parts.clock.now())
+        if self._engine.window is not None:
+            self._engine.window.moved(self._partition, [move.session for move in moves], self._engine.clock.now())
         for move in moves:
             self._backlog.read(move.session, move.to)
         self._backlog.held.update(move.session for move in moves if move.is_held)
@@ -427,21 +427,21 @@ class Curating:
         turns = numbered(turns)
         if not any(turn.says_anything for turn in turns):
             return Made(tuple(turns))
-        if self._parts.llm is None:
+        if self._engine.llm is None:
             return ask_rules(turns)
         try:
-            return ask_model(self._parts.llm, turns, self._tries(turns))
+            return ask_model(self._engine.llm, turns, self._tries(turns))
         except MnemicError as error:
             if not self._may_fall_back:
                 raise
             reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
             _log.warning("%d turns are curated by rules (%s)", len(turns), reason)
-            self._parts.observer.count("mnemic.curate.fallback")
+            self._engine.observer.count("mnemic.curate.fallback")
             return replace(ask_rules(turns), fallback=reason)
 
     def _tries(self, turns: Sequence[ToldTurn]) -> int:
         sessions = {turn.conversation_id for turn in turns}
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             return max(work.conversations.cursor(self._partition, session, CURATE_TRIES) for session in sessions)
 
     def _batches(self, made: Made) -> list[_Batch]:
@@ -450,13 +450,13 @@ class Curating:
         for place in dict.fromkeys(place_of(self._partition, found) for found in made.found):
             found = tuple(each for each in made.found if place_of(self._partition, each) == place)
             facts = [fact_of(each, made) for each in found]
-            batches.append(_Batch(place, found, tuple(prepare(self._parts, place, facts))))
+            batches.append(_Batch(place, found, tuple(prepare(self._engine, place, facts))))
         return batches
 
     def _write_gems(self, work: UnitOfWork, batches: Sequence[_Batch]) -> list[KeptGem]:
         gems: list[KeptGem] = []
         for batch in batches:
-            decisions: Sequence[Decision] = assimilate(self._parts, work, batch.place, batch.ready, actor=self._actor)
+            decisions: Sequence[Decision] = assimilate(self._engine, work, batch.place, batch.ready, actor=self._actor)
             gems += [KeptGem.of(found.gem, each) for found, each in zip(batch.found, decisions, strict=True)]
         return gems
 
@@ -472,7 +472,7 @@ class Curating:
         return moves
 
     def _count(self, told: CuratedDay) -> None:
-        observer = self._parts.observer
+        observer = self._engine.observer
         observer.count("mnemic.curate.turns", told.turns)
         observer.count("mnemic.curate.gems", len(told.gems))
         observer.count("mnemic.curate.refused", len(told.refused))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import differences
 from mnemic.engine.indexing import indexed_text
 from mnemic.errors import ConflictError
@@ -38,7 +38,7 @@ Place = tuple[Partition, str]
 class Hand:
     """Who changes memories, when, and in which unit of work."""
 
-    parts: Parts
+    engine: Engine
     work: UnitOfWork
     actor: str
     now: datetime
@@ -46,7 +46,7 @@ class Hand:
     def put(self, old: Memory, new: Memory, action: Action, reason: str) -> Memory:
         """Replace `old` by `new`, and record what changed. Raises `ConflictError` if it was changed meanwhile."""
         new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
-        if not self.work.memories.replace(new, self.parts.terms(indexed_text(new)), old.updated_at):
+        if not self.work.memories.replace(new, self.engine.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; try again")
         before, after = differences(old, new)
         entry = HistoryEntry(

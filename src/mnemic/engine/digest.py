@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import ItemVectors, indexed_text, put_vectors
 from mnemic.model.bookkeeping import positions_in
 from mnemic.model.item import TRUST_ORDER, Kind, Memory, Provenance, Remembered
@@ -56,12 +56,12 @@ def derived_memory(derived: Derived, sources: Sequence[Remembered], now: datetim
 
 
 def add_derived(
-    parts: Parts, work: UnitOfWork, memory: Memory, vectors: Sequence[ItemVectors] | None, *, actor: str, reason: str
+    engine: Engine, work: UnitOfWork, memory: Memory, vectors: Sequence[ItemVectors] | None, *, actor: str, reason: str
 ) -> bool:
     """Store a memory with its vectors and first history entry; False if one that says the same exists."""
-    if not work.memories.add([(memory, parts.terms(indexed_text(memory)))])[0]:
+    if not work.memories.add([(memory, engine.terms(indexed_text(memory)))])[0]:
         return False
-    put_vectors(parts, work, [(memory.partition, memory.id)], vectors, memory.created_at)
+    put_vectors(engine, work, [(memory.partition, memory.id)], vectors, memory.created_at)
     entry = HistoryEntry(
         id=new_id(memory.created_at),
         partition=memory.partition,
@@ -91,21 +91,23 @@ class Source:
     start: int = 0
 
 
-def by_model(parts: Parts, llm: Llm, extractor: str, text: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
+def by_model(engine: Engine, llm: Llm, extractor: str, text: str, sources: Sequence[Source]) -> tuple[Provenance, ...]:
     """A model's provenance: each source as a whole, supported by the share of the text's words in it."""
-    words = set(parts.analyser.query_terms(text))
+    words = set(engine.analyser.query_terms(text))
     version = f"{llm.name} {PROMPT_VERSION}"
 
     def support(source: Source) -> float:
-        return round(len(words.intersection(parts.analyser.terms(source.text))) / max(len(words), 1), 2)
+        return round(len(words.intersection(engine.analyser.terms(source.text))) / max(len(words), 1), 2)
 
     return tuple(Provenance(s.item_id, 0, len(s.text), extractor, version, support(s)) for s in sources)
 
 
-def by_rules(parts: Parts, extractor: str, sources: Sequence[Source], limit: int) -> tuple[str, tuple[Provenance, ...]]:
+def by_rules(
+    engine: Engine, extractor: str, sources: Sequence[Source], limit: int
+) -> tuple[str, tuple[Provenance, ...]]:
     """Sentences of the sources, word for word with their author, and which these are; "" when none says anything."""
     passages = [Passage(source.text, source.is_own) for source in sources]
-    chosen = extract(passages, parts.analyser.query_terms, parts.analyser.token_count, limit)
+    chosen = extract(passages, engine.analyser.query_terms, engine.analyser.token_count, limit)
     lines = [
         (f"{source.author}: " if source.author else "")
         + " ".join(_quote_source(source, excerpt) for excerpt in chosen if excerpt.place == place)

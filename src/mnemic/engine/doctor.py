@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.indexing import missing_texts, sides
 from mnemic.engine.jobs import Timetable, timetables
@@ -34,26 +34,26 @@ _BYTES_A_NUMBER = 4
 _JOBS_LOOKED_AT = 1000
 
 
-def clock_finding(parts: Parts) -> Finding:
+def clock_finding(engine: Engine) -> Finding:
     """Whether the clock may be right: it stands neither before this program nor before what is already written."""
-    now = parts.clock.now()
+    now = engine.clock.now()
     remedy = "set the clock of this machine; times that are said by it order and expire memories"
     if now < EARLIEST:
         return Finding("clock", Condition.DEGRADED, f"the clock shows {_format(now)}, which is past", remedy)
-    newest = _newest(parts)
+    newest = _newest(engine)
     if newest is not None and newest > now + _MOST_AHEAD:
         message = f"the clock shows {_format(now)}, and something was written at {_format(newest)}"
         return Finding("clock", Condition.DEGRADED, message, remedy)
     return Finding("clock", Condition.OK, f"the clock shows {_format(now)}")
 
 
-def index_finding(parts: Parts) -> Finding | None:
+def index_finding(engine: Engine) -> Finding | None:
     """Whether the memory for indexes holds what is there; None where the index needs none."""
-    budget = parts.index.capabilities.budget_bytes
-    if budget is None or not parts.embedders:
+    budget = engine.index.capabilities.budget_bytes
+    if budget is None or not engine.embedders:
         return None
-    dims = {embedder.space.id: embedder.space.dims for embedder in parts.embedders}
-    with parts.store.read() as work:
+    dims = {embedder.space.id: embedder.space.dims for embedder in engine.embedders}
+    with engine.store.read() as work:
         counts = {space: count for space, count in work.vectors.spaces().items() if space in dims}
     rows = max(counts.values(), default=0)
     needed = rows * _BYTES_A_ROW + sum(count * dims[space] * _BYTES_A_NUMBER for space, count in counts.items())
@@ -64,10 +64,10 @@ def index_finding(parts: Parts) -> Finding | None:
     return Finding("index", Condition.DEGRADED, message, "raise memory.index.budget-mb, or divide users among servers")
 
 
-def guard_findings(parts: Parts) -> list[Finding]:
+def guard_findings(engine: Engine) -> list[Finding]:
     """What protects texts and prompts and is switched off."""
-    settings, findings = parts.settings, list[Finding]()
-    if parts.detector is None:
+    settings, findings = engine.settings, list[Finding]()
+    if engine.detector is None:
         message = "passwords, keys and tokens are stored as they are said: redaction is off"
         findings.append(Finding("secrets", Condition.DEGRADED, message, "set secrets.redaction to true"))
     if settings.quarantine is Quarantine.OFF:
@@ -76,15 +76,15 @@ def guard_findings(parts: Parts) -> list[Finding]:
     return findings
 
 
-def _newest(parts: Parts) -> datetime | None:
+def _newest(engine: Engine) -> datetime | None:
     """The newest time that is written, of memories, jobs and schedules."""
-    query = MemoryQuery(now=parts.clock.now(), order=Order.NEWEST, limit=1)
-    with parts.store.read() as work:
+    query = MemoryQuery(now=engine.clock.now(), order=Order.NEWEST, limit=1)
+    with engine.store.read() as work:
         memories = work.memories.list(Visibility(tuple(work.partitions.all()), None), query)
         jobs = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _JOBS_LOOKED_AT)
     times = [memory.created_at for memory in memories] + [job.created_at for job in jobs]
     with suppress(ConfigError):  # of a schedule that cannot be is told elsewhere
-        times += [at.last for at in timetables(parts, HANDLERS) if at.last is not None]
+        times += [at.last for at in timetables(engine, HANDLERS) if at.last is not None]
     return max(times, key=to_microseconds, default=None)
 
 
@@ -97,13 +97,13 @@ _OVERDUE = timedelta(days=1)
 _LEFT = timedelta(hours=1)
 
 
-def job_findings(parts: Parts) -> list[Finding]:
+def job_findings(engine: Engine) -> list[Finding]:
     """Of the jobs of the whole store, and of the schedules that have handlers."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         waiting = work.jobs.list(None, (JobState.PENDING, JobState.RUNNING), _JOBS_SHOWN)
         dead = work.jobs.list(None, (JobState.DEAD,), _JOBS_SHOWN)
     findings = [Finding("jobs", Condition.OK, f"{len(waiting)} jobs are waiting")]
-    now = parts.clock.now()
+    now = engine.clock.now()
     left = [job for job in waiting if _is_left(job, now)]
     if left:
         message = (
@@ -117,7 +117,7 @@ def job_findings(parts: Parts) -> list[Finding]:
     if dead:
         message = f"{len(dead)} jobs gave up: {_reasons(dead)}"
         findings.append(Finding("jobs", Condition.DEGRADED, message, "mend the cause, then run `mnemic jobs retry`"))
-    return findings + _schedules(parts)
+    return findings + _schedules(engine)
 
 
 def _is_left(job: Job, now: datetime) -> bool:
@@ -130,9 +130,9 @@ def _reasons(jobs: Sequence[Job]) -> str:
     return "; ".join(dict.fromkeys(f"{job.kind}: {job.error}" for job in jobs[:5]))
 
 
-def _schedules(parts: Parts) -> list[Finding]:
+def _schedules(engine: Engine) -> list[Finding]:
     try:
-        return [_schedule(at, parts.clock.now()) for at in timetables(parts, HANDLERS)]
+        return [_schedule(at, engine.clock.now()) for at in timetables(engine, HANDLERS)]
     except ConfigError as error:
         return [Finding("schedules", Condition.BROKEN, str(error), "mend it; `mnemic config show` tells where it is")]
 
@@ -152,49 +152,49 @@ _MISSING_SHOWN = 1000
 _LLM_PROBE = Prompt(messages=(PromptMessage(Role.USER, "Say yes."),), max_tokens=4, timeout_s=15.0)
 
 
-def glance(parts: Parts) -> Diagnosis:
+def glance(engine: Engine) -> Diagnosis:
     """A quick check for frequent probes: does the store answer, is there room, is it writable?"""
     try:
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             work.partitions.all()
     except BackendError as error:
         return Diagnosis((Finding("store", Condition.BROKEN, str(error), "run `mnemic doctor`"),))
-    told = [finding for finding in parts.store.diagnose(is_quick=True) if _is_fault(finding, parts)]
+    told = [finding for finding in engine.store.diagnose(is_quick=True) if _is_fault(finding, engine)]
     if all(finding.part != "store" for finding in told):
         told.insert(0, Finding("store", Condition.OK, "the store answers"))
     return Diagnosis(tuple(told))
 
 
-def _is_fault(finding: Finding, parts: Parts) -> bool:
+def _is_fault(finding: Finding, engine: Engine) -> bool:
     """A store that is not durable was asked for; to say so is the doctor's affair."""
-    return finding.condition is not Condition.OK and parts.store.capabilities.is_durable
+    return finding.condition is not Condition.OK and engine.store.capabilities.is_durable
 
 
-def doctor(parts: Parts) -> Diagnosis:
+def doctor(engine: Engine) -> Diagnosis:
     """The thorough look at store, disk, models, vectors, jobs and schedules. Reads every partition; takes its time."""
-    findings = [*parts.store.diagnose(), *_embedders(parts), _llm(parts.llm)]
-    findings += [] if parts.window is None else parts.window.diagnose()
+    findings = [*engine.store.diagnose(), *_embedders(engine), _llm(engine.llm)]
+    findings += [] if engine.window is None else engine.window.diagnose()
     if all(finding.condition is not Condition.BROKEN for finding in findings if finding.part == "store"):
-        findings += [*_vectors(parts), *_index(parts), *job_findings(parts), clock_finding(parts)]
-    findings += guard_findings(parts)
+        findings += [*_vectors(engine), *_index(engine), *job_findings(engine), clock_finding(engine)]
+    findings += guard_findings(engine)
     return Diagnosis(tuple(findings))
 
 
-def _index(parts: Parts) -> list[Finding]:
-    found, served = index_finding(parts), parts.served_index
+def _index(engine: Engine) -> list[Finding]:
+    found, served = index_finding(engine), engine.served_index
     findings = [] if found is None else [found]
     if served is None:
         return findings
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         known = sides(work.partitions.all())
     return [*findings, *served.diagnose(known)]
 
 
-def _embedders(parts: Parts) -> list[Finding]:
-    if not parts.embedders:
+def _embedders(engine: Engine) -> list[Finding]:
+    if not engine.embedders:
         message = "none: memories are found by keyword alone"
         return [Finding("embedder", Condition.DEGRADED, message, "name an embedder")]
-    return [_embedder(embedder) for embedder in parts.embedders]
+    return [_embedder(embedder) for embedder in engine.embedders]
 
 
 def _embedder(embedder: Embedder) -> Finding:
@@ -221,20 +221,20 @@ def _llm(llm: Llm | None) -> Finding:
     return Finding("llm", Condition.OK, f"{llm.name} answers in {usage.seconds * 1e3:.0f} ms")
 
 
-def _vectors(parts: Parts) -> list[Finding]:
+def _vectors(engine: Engine) -> list[Finding]:
     """How far each space lags behind the rows, and whether vectors of others lie there."""
-    if not parts.embedders:
+    if not engine.embedders:
         return []
-    own = {embedder.space.id for embedder in parts.embedders}
-    with parts.store.read() as work:
+    own = {embedder.space.id for embedder in engine.embedders}
+    with engine.store.read() as work:
         others = {name: count for name, count in work.vectors.spaces().items() if name not in own}
-        findings = [_lag(parts, work, embedder, is_changed=bool(others)) for embedder in parts.embedders]
-    return findings + _other_spaces(parts, others)
+        findings = [_lag(engine, work, embedder, is_changed=bool(others)) for embedder in engine.embedders]
+    return findings + _other_spaces(engine, others)
 
 
-def _other_spaces(parts: Parts, others: Mapping[str, int]) -> list[Finding]:
+def _other_spaces(engine: Engine, others: Mapping[str, int]) -> list[Finding]:
     """Vectors that no configured embedder makes: of the retired one, still searched, and of the rest."""
-    retired, findings, left = parts.retired, list[Finding](), sum(others.values())
+    retired, findings, left = engine.retired, list[Finding](), sum(others.values())
     if retired is not None and (count := others.get(retired.embedder.space.id, 0)):
         left -= count
         message = (
@@ -249,15 +249,15 @@ def _other_spaces(parts: Parts, others: Mapping[str, int]) -> list[Finding]:
     return findings
 
 
-def _lag(parts: Parts, work: UnitOfWork, embedder: Embedder, *, is_changed: bool) -> Finding:
+def _lag(engine: Engine, work: UnitOfWork, embedder: Embedder, *, is_changed: bool) -> Finding:
     places = work.partitions.all()
-    missing = sum(len(missing_texts(parts, work, embedder, place, _MISSING_SHOWN)) for place in places)
-    of_model = "" if len(parts.embedders) == 1 else f" of {embedder.space.model}"
+    missing = sum(len(missing_texts(engine, work, embedder, place, _MISSING_SHOWN)) for place in places)
+    of_model = "" if len(engine.embedders) == 1 else f" of {embedder.space.model}"
     if not missing:
         return Finding("vectors", Condition.OK, f"everything has its vector{of_model}")
     fill = space_fill(work, places, embedder)
     message = f"{missing} messages or memories have no vector{of_model} yet; "
-    by_other_ways = bool(of_model) or parts.retired is not None
+    by_other_ways = bool(of_model) or engine.retired is not None
     message += "without it they are found by other ways only" if by_other_ways else "they are found by keyword alone"
     message += f" ({fill.vectors} of {fill.items} have it, {fill.share:.0%})"
     remedy = "run `mnemic reembed`" if is_changed else "run `mnemic work`"

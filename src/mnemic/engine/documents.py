@@ -16,7 +16,7 @@ from mnemic.engine.access import forget_answers
 from mnemic.engine.browse import MAX_PAGE
 from mnemic.engine.cascade import Cascaded, cascade
 from mnemic.engine.dependants import Hand
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import deletion
 from mnemic.engine.indexing import ItemVectors, document_vectors, put_vectors, reached
 from mnemic.engine.ingest_plan import (
@@ -52,7 +52,7 @@ class DocumentPage:
 
 
 def list_documents(
-    parts: Parts, scope: Scope, query: DocumentQuery, levels: Sequence[Level], after: str | None
+    engine: Engine, scope: Scope, query: DocumentQuery, levels: Sequence[Level], after: str | None
 ) -> DocumentPage:
     """One page of visible documents of some levels (none: all). `query.limit`: 1..1000. Raises `NotFoundError` for an
     invisible `after`.
@@ -61,7 +61,7 @@ def list_documents(
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"limit must be from 1 to {MAX_PAGE}, not {limit}")
     visible = scope.visibility.at(*levels)
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         last = None if after is None else _by_id(work, scope.visibility, after)
         place = None if last is None else (last.source, last.id)
         found = work.documents.list(visible, replace(query, limit=limit + 1, after=place))
@@ -69,37 +69,37 @@ def list_documents(
     return DocumentPage(page, page[-1].id if len(found) > limit else None)
 
 
-def get_document(parts: Parts, scope: Scope, reference: str) -> Document:
+def get_document(engine: Engine, scope: Scope, reference: str) -> Document:
     """The document with this id, or else with this source. Raises `NotFoundError` when there is none in this scope,
     `ConflictError` when several of its levels have one with this source.
     """
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         return _found(work, scope.visibility, reference)
 
 
-def document_text(parts: Parts, scope: Scope, reference: str) -> str:
+def document_text(engine: Engine, scope: Scope, reference: str) -> str:
     """The stored text of a document, "" when it was never read. Raises as `get_document`."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         document = _found(work, scope.visibility, reference)
         return work.documents.text(scope.visibility, document.id) or ""
 
 
-def document_passages(parts: Parts, scope: Scope, reference: str, first: int, count: int) -> list[Chunk]:
+def document_passages(engine: Engine, scope: Scope, reference: str, first: int, count: int) -> list[Chunk]:
     """At most `count` passages of a document, from the index `first` on. Raises as `get_document`."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         document = _found(work, scope.visibility, reference)
         return work.documents.passages(scope.visibility, document.id, first, count)
 
 
-def delete_document(parts: Parts, scope: Scope, reference: str, *, actor: str, reason: str = "") -> Receipt:
+def delete_document(engine: Engine, scope: Scope, reference: str, *, actor: str, reason: str = "") -> Receipt:
     """Erase the text, the passages, the vectors and the recorded history of a document, and what was made of them as
     `delete` does. Raises as `get_document`.
     """
-    now, reason = parts.clock.now(), clean_reason(parts, reason)
-    with parts.store.write() as work:
+    now, reason = engine.clock.now(), clean_reason(engine, reason)
+    with engine.store.write() as work:
         document = _found(work, scope.visibility, reference)
-        counts, followed = erase_documents(Hand(parts, work, actor, now), [document], reason=reason)
-    notes = (*followed.notes, *reached(parts, [document.partition]))
+        counts, followed = erase_documents(Hand(engine, work, actor, now), [document], reason=reason)
+    notes = (*followed.notes, *reached(engine, [document.partition]))
     return Receipt(now, {**counts, "chunks": document.chunks}, notes=notes)
 
 
@@ -168,18 +168,18 @@ class Result:
 class Storing:
     """The writing part of one ingest. `chunks` and `characters` count what was stored."""
 
-    def __init__(self, parts: Parts, shelf: Shelf, actor: str) -> None:
+    def __init__(self, engine: Engine, shelf: Shelf, actor: str) -> None:
         self.chunks = self.characters = 0
         self.needs_vectors = False
-        self._parts, self._shelf, self._actor = parts, shelf, actor
+        self._engine, self._shelf, self._actor = engine, shelf, actor
         self._sources: dict[str, str] = {}
 
     def begin(self, tasks: Sequence[Task], first: int) -> None:
         """Write down what is to be done: the first ones are being read, the rest waits."""
         begun = 0
         for batch in batches(tasks, LOOKED_UP):
-            now = self._parts.clock.now()
-            with self._parts.store.write() as work:
+            now = self._engine.clock.now()
+            with self._engine.store.write() as work:
                 held = self._shelf.held(work, [task.source for task in batch])
                 documents = [held.get(task.source) or self._new(task, now) for task in batch]
                 marked = [DocumentStatus.PROCESSING if begun + n < first else _PENDING for n in range(len(batch))]
@@ -190,7 +190,7 @@ class Storing:
 
     def document(self, task: Task) -> Document:
         """What is known of a file before it is read."""
-        return task.known or self._new(task, self._parts.clock.now())
+        return task.known or self._new(task, self._engine.clock.now())
 
     def store(self, results: Sequence[Result], following: Sequence[Task]) -> list[FileReport]:
         """Store a group, and note that the next one is being read. What the store refuses fails alone."""
@@ -207,24 +207,24 @@ class Storing:
 
     def _vectors(self, texts: Sequence[str]) -> list[ItemVectors] | None:
         """Those of all texts; a part for which there are none yet has None for each."""
-        if not self._parts.embedders:
+        if not self._engine.embedders:
             return []
         found: list[ItemVectors] = []
         for batch in batches(texts, EMBEDDED):
-            found += document_vectors(self._parts, batch) or [(None,) * len(self._parts.embedders)] * len(batch)
+            found += document_vectors(self._engine, batch) or [(None,) * len(self._engine.embedders)] * len(batch)
         self.needs_vectors |= any(vector is None for row in found for vector in row)
         return found
 
     def _write(
         self, results: Sequence[Result], vectors: list[ItemVectors] | None, following: Sequence[Task]
     ) -> list[FileReport]:
-        now, shelf = self._parts.clock.now(), self._shelf
-        with self._parts.store.write() as work:
+        now, shelf = self._engine.clock.now(), self._shelf
+        with self._engine.store.write() as work:
             sources = [each.task.source for each in results] + [task.source for task in following]
             held = shelf.held(work, sources)
             filled = [self._put(work, each, held.get(each.task.source), now) for each in results]
             items = [(shelf.partition, chunk_id) for document in filled for chunk_id in document[1]]
-            put_vectors(self._parts, work, items, vectors or None, now)
+            put_vectors(self._engine, work, items, vectors or None, now)
             begun = [held[task.source] for task in following if task.source in held]
             work.documents.put([replace(each, status=DocumentStatus.PROCESSING, updated_at=now) for each in begun])
         stored = [each.prepared for each in results if each.prepared is not None]
@@ -271,7 +271,7 @@ class Storing:
     def _report_file(self, result: Result, document_id: str) -> FileReport:
         task, prepared = result.task, result.prepared
         outcome = Outcome.FAILED if prepared is None else task.outcome
-        self._parts.observer.count(f"mnemic.ingest.{outcome.value}")
+        self._engine.observer.count(f"mnemic.ingest.{outcome.value}")
         replaced = f"secrets were replaced: {', '.join(prepared.redacted)}" if prepared and prepared.redacted else ""
         first = self._sources.setdefault(result.sha256, task.source) if prepared else task.source
         return FileReport(
@@ -317,24 +317,26 @@ def groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
 GONE = "the file is gone; ingesting the folder with is_pruning=True removes the document"
 
 
-def ingest(parts: Parts, scope: Scope, content: str | bytes, request: IngestRequest, *, actor: str) -> IngestReport:
+def ingest(engine: Engine, scope: Scope, content: str | bytes, request: IngestRequest, *, actor: str) -> IngestReport:
     """Ingest a file, a folder, or bytes. What was stored stays when it is interrupted; called again, it goes on from
     there. Raises `InvalidInputError` for a path where nothing is; what is wrong with one file fails that file.
     """
     if request.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True keeps documents to their agent; this scope names none")
-    with parts.observer.span("mnemic.ingest", is_dry_run=request.is_dry_run) as span:
-        report = _ingest_files(parts, scope, content, request, actor)
+    with engine.observer.span("mnemic.ingest", is_dry_run=request.is_dry_run) as span:
+        report = _ingest_files(engine, scope, content, request, actor)
         span.note(files=len(report.files), chunks=report.chunks, characters=report.characters, **report.counts)
         return report
 
 
-def _ingest_files(parts: Parts, scope: Scope, content: str | bytes, request: IngestRequest, actor: str) -> IngestReport:
-    began, at = time.perf_counter(), parts.clock.now()
+def _ingest_files(
+    engine: Engine, scope: Scope, content: str | bytes, request: IngestRequest, actor: str
+) -> IngestReport:
+    began, at = time.perf_counter(), engine.clock.now()
     shelf = Shelf(scope.partition(request.level or scope.default_level), scope.agent if request.is_private else None)
-    made = plan(parts, shelf, content, request)
-    storing = Storing(parts, shelf, actor)
-    deed = _would(made, request) if request.is_dry_run else _done(parts, made, storing, request, actor)
+    made = plan(engine, shelf, content, request)
+    storing = Storing(engine, shelf, actor)
+    deed = _would(made, request) if request.is_dry_run else _done(engine, made, storing, request, actor)
     files = sorted([*made.reports, *deed], key=lambda file: file.source)
     return IngestReport(
         at=at,
@@ -357,42 +359,42 @@ def _would(made: Plan, request: IngestRequest) -> Iterator[FileReport]:
         yield _report_gone(document, is_removed=request.is_pruning)
 
 
-def _done(parts: Parts, made: Plan, storing: Storing, request: IngestRequest, actor: str) -> Iterator[FileReport]:
+def _done(engine: Engine, made: Plan, storing: Storing, request: IngestRequest, actor: str) -> Iterator[FileReport]:
     if made.tasks:
-        yield from _store_files(parts, made, storing, request)
+        yield from _store_files(engine, made, storing, request)
     if request.is_pruning:
         for batch in batches(made.gone, LOOKED_UP):
-            with parts.store.write() as work:
-                erase_documents(Hand(parts, work, actor, parts.clock.now()), batch, reason="its file is gone")
+            with engine.store.write() as work:
+                erase_documents(Hand(engine, work, actor, engine.clock.now()), batch, reason="its file is gone")
     for document in made.gone:
         yield _report_gone(document, is_removed=request.is_pruning)
 
 
-def _store_files(parts: Parts, made: Plan, storing: Storing, request: IngestRequest) -> Iterator[FileReport]:
+def _store_files(engine: Engine, made: Plan, storing: Storing, request: IngestRequest) -> Iterator[FileReport]:
     """Read, prepare and store, group after group; the next ones are read meanwhile."""
     grouped: list[Sequence[Task]] = [*groups(made.tasks), ()]
     storing.begin(made.tasks, len(grouped[0]))
     known, total = len(made.reports), len(made.reports) + len(made.tasks)
     done = known
-    with closing(read_ahead(parts, made.tasks)) as readings:
+    with closing(read_ahead(engine, made.tasks)) as readings:
         for number, group in enumerate(grouped[:-1]):
             results: list[Result] = []
             for task in group:
                 if request.progress is not None:
                     request.progress(done, total, task.source)
-                results.append(_result(parts, storing, request, next(readings)))
+                results.append(_result(engine, storing, request, next(readings)))
                 done += 1
             yield from storing.store(results, grouped[number + 1])
     if request.progress is not None:
         request.progress(total, total, "")
 
 
-def _result(parts: Parts, storing: Storing, request: IngestRequest, reading: Reading) -> Result:
+def _result(engine: Engine, storing: Storing, request: IngestRequest, reading: Reading) -> Result:
     if reading.read is None:
         return Result(reading.task, reading.sha256, None, reading.failure)
     document = replace(storing.document(reading.task), sha256=reading.sha256)
     try:
-        prepared = prepare(parts, request, document, reading.read, parts.clock.now())
+        prepared = prepare(engine, request, document, reading.read, engine.clock.now())
     except InvalidInputError as error:
         return Result(reading.task, reading.sha256, None, str(error))
     return Result(reading.task, reading.sha256, prepared)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 from mnemic.engine.dependants import MAX_FLAGS, Hand, follow, said_again
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import differences, held_key, with_fields
 from mnemic.engine.indexing import ItemVectors, document_vectors, indexed_text, put_vectors
 from mnemic.engine.lasting_facts import profile_follows
@@ -37,9 +37,9 @@ _TICK = timedelta(microseconds=1)
 class Editor:
     """Changes memories within one unit of work, on behalf of `actor`."""
 
-    def __init__(self, parts: Parts, work: UnitOfWork, visible: Visibility, actor: str) -> None:
-        self._parts, self._work, self._visible, self._actor = parts, work, visible, actor
-        self.now = parts.clock.now()
+    def __init__(self, engine: Engine, work: UnitOfWork, visible: Visibility, actor: str) -> None:
+        self._engine, self._work, self._visible, self._actor = engine, work, visible, actor
+        self.now = engine.clock.now()
 
     def get(self, memory_id: str) -> Memory:
         """The memory in any state but erased, as long as it has not expired. Raises `NotFoundError`."""
@@ -57,10 +57,10 @@ class Editor:
         if not after and not notes:
             return old
         new = replace(new, updated_at=max(self.now, old.updated_at + _TICK))
-        if not self._work.memories.replace(new, self._parts.terms(indexed_text(new)), old.updated_at):
+        if not self._work.memories.replace(new, self._engine.terms(indexed_text(new)), old.updated_at):
             raise ConflictError(f"memory {old.id} was changed by somebody else in the meantime; read it again")
         entry = self.note(new, action, reason, before, {**after, **notes})
-        hand = Hand(self._parts, self._work, self._actor, self.now)
+        hand = Hand(self._engine, self._work, self._actor, self.now)
         follow(hand, old, new, entry)
         profile_follows(hand, old, new)
         return new
@@ -75,7 +75,7 @@ class Editor:
             item_id=memory.id,
             action=action,
             actor=self._actor,
-            reason=clean_reason(self._parts, reason),
+            reason=clean_reason(self._engine, reason),
             at=self.now,
             before=before,
             after=after,
@@ -110,17 +110,17 @@ class Editor:
 
 
 def update(
-    parts: Parts, scope: Scope, memory_id: str, changes: Mapping[str, Any], *, actor: str, reason: str = ""
+    engine: Engine, scope: Scope, memory_id: str, changes: Mapping[str, Any], *, actor: str, reason: str = ""
 ) -> Memory:
     """Change checked fields of a memory; a new text gets new vectors before the call returns. Secrets are redacted.
     `trust` is that of whoever changes it: the memory keeps the lower of both.
     """
-    changes, redacted = fields_without_secrets(parts, changes)
-    tell_redacted(parts, redacted)
-    ready = _Ready.of(parts, scope, memory_id, lambda _, memory: replace(memory, **changes))
+    changes, redacted = fields_without_secrets(engine, changes)
+    tell_redacted(engine, redacted)
+    ready = _Ready.of(engine, scope, memory_id, lambda _, memory: replace(memory, **changes))
     said_by = changes.get("trust", Trust.USER)
-    with parts.store.write() as work:
-        editor = Editor(parts, work, scope.visibility, actor)
+    with engine.store.write() as work:
+        editor = Editor(engine, work, scope.visibility, actor)
         old = editor.get(memory_id)
         new = replace(old, **{**changes, "trust": min(old.trust, said_by, key=TRUST_ORDER.index)})
         if new.valid_from and new.valid_to and new.valid_to <= new.valid_from:
@@ -130,26 +130,28 @@ def update(
         if new.text != old.text:
             new = replace(new, flags=())  # whoever writes the text anew answers for it
         changed = editor.put(old, new, Action.UPDATED, noted(reason, redacted))
-        changed = _through_the_gate(parts, editor, old, changed)
-        ready.put(parts, work, old, changed)
+        changed = _through_the_gate(engine, editor, old, changed)
+        ready.put(engine, work, old, changed)
         if changed is not old:
             editor.refresh(changed)
         return editor.get(memory_id)
 
 
-def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, actor: str, reason: str = "") -> Memory:
+def merge(
+    engine: Engine, scope: Scope, ids: Sequence[str], *, text: str | None, actor: str, reason: str = ""
+) -> Memory:
     """Merge memories of one place: the first stays (with `text`, if given), with the top importance, all categories and
     sources; it supersedes the others. `undo` reverts it. Secrets are redacted, and the text passes the gate again.
     """
     wanted, visible = list(dict.fromkeys(ids)), scope.visibility
-    clean, redacted = fields_without_secrets(parts, {} if text is None else {"text": text})
+    clean, redacted = fields_without_secrets(engine, {} if text is None else {"text": text})
     text, reason = clean.get("text"), noted(reason, redacted)
-    tell_redacted(parts, redacted)
+    tell_redacted(engine, redacted)
     if len(wanted) < 2:  # noqa: PLR2004 -- a merge is of two at least
         raise InvalidInputError("a merge needs at least two different memories")
-    ready = _Ready.of(parts, scope, wanted[0], lambda work, m: merged(m, work.memories.get(visible, wanted[1:]), text))
-    with parts.store.write() as work:
-        editor = Editor(parts, work, scope.visibility, actor)
+    ready = _Ready.of(engine, scope, wanted[0], lambda work, m: merged(m, work.memories.get(visible, wanted[1:]), text))
+    with engine.store.write() as work:
+        editor = Editor(engine, work, scope.visibility, actor)
         first, *others = [editor.get(memory_id) for memory_id in wanted]
         if any((o.partition, o.private_agent) != (first.partition, first.private_agent) for o in others):
             raise InvalidInputError("only memories of the same level and owner can be merged")
@@ -159,7 +161,7 @@ def merge(parts: Parts, scope: Scope, ids: Sequence[str], *, text: str | None, a
             gone = replace(other, state=State.SUPERSEDED, other_id=first.id, retired_at=editor.now)
             editor.put(other, gone, Action.MERGED, reason or f"merged into {first.id}")
         joined = editor.put(first, merged(first, others, text), Action.MERGED, reason)
-        ready.put(parts, work, first, _through_the_gate(parts, editor, first, joined))
+        ready.put(engine, work, first, _through_the_gate(engine, editor, first, joined))
         return editor.get(first.id)
 
 
@@ -180,20 +182,20 @@ def merged(first: Memory, others: Sequence[Memory], text: str | None = None) -> 
     )
 
 
-def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
+def undo(engine: Engine, scope: Scope, memory_id: str, *, actor: str) -> Memory:
     """Undo a memory's last change; called again, the one before. Raises `ConflictError` when none is left. Undoing a
     merge restores all.
     """
 
     def restored(work: UnitOfWork, memory: Memory) -> Memory:
-        return with_fields(memory, Editor(parts, work, scope.visibility, actor).last_change(memory).before)
+        return with_fields(memory, Editor(engine, work, scope.visibility, actor).last_change(memory).before)
 
-    ready = _Ready.of(parts, scope, memory_id, restored)
-    with parts.store.write() as work:
-        editor = Editor(parts, work, scope.visibility, actor)
+    ready = _Ready.of(engine, scope, memory_id, restored)
+    with engine.store.write() as work:
+        editor = Editor(engine, work, scope.visibility, actor)
         old = editor.get(memory_id)
         entry = editor.last_change(old)
-        ready.put(parts, work, old, _restore_fields(editor, old, entry))
+        ready.put(engine, work, old, _restore_fields(editor, old, entry))
         editor.refresh(old)
         if entry.action is Action.MERGED:
             for other_id in merged_in(cast("Mapping[str, object]", entry.after.get("bookkeeping") or {})):
@@ -203,10 +205,12 @@ def undo(parts: Parts, scope: Scope, memory_id: str, *, actor: str) -> Memory:
         return editor.get(memory_id)
 
 
-def feedback(parts: Parts, scope: Scope, memory_id: str, *, is_relevant: bool, actor: str, reason: str = "") -> Memory:
+def feedback(
+    engine: Engine, scope: Scope, memory_id: str, *, is_relevant: bool, actor: str, reason: str = ""
+) -> Memory:
     """A user's judgement: "still relevant" refreshes a memory as a use would; "outdated" ends its validity now."""
-    with parts.store.write() as work:
-        editor = Editor(parts, work, scope.visibility, actor)
+    with engine.store.write() as work:
+        editor = Editor(engine, work, scope.visibility, actor)
         old = editor.get(memory_id)
         if is_relevant:
             work.memories.touch(old.partition, {old.id: 1}, editor.now)
@@ -217,10 +221,10 @@ def feedback(parts: Parts, scope: Scope, memory_id: str, *, is_relevant: bool, a
         return editor.put(old, ended, Action.FEEDBACK, reason or "outdated")
 
 
-def _through_the_gate(parts: Parts, editor: Editor, old: Memory, new: Memory) -> Memory:
+def _through_the_gate(engine: Engine, editor: Editor, old: Memory, new: Memory) -> Memory:
     """The memory as it was written down, quarantined by a second change where what it says now gives orders."""
     says_other = any(getattr(old, name) != getattr(new, name) for name in ("text", "context", "snippet"))
-    quarantined, suspicion = gated(parts, new) if says_other else (new, "")
+    quarantined, suspicion = gated(engine, new) if says_other else (new, "")
     return editor.put(new, quarantined, Action.QUARANTINED, suspicion) if suspicion else new
 
 
@@ -238,19 +242,19 @@ class _Ready:
     vectors: Sequence[ItemVectors] | None
 
     @classmethod
-    def of(cls, parts: Parts, scope: Scope, memory_id: str, change: Callable[[UnitOfWork, Memory], Memory]) -> _Ready:
+    def of(cls, engine: Engine, scope: Scope, memory_id: str, change: Callable[[UnitOfWork, Memory], Memory]) -> _Ready:
         """For the memory as it will be after `change`; nothing is embedded when its text stays."""
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             found = work.memories.get(scope.visibility, [memory_id])
             changed = [change(work, memory) for memory in found]
         texts = [indexed_text(new) for old, new in zip(found, changed, strict=True) if _says_other(old, new)]
-        return cls(texts[0], document_vectors(parts, texts)) if texts else cls("", None)
+        return cls(texts[0], document_vectors(engine, texts)) if texts else cls("", None)
 
-    def put(self, parts: Parts, work: UnitOfWork, old: Memory, new: Memory) -> None:
+    def put(self, engine: Engine, work: UnitOfWork, old: Memory, new: Memory) -> None:
         """Store the vectors if the text is other than it was; by a job where somebody was faster and it is another."""
         if _says_other(old, new):
             vectors = self.vectors if self.text == indexed_text(new) else None
-            put_vectors(parts, work, [(new.partition, new.id)], vectors, new.updated_at)
+            put_vectors(engine, work, [(new.partition, new.id)], vectors, new.updated_at)
 
 
 def _is_empty(entry: HistoryEntry) -> bool:

@@ -250,7 +250,7 @@ class PassagePlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Engine:
     """The parts of one open Mnemic. Without an `embedder`: keyword search; without an `llm`: rules; without a
     `detector`: secrets are stored; without a `window`: the store's. `reranker` is recall's default. `further_embedders`
     fill spaces beside. `retired`: the former embedders' space, searched until they are filled. `writings`: scripts of
@@ -315,9 +315,9 @@ class SessionRun:
     """One run of a use case over one session. `may_fall_back`: when the model fails, rules do its work."""
 
     def __init__(
-        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
+        self, engine: Engine, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
     ) -> None:
-        self._parts, self._partition, self._session, self._actor = parts, partition, session, actor
+        self._engine, self._partition, self._session, self._actor = engine, partition, session, actor
         self._may_fall_back = may_fall_back
         self._visible = Visibility((partition,), None)
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from mnemic.engine.access import forget_answers
 from mnemic.engine.cascade import cascade
 from mnemic.engine.dependants import Hand
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import deletion, erase_memories
 from mnemic.engine.indexing import forget, reached
 from mnemic.engine.lasting_facts import profile_job, take_back, told_in
@@ -35,12 +35,12 @@ COPIES_LEFT = (
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # nothing has expired by then, so that what has expired is cleared too
 
 
-def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str = "") -> Receipt:
+def delete(engine: Engine, scope: Scope, item_id: str, *, actor: str, reason: str = "") -> Receipt:
     """Erase the text, the vectors and the recorded history of an item, and what was made of it alone; what was made of
     it among other things is flagged, and made anew by a job. Raises `NotFoundError` when it is not there.
     """
-    now, reason = parts.clock.now(), clean_reason(parts, reason)
-    with parts.store.write() as work:
+    now, reason = engine.clock.now(), clean_reason(engine, reason)
+    with engine.store.write() as work:
         memories = work.memories.get(scope.visibility, [item_id])
         messages = work.messages.get(scope.visibility, [item_id])
         if not memories and not messages:
@@ -53,25 +53,25 @@ def delete(parts: Parts, scope: Scope, item_id: str, *, actor: str, reason: str 
         }
         entry = deletion(partition, item_id, actor, reason, now)
         work.history.add([entry])
-        hand = Hand(parts, work, actor, now)
+        hand = Hand(engine, work, actor, now)
         followed = cascade(hand, [entry])
         counts["memories"] += followed.erased
         if messages and (taken := take_back(hand, messages)):
             counts["profiles"] = taken
         forget_answers(work, [partition])
-    is_gone = not messages or parts.window is None or parts.window.clear(partition, messages[0].session)
-    left = (*reached(parts, [partition]), *(() if is_gone else (COPIES_LEFT,)))
+    is_gone = not messages or engine.window is None or engine.window.clear(partition, messages[0].session)
+    left = (*reached(engine, [partition]), *(() if is_gone else (COPIES_LEFT,)))
     return Receipt(now, counts, notes=(*followed.notes, *left))
 
 
-def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:
+def clear(engine: Engine, scope: Scope, levels: Sequence[Level], *, actor: str, reason: str = "") -> Receipt:
     """Erase every memory of the levels, private ones of other agents excepted, all or none of them, with what was made
     of them alone, as `delete` does. Messages, documents and the profile stay.
     """
-    now, reason = parts.clock.now(), clean_reason(parts, reason)
+    now, reason = engine.clock.now(), clean_reason(engine, reason)
     counts = {"memories": 0, "history": 0}
     entries: list[HistoryEntry] = []
-    with parts.store.write() as work:
+    with engine.store.write() as work:
         for partition in scope.visibility.at(*levels).partitions:
             visible = Visibility((partition,), scope.agent)
             ids = sorted(work.memories.ids(visible, MemoryQuery(now=_LONG_AGO, states=())))
@@ -79,9 +79,9 @@ def clear(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, re
             entries += deleted
             for table, count in removed.items():
                 counts[table] += count
-        followed = cascade(Hand(parts, work, actor, now), entries)
+        followed = cascade(Hand(engine, work, actor, now), entries)
         counts["memories"] += followed.erased
-    left = reached(parts, scope.visibility.at(*levels).partitions)
+    left = reached(engine, scope.visibility.at(*levels).partitions)
     return Receipt(now, counts, notes=(*followed.notes, *left))
 
 
@@ -191,24 +191,24 @@ def _add(counts: dict[str, int], more: Iterable[tuple[str, int]]) -> None:
 _PAGE = 500
 
 
-def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False) -> Receipt:
+def erase(engine: Engine, scope: Scope, level: Level, *, is_dry_run: bool = False) -> Receipt:
     """Erase all of the owner of `level`, and derivatives, in one transaction; a dry run returns the plan. Session: its
     messages, memories, and what was made of them. User: all sessions. Agent: its level and private items. Org: all but
     its keys, audit log and the data keys of sealed backups; nothing if the keyring fails. Raises `InvalidInputError`
     without that part of the scope.
     """
     owner = scope.partition(level)
-    now = parts.clock.now()
-    keyring = parts.keyring if level is Level.ORG else None
+    now = engine.clock.now()
+    keyring = engine.keyring if level is Level.ORG else None
     if is_dry_run:
         keys = () if keyring is None else keyring.of([scope.org])[scope.org]
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             plan = _plan_erasure(work, scope, level)
             counts = _with_keys(counted(work, plan), sum(bool(key.secret) for key in keys))
             return Receipt(now, counts, org=scope.org, is_plan=True)
     # The keys go last before the commit, and nobody is given new ones until after it: whoever seals rows of before with
     # a new key finds the receipt when he looks again.
-    with nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy, parts.store.write() as work:
+    with nullcontext(_no_keys) if keyring is None else keyring.destroying() as destroy, engine.store.write() as work:
         plan = _plan_erasure(work, scope, level)
         key = work.erasure.key()
         counts = carried_out(work, plan, now)
@@ -221,12 +221,12 @@ def erase(parts: Parts, scope: Scope, level: Level, *, is_dry_run: bool = False)
             hashes=tuple(sorted(plan.hashes(key))),
         )
         work.erasure.add(receipt)
-    return replace(receipt, notes=_clean_caches(parts, plan))
+    return replace(receipt, notes=_clean_caches(engine, plan))
 
 
-def receipts(parts: Parts, scope: Scope) -> Sequence[Receipt]:
+def receipts(engine: Engine, scope: Scope) -> Sequence[Receipt]:
     """The receipts of all erasures in the scope's org, oldest first."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         return work.erasure.receipts(scope.org)
 
 
@@ -284,11 +284,11 @@ def _session_messages(work: UnitOfWork, partition: Partition, session: str) -> l
     return ids
 
 
-def _clean_caches(parts: Parts, plan: Plan) -> tuple[str, ...]:
+def _clean_caches(engine: Engine, plan: Plan) -> tuple[str, ...]:
     """Let index, window and files go of it too; what the files still hold, in words."""
     for partition in plan.partitions:
-        forget(parts, partition)
+        forget(engine, partition)
     copied = {*plan.partitions, *(partition for partition, _ in plan.messages)}
-    is_gone = not copied or parts.window is None or parts.window.forget(copied)
-    left = reached(parts, {*plan.partitions, *(partition for partition, _ in plan.items)})
-    return (*parts.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))
+    is_gone = not copied or engine.window is None or engine.window.forget(copied)
+    left = reached(engine, {*plan.partitions, *(partition for partition, _ in plan.items)})
+    return (*engine.store.scrub(), *left, *(() if is_gone else (COPIES_LEFT,)))

@@ -16,7 +16,7 @@ from types import UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 from mnemic.engine.dependants import MAX_FLAGS
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.fields import from_json, held_key, to_json
 from mnemic.engine.inputs import (
     check_categories,
@@ -62,25 +62,25 @@ class WholeDocument:
     chunks: tuple[Chunk, ...]
 
 
-def whole_documents(parts: Parts, visible: Visibility) -> Iterator[tuple[WholeDocument, list[HistoryEntry]]]:
+def whole_documents(engine: Engine, visible: Visibility) -> Iterator[tuple[WholeDocument, list[HistoryEntry]]]:
     """Every visible document by source, each read at one moment, with its history."""
 
     def read_page(work: UnitOfWork, last: Document | None) -> list[Document]:
         after = None if last is None else (last.source, last.id)
         return work.documents.list(visible, DocumentQuery(limit=_PAGE, after=after))
 
-    for listed in _read_pages(parts, read_page):
-        with parts.store.read() as work:
+    for listed in _read_pages(engine, read_page):
+        with engine.store.read() as work:
             found = _read(work, visible, listed.id)
         if found is not None:  # it was not erased meanwhile
             yield found
 
 
-def _read_pages(parts: Parts, read: Callable[[UnitOfWork, _RowT | None], Sequence[_RowT]]) -> Iterator[_RowT]:
+def _read_pages(engine: Engine, read: Callable[[UnitOfWork, _RowT | None], Sequence[_RowT]]) -> Iterator[_RowT]:
     """Every row, page by page; `read` returns the page that follows a row. No unit of work is open in between."""
     last: _RowT | None = None
     while True:
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             page = read(work, last)
         yield from page
         if len(page) < _PAGE:
@@ -110,8 +110,8 @@ def document_record(whole: WholeDocument) -> dict[str, object]:
 class DocumentReader:
     """Reads records of documents for one scope, and refuses what Mnemic itself would never have written."""
 
-    def __init__(self, parts: Parts, scope: Scope) -> None:
-        self._parts, self._scope = parts, scope
+    def __init__(self, engine: Engine, scope: Scope) -> None:
+        self._engine, self._scope = engine, scope
 
     def read(self, record: Mapping[str, Any], partition: Partition) -> WholeDocument:
         """The document of a record, without secrets. Raises `InvalidInputError`, `KeyError`, `TypeError` or
@@ -131,7 +131,7 @@ class DocumentReader:
         return self._clean(WholeDocument(document, text, tuple(sorted(chunks, key=lambda chunk: chunk.index))))
 
     def _document(self, record: Mapping[str, Any], partition: Partition) -> Document:
-        limit = self._parts.settings.max_text_chars
+        limit = self._engine.settings.max_text_chars
         texts = {name: check_line(record[name], name, limit=limit) for name in _TEXTS}
         check_foreign_id(texts["id"])
         if record["private_agent"] is not None and self._scope.agent is None:
@@ -156,14 +156,14 @@ class DocumentReader:
             private_agent=None if record["private_agent"] is None else self._scope.agent,
             pages=tuple(_whole(page, "pages") for page in _list(record["pages"], "pages")),
             headings=tuple(_heading(each) for each in _list(record["headings"], "headings")),
-            metadata=check_metadata(metadata, self._parts.settings),
-            bookkeeping=check_bookkeeping(check_metadata(bookkeeping, self._parts.settings)),
+            metadata=check_metadata(metadata, self._engine.settings),
+            bookkeeping=check_bookkeeping(check_metadata(bookkeeping, self._engine.settings)),
         )
 
     def _clean(self, whole: WholeDocument) -> WholeDocument:
-        clean, document = redact(self._parts, whole.text), whole.document
+        clean, document = redact(self._engine, whole.text), whole.document
         told, kinds = fields_without_secrets(
-            self._parts,
+            self._engine,
             {
                 "text": document.title,
                 "reason": document.reason,
@@ -172,11 +172,11 @@ class DocumentReader:
             },
         )
         headings = tuple(
-            Heading(clean.moved(each.offset), each.level, redact(self._parts, each.title).text)
+            Heading(clean.moved(each.offset), each.level, redact(self._engine, each.title).text)
             for each in document.headings
         )
         pages = tuple(clean.moved(page) for page in document.pages)
-        tell_redacted(self._parts, tuple(dict.fromkeys((*clean.kinds, *kinds))))
+        tell_redacted(self._engine, tuple(dict.fromkeys((*clean.kinds, *kinds))))
         document = replace(
             document,
             title=told["text"],
@@ -193,7 +193,7 @@ class DocumentReader:
                 start=(start := clean.moved(chunk.start)),
                 end=(end := max(start, clean.moved(chunk.end))),
                 text=clean.text[start:end],
-                headings=tuple(redact(self._parts, heading).text for heading in chunk.headings),
+                headings=tuple(redact(self._engine, heading).text for heading in chunk.headings),
             )
             for chunk in whole.chunks
         ]
@@ -281,7 +281,7 @@ OWN_LEVELS = (Level.SESSION, Level.USER, Level.AGENT)
 _LONG_AGO = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 
 
-def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -> Iterator[str]:
+def export(engine: Engine, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -> Iterator[str]:
     """The lines of an export, each without its line feed. Levels that the scope does not name are left out; what all
     of the org shares is only written when ORG is among `levels`.
     """
@@ -294,33 +294,33 @@ def export(parts: Parts, scope: Scope, levels: tuple[Level, ...] = OWN_LEVELS) -
         query = MemoryQuery(now=_LONG_AGO, states=(), order=Order.OLDEST, limit=_PAGE, after=after)
         return [(m, work.history.of(visible, m.id)) for m in work.memories.list(visible, query)]
 
-    header = {"format": FORMAT, "version": VERSION, "exported_at": to_json(parts.clock.now())}
+    header = {"format": FORMAT, "version": VERSION, "exported_at": to_json(engine.clock.now())}
     yield _line("header", header)
-    for entry in get_profile(parts, scope):
+    for entry in get_profile(engine, scope):
         if levels and entry.partition.level not in levels:
             break
         yield _line("profile", {**_place(entry.partition), **_values(entry)})
     talks: dict[tuple[Partition, str], None] = {}
-    for message in _read_pages(parts, lambda work, last: work.messages.page(visible, last and last.id, _PAGE)):
+    for message in _read_pages(engine, lambda work, last: work.messages.page(visible, last and last.id, _PAGE)):
         talks[message.partition, message.session] = None
         yield _line("message", {**_place(message.partition), **_values(message)})
-    for (partition, session), cursors in _cursors(parts, talks):
+    for (partition, session), cursors in _cursors(engine, talks):
         yield _line("conversation", {**_place(partition), "session": session, "cursors": cursors})
-    for memory, history in _read_pages(parts, read_memories):
+    for memory, history in _read_pages(engine, read_memories):
         yield _line("memory", {**_place(memory.partition), **_values(memory)})
         for entry in history:
             yield _line("history", {**_place(entry.partition), **_values(entry)})
-    for whole, history in whole_documents(parts, visible):
+    for whole, history in whole_documents(engine, visible):
         yield _line("document", {**_place(whole.document.partition), **document_record(whole)})
         for entry in history:
             yield _line("history", {**_place(entry.partition), **_values(entry)})
 
 
 def _cursors(
-    parts: Parts, talks: Iterable[tuple[Partition, str]]
+    engine: Engine, talks: Iterable[tuple[Partition, str]]
 ) -> Iterator[tuple[tuple[Partition, str], dict[str, int]]]:
     """The cursors of each conversation that were moved."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         found = [(talk, {name: work.conversations.cursor(*talk, name) for name in CURSORS}) for talk in talks]
     for talk, cursors in found:
         if any(cursors.values()):
@@ -363,8 +363,8 @@ class Cursors:
 class RecordReader:
     """Reads records for one scope: whoever exported them, they become its user's, agent's and org's."""
 
-    def __init__(self, parts: Parts, scope: Scope) -> None:
-        self._parts, self._scope = parts, scope
+    def __init__(self, engine: Engine, scope: Scope) -> None:
+        self._engine, self._scope = engine, scope
         self._former: dict[str, FormerMemory] = {}
         self._merged: set[str] = set()
 
@@ -415,7 +415,7 @@ class RecordReader:
         """The document of a record. Raises `InvalidInputError`, saying why it is not usable."""
         try:
             check_unicode(json.dumps(record, ensure_ascii=False), "it")
-            return DocumentReader(self._parts, self._scope).read(record, self._partition(record, Memory))
+            return DocumentReader(self._engine, self._scope).read(record, self._partition(record, Memory))
         except KeyError as error:
             raise InvalidInputError(f"not usable: it has no {error.args[0]}") from error
         except (TypeError, ValueError, AttributeError, RecursionError, MnemicError) as error:
@@ -424,9 +424,9 @@ class RecordReader:
     def _clean(self, noun: Noun) -> Noun:
         """Without secrets: whoever wrote the export may have kept them."""
         if isinstance(noun, ProfileEntry):
-            return fact_without_secrets(self._parts, noun)
-        clean, kinds = without_secrets(self._parts, noun)
-        tell_redacted(self._parts, kinds)
+            return fact_without_secrets(self._engine, noun)
+        clean, kinds = without_secrets(self._engine, noun)
+        tell_redacted(self._engine, kinds)
         return clean
 
     def cursors(self, record: Record) -> Cursors:
@@ -454,17 +454,17 @@ class RecordReader:
 
     def _check_noun(self, noun: Noun) -> Noun:
         if isinstance(noun, ProfileEntry):
-            check_profile_fact(self._parts, noun.key, noun.value)
+            check_profile_fact(self._engine, noun.key, noun.value)
             check_line(noun.source, "source")
             return noun
         check_foreign_id(noun.id)
         if isinstance(noun, HistoryEntry):
             check_line(noun.actor, "actor")
             return noun
-        check_text(noun.text, "text", self._parts.settings)
+        check_text(noun.text, "text", self._engine.settings)
         if noun.state is State.ERASED:
             raise InvalidInputError("what was erased does not come back")
-        metadata, notes = (check_metadata(each, self._parts.settings) for each in (noun.metadata, noun.bookkeeping))
+        metadata, notes = (check_metadata(each, self._engine.settings) for each in (noun.metadata, noun.bookkeeping))
         noun = replace(noun, metadata=metadata, bookkeeping=check_bookkeeping(notes))
         return self._checked_message(noun) if isinstance(noun, Message) else self._checked_memory(noun)
 
@@ -478,7 +478,7 @@ class RecordReader:
 
     def _checked_memory(self, memory: Memory) -> Memory:
         for name in ("context", "snippet", "source"):
-            check_line(getattr(memory, name), name, limit=self._parts.settings.max_text_chars)
+            check_line(getattr(memory, name), name, limit=self._engine.settings.max_text_chars)
         for name in ("agent", "other_id"):
             check_line(getattr(memory, name) or "", name)
         for entry in memory.provenance:

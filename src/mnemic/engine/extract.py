@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from mnemic.engine.assimilate import Place, Prepared, Verdict, assimilate, prepare
-from mnemic.engine.engine import Parts, SessionRun, new_id
+from mnemic.engine.engine import Engine, SessionRun, new_id
 from mnemic.engine.kinds import EXTRACT
 from mnemic.engine.lasting_facts import lasting_facts, put_derived
 from mnemic.errors import InvalidInputError, MnemicError
@@ -65,30 +65,30 @@ class ExtractReport:
     is_dry_run: bool
 
 
-def extract(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ExtractReport:
+def extract(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ExtractReport:
     """Find new facts in the user's messages of the session. Raises `InvalidInputError` without a user or session, and
     the model's errors; earlier finds stay.
     """
     if scope.user is None or scope.session is None:
         raise InvalidInputError("facts are found in what a user says in a session; say which, as user=… and session=…")
-    run = Extracting(parts, scope.message_partition, scope.session, actor)
+    run = Extracting(engine, scope.message_partition, scope.session, actor)
     read, entries = run.look() if is_dry_run else run.run(most=None)
     return ExtractReport(scope.session, read, tuple(entries), run.left(), is_dry_run)
 
 
 def add_if_said(
-    parts: Parts, work: UnitOfWork, partition: Partition, session: str, messages: Sequence[Message]
+    engine: Engine, work: UnitOfWork, partition: Partition, session: str, messages: Sequence[Message]
 ) -> None:
     """Leave the job of extracting when the user said something; not where the user is not known."""
-    if not parts.settings.life.extracts or partition.level is not Level.USER:
+    if not engine.settings.life.extracts or partition.level is not Level.USER:
         return
     if any(is_readable(message) for message in messages):
-        work.jobs.add([extract_job(parts, partition, session)])
+        work.jobs.add([extract_job(engine, partition, session)])
 
 
-def extract_job(parts: Parts, partition: Partition, session: str) -> Job:
+def extract_job(engine: Engine, partition: Partition, session: str) -> Job:
     """The job that reads what is unread in a conversation when it runs."""
-    now = parts.clock.now()
+    now = engine.clock.now()
     return Job(
         id=new_id(now),
         partition=partition,
@@ -128,9 +128,9 @@ class Extracting(SessionRun):
     """One run over one conversation. `may_fall_back`: when the model fails, the rules read the message."""
 
     def __init__(
-        self, parts: Parts, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
+        self, engine: Engine, partition: Partition, session: str, actor: str, *, may_fall_back: bool = False
     ) -> None:
-        super().__init__(parts, partition, session, actor, may_fall_back=may_fall_back)
+        super().__init__(engine, partition, session, actor, may_fall_back=may_fall_back)
         self._before: set[str] = set()
         self._names: set[str] = set()
         self._position = 0
@@ -138,7 +138,7 @@ class Extracting(SessionRun):
 
     def left(self) -> int:
         """How many messages are unread."""
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             return unread(work, self._partition, self._session)
 
     def look(self) -> tuple[int, list[Extracted]]:
@@ -168,7 +168,7 @@ class Extracting(SessionRun):
 
     def _begin(self) -> int:
         """The place of the cursor; and what the user had said before it."""
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             after = work.conversations.cursor(self._partition, self._session, EXTRACTED)
             start = max(0, after - LOOK_BACK)
             known = work.conversations.messages(self._partition, self._session, start, after - start) if after else []
@@ -194,8 +194,8 @@ class Extracting(SessionRun):
         """The next messages to read: as many as go into one transaction. Positions of what is not read, and of what
         was erased, go with those before them.
         """
-        limit = RULE_MESSAGES if self._parts.llm is None else 1
-        with self._parts.store.read() as work:
+        limit = RULE_MESSAGES if self._engine.llm is None else 1
+        with self._engine.store.read() as work:
             talk = work.conversations.get(self._partition, self._session)
             found = work.conversations.messages(self._partition, self._session, after, RULE_MESSAGES)
             last = work.conversations.messages(self._partition, self._session, after - 1, 1) if after else []
@@ -221,11 +221,11 @@ class Extracting(SessionRun):
         )
         fallback = ""
         try:
-            facts = find_facts(said) if self._parts.llm is None else self._ask_model(self._parts.llm, message, said)
+            facts = find_facts(said) if self._engine.llm is None else self._ask_model(self._engine.llm, message, said)
         except MnemicError as error:
             fallback = type(error).__name__
             _log.debug("session %s: %s", self._session, fallback)
-            self._parts.observer.count("mnemic.extract.errors", kind=fallback)
+            self._engine.observer.count("mnemic.extract.errors", kind=fallback)
             if not self._may_fall_back:
                 raise
             facts = find_facts(said)
@@ -241,7 +241,7 @@ class Extracting(SessionRun):
         return Reply(reply.id, reply.text, reply.trust)
 
     def _ask_model(self, llm: Llm, message: Message, said: Said) -> list[Fact]:
-        has_learnings = self._parts.settings.life.promotes_learnings and message.agent is not None
+        has_learnings = self._engine.settings.life.promotes_learnings and message.agent is not None
         language = language_of([message.text])
         prompt = extraction_prompt(message.text, message.observed_at, language, has_learnings=has_learnings)
         version = f"{llm.name} {PROMPT_VERSION}"
@@ -253,14 +253,14 @@ class Extracting(SessionRun):
         places = [self._place(each.message, fact) for each, fact in pairs]
         ready = self._prepare_facts(places, [fact for _, fact in pairs])
         entries: list[Extracted] = []
-        with self._parts.store.write() as work:
+        with self._engine.store.write() as work:
             ids = list({entry.source_id for _, fact in pairs for entry in fact.provenance})
             if len(work.messages.get(self._visible, ids)) < len(ids):
                 return None
             if not work.conversations.move(self._partition, self._session, EXTRACTED, after, until):
                 return None
             for (each, fact), place, prepared in zip(pairs, places, ready, strict=True):
-                decision = assimilate(self._parts, work, place, [prepared], actor=self._actor)[0]
+                decision = assimilate(self._engine, work, place, [prepared], actor=self._actor)[0]
                 entries.append(
                     replace(
                         _entry(each, fact),
@@ -271,8 +271,8 @@ class Extracting(SessionRun):
                     )
                 )
             self._fill_profile(work, [each.message for each in found])
-        self._parts.observer.count("mnemic.extract.messages", len(found))
-        self._parts.observer.count("mnemic.extract.facts", len(entries))
+        self._engine.observer.count("mnemic.extract.messages", len(found))
+        self._engine.observer.count("mnemic.extract.facts", len(entries))
         _log.info("session %s: %d facts in %d messages", self._session, len(entries), len(found))
         return entries
 
@@ -280,7 +280,7 @@ class Extracting(SessionRun):
         """Carry what lasts into the user's profile; nothing where several people speak as the user."""
         if len(self._names) <= 1:
             lasting = lasting_facts(messages, {})
-            put_derived(self._parts, work, self._partition, lasting, source=SOURCE)
+            put_derived(self._engine, work, self._partition, lasting, source=SOURCE)
 
     def _place(self, message: Message, fact: Fact) -> Place:
         """What is learnt for everybody belongs to the agent, all else to the user."""
@@ -294,7 +294,7 @@ class Extracting(SessionRun):
         ready: dict[int, Prepared] = {}
         for place in dict.fromkeys(places):
             mine = [index for index, each in enumerate(places) if each == place]
-            ready |= zip(mine, prepare(self._parts, place, [facts[index] for index in mine]), strict=True)
+            ready |= zip(mine, prepare(self._engine, place, [facts[index] for index in mine]), strict=True)
         return [ready[index] for index in range(len(facts))]
 
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mnemic.engine.access import forget_answers
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import indexed_text
 from mnemic.model.bookkeeping import slot_in
 from mnemic.model.columns import field_types, plain_reader, to_plain
@@ -91,11 +91,11 @@ def is_lasting(memory: Memory) -> bool:
     return memory.is_pinned or memory.kind is Kind.REFLECTION
 
 
-def archive(parts: Parts, work: UnitOfWork, memory: Memory, *, actor: str, reason: str) -> bool:
+def archive(engine: Engine, work: UnitOfWork, memory: Memory, *, actor: str, reason: str) -> bool:
     """Archive a memory now; False when somebody else changed it meanwhile."""
-    now = parts.clock.now()
+    now = engine.clock.now()
     archived = replace(memory, state=State.ARCHIVED, retired_at=now, updated_at=max(now, memory.updated_at + _TICK))
-    if not work.memories.replace(archived, parts.terms(indexed_text(memory)), memory.updated_at):
+    if not work.memories.replace(archived, engine.terms(indexed_text(memory)), memory.updated_at):
         return False
     before, after = differences(memory, archived)
     entry = HistoryEntry(

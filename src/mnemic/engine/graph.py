@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.graph_extract import Nodes
 from mnemic.errors import NotFoundError
 from mnemic.model import graph
@@ -37,7 +37,7 @@ class Walk:
 
 
 def nodes(
-    parts: Parts,
+    engine: Engine,
     scope: Scope,
     *,
     query: str = "",
@@ -49,10 +49,10 @@ def nodes(
     if query.strip() and not name_key(query):
         return graph.NodePage(())
     asked = graph.EntityQuery(part=name_key(query), types=types, after=after or "", limit=limit + 1)
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         rows = work.graph.entities(scope.visibility, asked)
         keys = [*dict.fromkeys(row.key for row in rows)]
-        shown, found = keys[:limit], Nodes(work, scope.visibility, parts.clock.now())
+        shown, found = keys[:limit], Nodes(work, scope.visibility, engine.clock.now())
         roots = found.of_ids([row.id for row in rows if row.key in shown])
         told = [(row, found.node(roots[row.id])) for row in rows if row.id in roots]
         kept = [node for row, node in told if query or name_key(node.name) == row.key]
@@ -60,12 +60,12 @@ def nodes(
 
 
 def neighbours(
-    parts: Parts, scope: Scope, name: str, walk: Walk, *, depth: int = 1, limit: int = 50
+    engine: Engine, scope: Scope, name: str, walk: Walk, *, depth: int = 1, limit: int = 50
 ) -> graph.Neighbourhood:
     """What stands around a thing, named or by the id of its node, up to `depth` relations away: at most `limit` nodes,
     nearest first. Raises `NotFoundError` when nobody names it.
     """
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         around = Walking(work, scope.visibility, walk)
         start = around.starts(name)[0]
         seen, frontier, edges = {start: None}, [start], dict[tuple[str, str, str], graph.Edge]()
@@ -87,11 +87,11 @@ def neighbours(
         return graph.Neighbourhood(found[0], tuple(found[1:]), tuple(told), named_in, is_cut or around.is_cut)
 
 
-def path(parts: Parts, scope: Scope, source: str, target: str, walk: Walk, *, max_hops: int = 4) -> graph.GraphPath:
+def path(engine: Engine, scope: Scope, source: str, target: str, walk: Walk, *, max_hops: int = 4) -> graph.GraphPath:
     """A shortest way from one thing to another over at most `max_hops` relations, whichever way these point; among
     several of one length one over heavier relations. Raises `NotFoundError` when nobody names one of the two.
     """
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         around = Walking(work, scope.visibility, walk)
         way = shortest(around, around.starts(source), around.starts(target), max_hops)
         if way is None:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import BackendError, ConfigError, MnemicError
 from mnemic.model import graph
 from mnemic.model.scope import Level, Partition, Scope, Visibility
@@ -141,34 +141,34 @@ A_JOB = 4096
 _log = logging.getLogger("mnemic.graph")
 
 
-def fill_entities(parts: Parts, partition: Partition, limit: int | None = None) -> int:
+def fill_entities(engine: Engine, partition: Partition, limit: int | None = None) -> int:
     """Embed up to `limit` entities without a vector per space; returns how many were stored. Pages are embedded outside
     transactions. Raises `BackendError` or `ConfigError`; earlier pages stay.
     """
-    return sum(_fill(parts, embedder, partition, limit) for embedder in parts.embedders)
+    return sum(_fill(engine, embedder, partition, limit) for embedder in engine.embedders)
 
 
-def try_to_fill(parts: Parts, partition: Partition, limit: int | None = None) -> None:
+def try_to_fill(engine: Engine, partition: Partition, limit: int | None = None) -> None:
     """Like `fill_entities`. If an embedder fails, the next run adds the vectors."""
     try:
-        fill_entities(parts, partition, limit)
+        fill_entities(engine, partition, limit)
     except (BackendError, ConfigError) as error:
         _log.error("embedding entities failed (%s); their vectors will follow", type(error).__name__)
-        parts.observer.count("mnemic.embedding.failure", operation="graph")
+        engine.observer.count("mnemic.embedding.failure", operation="graph")
 
 
-def _fill(parts: Parts, embedder: Embedder, partition: Partition, limit: int | None) -> int:
+def _fill(engine: Engine, embedder: Embedder, partition: Partition, limit: int | None) -> int:
     space, after, stored, asked = embedder.space.id, "", 0, 0
     while limit is None or asked < limit:
         size = VECTOR_PAGE if limit is None else min(VECTOR_PAGE, limit - asked)
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             page = work.entity_vectors.missing(partition, space, after, size)
         if not page:
             break
         after, asked = page[-1][0], asked + len(page)
-        rows = _rows(embedder, [(own, said) for own, said in page if parts.reads(embedder, said)])
+        rows = _rows(embedder, [(own, said) for own, said in page if engine.reads(embedder, said)])
         if rows:
-            with parts.store.write() as work:
+            with engine.store.write() as work:
                 stored += work.entity_vectors.put(partition, rows)
     return stored
 
@@ -202,35 +202,35 @@ SPEAKER = "User"
 
 
 def extract_graph(
-    parts: Parts, scope: Scope, levels: Sequence[Level], *, limit: int | None = None, is_dry_run: bool = False
+    engine: Engine, scope: Scope, levels: Sequence[Level], *, limit: int | None = None, is_dry_run: bool = False
 ) -> graph.GraphReport:
     """Read and embed up to `limit` unread items of the levels (none: all the scope's). Other agents' private items are
     left to the worker. Raises the model's errors; earlier items stay.
     """
     report = _Report(is_dry_run=is_dry_run)
     for partition in scope.visibility.at(*levels).partitions:
-        reading = _Reading(parts, partition, scope.visibility, is_dry_run=is_dry_run)
+        reading = _Reading(engine, partition, scope.visibility, is_dry_run=is_dry_run)
         while not reading.is_finished and (limit is None or report.items < limit):
             report.add(reading.page(None if limit is None else limit - report.items))
         if not is_dry_run:
-            try_to_fill(parts, partition)
+            try_to_fill(engine, partition)
         report.is_finished = report.is_finished and reading.is_finished
     return report.told()
 
 
-def graph_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
+def graph_partition(engine: Engine, partition: Partition, after: str = "") -> str | None:
     """The work of one job: some pages of what is unread behind the id `after`. Where the model fails, the rules stand
     in until the next run. Returns the id to go on behind, None at the end.
     """
-    reading = _Reading(parts, partition, None, is_dry_run=False, may_fall_back=True, after=after)
+    reading = _Reading(engine, partition, None, is_dry_run=False, may_fall_back=True, after=after)
     count = 0
-    for _ in range(PAGES_A_JOB if parts.llm is None else MODEL_PAGES_A_JOB):
+    for _ in range(PAGES_A_JOB if engine.llm is None else MODEL_PAGES_A_JOB):
         if reading.is_finished:
             break
         count += len(reading.page(None))
     if count:
         _log.info("%s: %d items read", partition.level.value, count)
-    try_to_fill(parts, partition, A_JOB)
+    try_to_fill(engine, partition, A_JOB)
     return None if reading.is_finished else reading.after
 
 
@@ -259,7 +259,7 @@ class _Reading:
 
     def __init__(
         self,
-        parts: Parts,
+        engine: Engine,
         partition: Partition,
         visible: Visibility | None,
         *,
@@ -267,18 +267,18 @@ class _Reading:
         may_fall_back: bool = False,
         after: str = "",
     ) -> None:
-        self._parts, self._partition, self._visible = parts, partition, visible
+        self._engine, self._partition, self._visible = engine, partition, visible
         self._is_dry_run, self._may_fall_back = is_dry_run, may_fall_back
-        self._readers = readers(parts)
+        self._readers = readers(engine)
         self.after = after
         self._speaker = SPEAKER if partition.level in (Level.USER, Level.SESSION) else ""
         self.is_finished = False
 
     def page(self, limit: int | None) -> list[graph.GraphEntry]:
         """Read the next items; what was read before an error of the model is kept."""
-        size = PAGE if self._parts.llm is None else MODEL_PAGE
+        size = PAGE if self._engine.llm is None else MODEL_PAGE
         size = size if limit is None else min(size, limit)
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             items = work.graph.unread(self._partition, self._readers, self.after, size)
         self.is_finished = len(items) < size
         visible = self._visible
@@ -297,24 +297,24 @@ class _Reading:
         """Write what was read, but for items that were changed meanwhile: these are read again."""
         if self._is_dry_run or not done:
             return
-        now = self._parts.clock.now()
-        with self._parts.store.write() as work:
+        now = self._engine.clock.now()
+        with self._engine.store.write() as work:
             present = work.graph.unread(self._partition, self._readers, self.after, size)
             sheets = [sheet for sheet, item in _sheets(done, now) if item in present]
             work.graph.put(self._partition, sheets)
-        self._parts.observer.count("mnemic.graph.items", len(sheets))
+        self._engine.observer.count("mnemic.graph.items", len(sheets))
 
     def _read(self, item: graph.Unread) -> tuple[Found, str, str]:
         """What an item says, who read it, and for which failure the rules did."""
         speaker = self._speaker if item.kind is graph.SourceKind.MEMORY else self._said_by(item)
-        llm, fallback = self._parts.llm, ""
+        llm, fallback = self._engine.llm, ""
         if llm is not None and item.kind is graph.SourceKind.MEMORY:
             try:
                 prompt = graph_prompt(item.text)
                 return read_graph(llm.complete(prompt), item.text, speaker), self._readers[item.kind], ""
             except MnemicError as error:
                 fallback = type(error).__name__
-                self._parts.observer.count("mnemic.graph.errors", kind=fallback)
+                self._engine.observer.count("mnemic.graph.errors", kind=fallback)
                 if not self._may_fall_back:
                     raise
         return find(item.text, speaker), EXTRACTOR, fallback
@@ -326,9 +326,9 @@ class _Reading:
         return item.author or self._speaker
 
 
-def readers(parts: Parts) -> Mapping[graph.SourceKind, str]:
+def readers(engine: Engine) -> Mapping[graph.SourceKind, str]:
     """Who reads which kind of item."""
-    model = EXTRACTOR if parts.llm is None else f"{parts.llm.name} {PROMPT_VERSION}"
+    model = EXTRACTOR if engine.llm is None else f"{engine.llm.name} {PROMPT_VERSION}"
     return {graph.SourceKind.MEMORY: model, graph.SourceKind.MESSAGE: EXTRACTOR, graph.SourceKind.DOCUMENT: EXTRACTOR}
 
 

@@ -10,7 +10,7 @@ from mnemic.engine import kinds
 from mnemic.engine.cascade import Remade, Remaking
 from mnemic.engine.consolidate import GROUPS_AT_ONCE, Consolidating, consolidate_summary
 from mnemic.engine.curate import DAYS_AT_ONCE, PARTS_AT_ONCE, Curating
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.events import KINDS, E, as_job, read
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.extract import MODEL_MESSAGES, RULE_MESSAGES, Extracting, unread
@@ -34,35 +34,35 @@ HELD = "held"
 """In the payload of a job of curating: the conversations that wait for the next night."""
 
 
-def _embed(parts: Parts, job: Job) -> FollowUp:
+def _embed(engine: Engine, job: Job) -> FollowUp:
     """Fill the vectors of the job's partition. Items written meanwhile are found when the job finishes."""
-    report = fill_vectors(parts, job.partition)
+    report = fill_vectors(engine, job.partition)
     if report.refused and report.is_complete:
         raise BadReplyError(f"the embedder refuses {len(report.refused)} texts, the first of item {report.refused[0]}")
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
-        if not lacks_vectors(parts, unit, job.partition, report.passed_over):
+        if not lacks_vectors(engine, unit, job.partition, report.passed_over):
             return []
-        return [anew(job, parts.clock.now())]
+        return [anew(job, engine.clock.now())]
 
     return follow_up
 
 
-def _decay(parts: Parts, job: Job) -> FollowUp:
-    return _onward(parts, job, decay_partition(parts, job.partition, str(job.payload.get(AFTER, ""))))
+def _decay(engine: Engine, job: Job) -> FollowUp:
+    return _onward(engine, job, decay_partition(engine, job.partition, str(job.payload.get(AFTER, ""))))
 
 
-def _evict(parts: Parts, job: Job) -> FollowUp:
+def _evict(engine: Engine, job: Job) -> FollowUp:
     """Room is made of tombstones too, when all memories have been looked at."""
-    after = evict_partition(parts, job.partition, str(job.payload.get(AFTER, "")))
+    after = evict_partition(engine, job.partition, str(job.payload.get(AFTER, "")))
     if after is None:
-        compact_partition(parts, job.partition)
-    return _onward(parts, job, after)
+        compact_partition(engine, job.partition)
+    return _onward(engine, job, after)
 
 
-def _onward(parts: Parts, job: Job, after: str | None) -> FollowUp:
+def _onward(engine: Engine, job: Job, after: str | None) -> FollowUp:
     """The rest of a large partition is the work of a next job."""
-    rest = [] if after is None else [replace(anew(job, parts.clock.now()), payload={AFTER: after})]
+    rest = [] if after is None else [replace(anew(job, engine.clock.now()), payload={AFTER: after})]
     return lambda _: rest
 
 
@@ -71,116 +71,116 @@ def _nothing(_: UnitOfWork) -> Sequence[Job]:
     return ()
 
 
-def _summarise(parts: Parts, asked: SummarisationRequest, job: Job) -> FollowUp:
+def _summarise(engine: Engine, asked: SummarisationRequest, job: Job) -> FollowUp:
     """Make some of the summaries asked for or pending. Ask again for those left, or requested meanwhile."""
-    life = parts.settings.life
+    life = engine.settings.life
     if not life.summarises:
         return _nothing
     is_last = job.attempts >= life.llm_tries
-    run = Summarising(parts, asked.partition, asked.session, kinds.SUMMARISE, may_fall_back=is_last)
+    run = Summarising(engine, asked.partition, asked.session, kinds.SUMMARISE, may_fall_back=is_last)
     due = run.due(asked.last)
     run.run(due, SUMMARIES_AT_ONCE)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         left = pending(unit, life, asked.partition, asked.session, wanted=due.until)
         rest = replace(asked, first=left.after + 1, last=left.until)
-        return [as_job(rest, parts.clock.now())] if left.count else []
+        return [as_job(rest, engine.clock.now())] if left.count else []
 
     return follow_up
 
 
-def _consolidate_summary(parts: Parts, asked: ConsolidationRequest, _: Job) -> FollowUp:
+def _consolidate_summary(engine: Engine, asked: ConsolidationRequest, _: Job) -> FollowUp:
     """All of it is in the transaction that ends the request, so that a summary counts once."""
-    return lambda unit: [as_job(event, parts.clock.now()) for event in consolidate_summary(parts, unit, asked)]
+    return lambda unit: [as_job(event, engine.clock.now()) for event in consolidate_summary(engine, unit, asked)]
 
 
-def _reflect(parts: Parts, asked: ReflectionRequest, job: Job) -> FollowUp:
-    if not parts.settings.life.reflects:
+def _reflect(engine: Engine, asked: ReflectionRequest, job: Job) -> FollowUp:
+    if not engine.settings.life.reflects:
         return _nothing
-    is_last = job.attempts >= parts.settings.life.llm_tries
-    run = Reflecting(parts, asked.partition, asked.session, kinds.REFLECT, may_fall_back=is_last)
+    is_last = job.attempts >= engine.settings.life.llm_tries
+    run = Reflecting(engine, asked.partition, asked.session, kinds.REFLECT, may_fall_back=is_last)
     episodes, skipped = run.plan()
     if not skipped:
         run.run(episodes)
     return lambda _: ()
 
 
-def _extract(parts: Parts, job: Job) -> FollowUp:
+def _extract(engine: Engine, job: Job) -> FollowUp:
     """The facts of what is unread. What came while this ran, and found the job still running, is for a next job."""
-    session, is_last = str(job.payload["session"]), job.attempts >= parts.settings.life.llm_tries
-    if not parts.settings.life.extracts:
+    session, is_last = str(job.payload["session"]), job.attempts >= engine.settings.life.llm_tries
+    if not engine.settings.life.extracts:
         return _nothing
-    run = Extracting(parts, job.partition, session, kinds.EXTRACT, may_fall_back=is_last)
-    run.run(RULE_MESSAGES if parts.llm is None else MODEL_MESSAGES)
+    run = Extracting(engine, job.partition, session, kinds.EXTRACT, may_fall_back=is_last)
+    run.run(RULE_MESSAGES if engine.llm is None else MODEL_MESSAGES)
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
-        return [anew(job, parts.clock.now())] if unread(unit, job.partition, session) else []
+        return [anew(job, engine.clock.now())] if unread(unit, job.partition, session) else []
 
     return follow_up
 
 
-def _curate(parts: Parts, job: Job) -> FollowUp:
+def _curate(engine: Engine, job: Job) -> FollowUp:
     """Curate some unread days. The rest goes to a next job, which skips what is left for the next night."""
-    if not parts.settings.life.curates:
+    if not engine.settings.life.curates:
         return _nothing
     held = cast("Sequence[str]", job.payload.get(HELD) or ())
-    is_last = job.attempts >= parts.settings.life.llm_tries
-    run = Curating(parts, job.partition, kinds.CURATE, held=held, may_fall_back=is_last)
-    run.run(DAYS_AT_ONCE if parts.llm is None else PARTS_AT_ONCE)
+    is_last = job.attempts >= engine.settings.life.llm_tries
+    run = Curating(engine, job.partition, kinds.CURATE, held=held, may_fall_back=is_last)
+    run.run(DAYS_AT_ONCE if engine.llm is None else PARTS_AT_ONCE)
     payload = {**job.payload, HELD: sorted(run.held)}
-    rest = [replace(anew(job, parts.clock.now()), payload=payload)] if run.is_unfinished else []
+    rest = [replace(anew(job, engine.clock.now()), payload=payload)] if run.is_unfinished else []
     return lambda _: rest
 
 
-def _consolidate(parts: Parts, job: Job) -> FollowUp:
+def _consolidate(engine: Engine, job: Job) -> FollowUp:
     """Some general preferences; the rest is the work of a next job."""
-    if not parts.settings.life.consolidates:
+    if not engine.settings.life.consolidates:
         return _nothing
-    run = Consolidating(parts, job.partition, kinds.CONSOLIDATE)
+    run = Consolidating(engine, job.partition, kinds.CONSOLIDATE)
     groups = run.groups()
     done = run.write(groups[:GROUPS_AT_ONCE])
-    rest = [anew(job, parts.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
+    rest = [anew(job, engine.clock.now())] if done and len(groups) > GROUPS_AT_ONCE else []
     return lambda _: rest
 
 
-def _remake(parts: Parts, job: Job) -> FollowUp:
+def _remake(engine: Engine, job: Job) -> FollowUp:
     """A memory, a summary or a key of a profile without what was erased."""
-    is_last = job.attempts >= parts.settings.life.llm_tries
+    is_last = job.attempts >= engine.settings.life.llm_tries
     if "profile" in job.payload:
-        find_again(parts, job.partition, str(job.payload["profile"]))
+        find_again(engine, job.partition, str(job.payload["profile"]))
         return _nothing
     if "positions" in job.payload:
         session, (first, last) = str(job.payload["session"]), cast("list[int]", job.payload["positions"])
-        again = SummarisingAgain(parts, job.partition, session, first, last, kinds.REMAKE, may_fall_back=is_last)
+        again = SummarisingAgain(engine, job.partition, session, first, last, kinds.REMAKE, may_fall_back=is_last)
         is_done = again.run()
-        return _nothing if is_done else lambda _: [anew(job, parts.clock.now())]
-    return _remake_memory(parts, job, may_fall_back=is_last)
+        return _nothing if is_done else lambda _: [anew(job, engine.clock.now())]
+    return _remake_memory(engine, job, may_fall_back=is_last)
 
 
-def _remake_memory(parts: Parts, job: Job, *, may_fall_back: bool) -> FollowUp:
+def _remake_memory(engine: Engine, job: Job, *, may_fall_back: bool) -> FollowUp:
     """Make one memory again. If its sources come first, the last of their jobs asks for it."""
     agent, memory_id = job.payload.get("agent"), str(job.payload["memory"])
     agent = None if agent is None else str(agent)
-    work = Remaking(parts, job.partition, memory_id, agent, kinds.REMAKE, may_fall_back=may_fall_back)
+    work = Remaking(engine, job.partition, memory_id, agent, kinds.REMAKE, may_fall_back=may_fall_back)
     ended = work.run()
 
     def follow_up(unit: UnitOfWork) -> Sequence[Job]:
         is_due = ended is not Remade.DONE and work.is_due(unit)
-        return [anew(job, parts.clock.now())] if is_due else []
+        return [anew(job, engine.clock.now())] if is_due else []
 
     return follow_up
 
 
-def _graph(parts: Parts, job: Job) -> FollowUp:
+def _graph(engine: Engine, job: Job) -> FollowUp:
     """What some pages of items say; the rest is the work of a next job."""
-    if not parts.settings.life.graphs:
+    if not engine.settings.life.graphs:
         return _nothing
-    after = graph_partition(parts, job.partition, str(job.payload.get(AFTER) or ""))
-    rest = [] if after is None else [replace(anew(job, parts.clock.now()), payload={AFTER: after})]
+    after = graph_partition(engine, job.partition, str(job.payload.get(AFTER) or ""))
+    rest = [] if after is None else [replace(anew(job, engine.clock.now()), payload={AFTER: after})]
     return lambda _: rest
 
 
-def _subscribe(event: type[E], subscriber: Callable[[Parts, E, Job], FollowUp]) -> tuple[str, Handler]:
+def _subscribe(event: type[E], subscriber: Callable[[Engine, E, Job], FollowUp]) -> tuple[str, Handler]:
     """The handler of the jobs that these events are while they wait."""
     return KINDS[event], lambda parts, job: subscriber(parts, read(event, job), job)
 
@@ -195,14 +195,14 @@ SUBSCRIBERS: Mapping[str, Handler] = dict(
 """Who handles the events, by the kind of job under which each waits."""
 
 
-def _health(parts: Parts, job: Job) -> FollowUp:
+def _health(engine: Engine, job: Job) -> FollowUp:
     """The score of a user's or an agent's memories is kept; sessions are too short-lived for one."""
-    if not parts.settings.life.scores_health:
+    if not engine.settings.life.scores_health:
         return _nothing
     owner = {Level.USER: "user", Level.AGENT: "agent"}.get(job.partition.level)
     if owner is not None:
         scope = Scope(org=job.partition.org, **{owner: job.partition.owner})
-        health(parts, scope, HealthRequest(levels=OWN_LEVELS), actor=kinds.HEALTH)
+        health(engine, scope, HealthRequest(levels=OWN_LEVELS), actor=kinds.HEALTH)
     return _nothing
 
 

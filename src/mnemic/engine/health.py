@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import cast
 
 from mnemic.engine.edit import Editor, merge
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.fields import archive
 from mnemic.engine.jobs import retry_jobs
@@ -41,7 +41,7 @@ class Fixed:
         return (f"{self.changed:,} findings were left: they could not be ended, or are no longer as they were found",)
 
 
-def fixed(parts: Parts, scope: Scope, findings: Sequence[HealthFinding], *, actor: str, is_dry_run: bool) -> Fixed:
+def fixed(engine: Engine, scope: Scope, findings: Sequence[HealthFinding], *, actor: str, is_dry_run: bool) -> Fixed:
     """Fix each safe finding that still holds; count the others. A memory is changed for one finding per run."""
     done, touched = Fixed(), set[str]()
     for one in findings:
@@ -49,7 +49,7 @@ def fixed(parts: Parts, scope: Scope, findings: Sequence[HealthFinding], *, acto
             continue
         touched |= set(one.ids)
         try:
-            is_ended = is_dry_run or _end(parts, scope, one, actor)
+            is_ended = is_dry_run or _end(engine, scope, one, actor)
         except (ConflictError, NotFoundError):
             is_ended = False
         if is_ended:
@@ -59,23 +59,25 @@ def fixed(parts: Parts, scope: Scope, findings: Sequence[HealthFinding], *, acto
     return done
 
 
-def _end(parts: Parts, scope: Scope, one: HealthFinding, actor: str) -> bool:
+def _end(engine: Engine, scope: Scope, one: HealthFinding, actor: str) -> bool:
     if one.remedy.verb == "jobs.retry":
-        return retry_jobs(parts, scope, one.ids) > 0
+        return retry_jobs(engine, scope, one.ids) > 0
     if one.ailment is Ailment.DUPLICATE:
-        merge(parts, scope, one.ids, text=None, actor=actor, reason=f"health: {one.reason}")
+        merge(engine, scope, one.ids, text=None, actor=actor, reason=f"health: {one.reason}")
         return True
-    with parts.store.write() as work:
+    with engine.store.write() as work:
         found = work.memories.get(scope.visibility, [one.ids[-1]])
-        return bool(found) and _end_one(parts, work, Editor(parts, work, scope.visibility, actor), found[0], one, actor)
+        return bool(found) and _end_one(
+            engine, work, Editor(engine, work, scope.visibility, actor), found[0], one, actor
+        )
 
 
-def _end_one(parts: Parts, work: UnitOfWork, editor: Editor, memory: Memory, one: HealthFinding, actor: str) -> bool:
+def _end_one(engine: Engine, work: UnitOfWork, editor: Editor, memory: Memory, one: HealthFinding, actor: str) -> bool:
     if memory.state not in (State.ACTIVE, State.DISPUTED):
         return False
     reason = f"health: {one.reason}"
     if one.ailment in (Ailment.JUNK, Ailment.STALE):
-        return archive(parts, work, memory, actor=actor, reason=reason)
+        return archive(engine, work, memory, actor=actor, reason=reason)
     if one.ailment is Ailment.UNSUPPORTED:
         editor.put(memory, replace(memory, state=State.QUARANTINED), Action.QUARANTINED, reason)
         return True
@@ -138,7 +140,7 @@ class HealthReport:
     notes: tuple[str, ...] = ()
 
 
-def health(parts: Parts, scope: Scope, request: HealthRequest, *, actor: str) -> HealthReport:
+def health(engine: Engine, scope: Scope, request: HealthRequest, *, actor: str) -> HealthReport:
     """Examine what the scope sees of some levels, fix what is safe of the chosen kinds, and examine again. Duplicates
     are merged, junk and stale memories archived, unsupported ones quarantined, contradictions superseded or disputed,
     dead jobs retried; `undo` reverts each. The full score is kept daily and on change, never in a dry run. Raises
@@ -146,21 +148,21 @@ def health(parts: Parts, scope: Scope, request: HealthRequest, *, actor: str) ->
     """
     if not 1 <= request.limit <= MAX_LISTED:
         raise InvalidInputError(f"limit must be from 1 to {MAX_LISTED}, not {request.limit}")
-    parts.accesses.flush(parts.store)
-    with parts.observer.span("mnemic.health"):
-        look = _Look(parts, scope, request)
+    engine.accesses.flush(engine.store)
+    with engine.observer.span("mnemic.health"):
+        look = _Look(engine, scope, request)
         look.run()
         done = Fixed()
         if request.fix:
             safe = [one for kind in request.fix for one in look.kept[kind] if one.remedy.is_safe]
-            done = fixed(parts, scope, safe, actor=actor, is_dry_run=request.is_dry_run)
+            done = fixed(engine, scope, safe, actor=actor, is_dry_run=request.is_dry_run)
             if done.findings and not request.is_dry_run:
-                look = _Look(parts, scope, request)
+                look = _Look(engine, scope, request)
                 look.run()
         score = look.score()
-        before = _kept_scores(parts, scope)
+        before = _kept_scores(engine, scope)
         if request.is_whole and not request.is_dry_run:
-            _keep(parts, scope, score, before, actor=actor)
+            _keep(engine, scope, score, before, actor=actor)
     listed = [one for kind in WEIGHTS for one in look.kept[kind][: request.limit]]
     notes = (*look.notes(), *done.notes)
     return HealthReport(
@@ -171,30 +173,30 @@ def health(parts: Parts, scope: Scope, request: HealthRequest, *, actor: str) ->
 class _Look:
     """One look at everything."""
 
-    def __init__(self, parts: Parts, scope: Scope, request: HealthRequest) -> None:
-        self._parts, self._request, self._now = parts, request, parts.clock.now()
+    def __init__(self, engine: Engine, scope: Scope, request: HealthRequest) -> None:
+        self._engine, self._request, self._now = engine, request, engine.clock.now()
         self._visible = scope.visibility.at(*request.levels) if request.levels else scope.visibility
         self._seen = scope.visibility
         remedies = Remedies(scope)
-        self._judge = Judge(self._seen, remedies, self._now, parts.settings.life)
-        self._pairs = Pairs(parts, self._seen, remedies, self._now)
+        self._judge = Judge(self._seen, remedies, self._now, engine.settings.life)
+        self._pairs = Pairs(engine, self._seen, remedies, self._now)
         self.kept: dict[Ailment, list[HealthFinding]] = defaultdict(list)
         self._counts: Counter[Ailment] = Counter()
         self._ailing: dict[str, Ailment] = {}
         self._live = 0
         self.examined = 0
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             self._total = 2 * work.partitions.count(self._visible.partitions).get("memories", 0)
 
     def run(self) -> None:
         """Sweep, then compare."""
         for partition in self._visible.partitions:
-            for page in sweep(self._parts, Reach(partition, self._seen), self._plan, None):
+            for page in sweep(self._engine, Reach(partition, self._seen), self._plan, None):
                 self.examined += page.examined
                 self._take(page.found)
                 self._tell(self.examined)
         if Ailment.ORPHANED in self._request.wanted:
-            with self._parts.store.read() as work:
+            with self._engine.store.read() as work:
                 dead = work.jobs.list(self._visible.partitions, (JobState.DEAD,), MAX_JOBS)
             self._take(self._judge.jobs(dead))
         if Ailment.CONTRADICTORY in self._request.wanted:
@@ -211,7 +213,7 @@ class _Look:
     def notes(self) -> list[str]:
         """What was left out."""
         found: list[str] = []
-        if self._parts.embedder is None:
+        if self._engine.embedder is None:
             found.append("without an embedder, duplicates are found by their words alone")
         if self._pairs.is_capped:
             found.append(f"of more than {MAX_VECTORS:,} memories the rest was not compared by vector")
@@ -246,15 +248,15 @@ class _Look:
             self._request.progress(min(done, self._total), self._total)
 
 
-def _kept_scores(parts: Parts, scope: Scope) -> list[HealthScore]:
+def _kept_scores(engine: Engine, scope: Scope) -> list[HealthScore]:
     """The scores kept of the scope's own place, oldest first; the newest `MAX_SCORES` of them."""
     own = Visibility((scope.partition(scope.default_level),), scope.agent)
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         entries = [entry for entry in work.history.of(own, HEALTH_ITEM) if entry.action is Action.ASSESSED]
     return [_score_of(entry) for entry in entries[-MAX_SCORES:]]
 
 
-def _keep(parts: Parts, scope: Scope, score: HealthScore, before: Sequence[HealthScore], *, actor: str) -> None:
+def _keep(engine: Engine, scope: Scope, score: HealthScore, before: Sequence[HealthScore], *, actor: str) -> None:
     """Keep a score, unless the last one is the same and not a day old, or there never was anything to look at."""
     last = before[-1] if before else None
     if last is None and not score.memories:
@@ -276,7 +278,7 @@ def _keep(parts: Parts, scope: Scope, score: HealthScore, before: Sequence[Healt
         at=score.at,
         after=after,
     )
-    with parts.store.write() as work:
+    with engine.store.write() as work:
         work.history.add([entry])
 
 

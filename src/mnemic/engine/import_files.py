@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 
 from mnemic.engine.conversation import Heard, capture
 from mnemic.engine.edit import Editor
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.fields import held_key, imported_id
 from mnemic.engine.inputs import check_categories, check_line, check_metadata, check_text
 from mnemic.engine.remember import remember
@@ -55,7 +55,7 @@ class ImportReport:
 
 
 def import_logs(
-    parts: Parts, scope: Scope, reading: LogReading, *, is_dry_run: bool = False, progress: Progress | None = None
+    engine: Engine, scope: Scope, reading: LogReading, *, is_dry_run: bool = False, progress: Progress | None = None
 ) -> ImportReport:
     """Capture conversations into sessions of their own names, a transaction per batch. Interrupted imports resume,
     because known messages (by external id) are skipped. Times are the log's; trust is "imported".
@@ -66,13 +66,13 @@ def import_logs(
     for conversation in reading.conversations:
         place = replace(scope, session=_session_name(conversation, scope))
         end = done + len(conversation.messages)
-        for batch in _exchange_batches(_usable(parts, conversation, report)):
+        for batch in _exchange_batches(_usable(engine, conversation, report)):
             messages = [message for exchange in batch for message in exchange]
-            known = _known_messages(parts, place, messages)
+            known = _known_messages(engine, place, messages)
             new = {(place.session, m.external_id) for m in messages if m.external_id not in known} - seen
             seen |= new
             if new and not is_dry_run:
-                for turn in capture(parts, place, batch):
+                for turn in capture(engine, place, batch):
                     report.redacted.update(turn.redacted)
             report.added.update({"message": len(new)} if new else {})
             report.known.update({"message": len(messages) - len(new)} if len(new) < len(messages) else {})
@@ -94,14 +94,14 @@ def _session_name(conversation: LoggedConversation, scope: Scope) -> str:
     return name or scope.session or "imported"
 
 
-def _usable(parts: Parts, conversation: LoggedConversation, report: ImportReport) -> list[list[MessageDraft]]:
+def _usable(engine: Engine, conversation: LoggedConversation, report: ImportReport) -> list[list[MessageDraft]]:
     """The exchanges without the messages that cannot be kept, which are reported."""
     exchanges: list[list[MessageDraft]] = []
     for exchange in conversation.exchanges():
         kept: list[MessageDraft] = []
         for message in exchange:
             try:
-                check_text(message.text, "text", parts.settings)
+                check_text(message.text, "text", engine.settings)
                 kept.append(message)
             except InvalidInputError as error:
                 report.problems.append(f"{conversation.session}, message {message.external_id}: {error}")
@@ -124,9 +124,9 @@ def _exchange_batches(exchanges: Sequence[list[MessageDraft]]) -> Iterator[list[
         yield batch
 
 
-def _known_messages(parts: Parts, scope: Scope, messages: Sequence[MessageDraft]) -> set[str]:
+def _known_messages(engine: Engine, scope: Scope, messages: Sequence[MessageDraft]) -> set[str]:
     ids = [message.external_id for message in messages if message.external_id is not None]
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         return set(work.messages.by_external_id(scope.message_partition, scope.session or "", ids))
 
 
@@ -151,14 +151,14 @@ class Revision:
     written: Mapping[str, Partition]
 
 
-def revise(parts: Parts, scope: Scope, revision: Revision, report: ImportReport, *, actor: str) -> None:
+def revise(engine: Engine, scope: Scope, revision: Revision, report: ImportReport, *, actor: str) -> None:
     """Supersede what stands no longer where it was imported from, by what stands there now, and tell it in
     `report.changed`; a dry run only tells. What says again what it said before it was edited is active again.
     """
     if not revision.reading.file and not any(entry.origin for entry in revision.entries.values()):
         return
-    revising = _Revising(parts, scope, revision, report, actor)
-    with parts.store.read() as work:
+    revising = _Revising(engine, scope, revision, report, actor)
+    with engine.store.read() as work:
         returned = list(revising.returned(work))
         former = [m for m in revising.former(work) if m.id not in revision.entries]
     for old, now in returned:
@@ -170,8 +170,8 @@ def revise(parts: Parts, scope: Scope, revision: Revision, report: ImportReport,
 class _Revising:
     """One reading, and what it was before."""
 
-    def __init__(self, parts: Parts, scope: Scope, revision: Revision, report: ImportReport, actor: str) -> None:
-        self._parts, self._scope, self._revision, self._report, self._actor = parts, scope, revision, report, actor
+    def __init__(self, engine: Engine, scope: Scope, revision: Revision, report: ImportReport, actor: str) -> None:
+        self._engine, self._scope, self._revision, self._report, self._actor = engine, scope, revision, report, actor
         self._file = revision.reading.file
         self._origins = {entry.origin: id_ for id_, entry in revision.entries.items() if entry.origin}
         self._under = defaultdict[tuple[Partition, str], dict[str, Entry]](dict)
@@ -209,8 +209,8 @@ class _Revising:
         self._report.changed.append(f"{place}: says again what it said before: {_quote_memory(old)}")
         if self._report.is_dry_run:
             return
-        with self._parts.store.write() as work:
-            editor = Editor(self._parts, work, self._scope.visibility, self._actor)
+        with self._engine.store.write() as work:
+            editor = Editor(self._engine, work, self._scope.visibility, self._actor)
             self._supersede(editor, edit, old.id, place)
             active = replace(old, state=State.ACTIVE, other_id=None, valid_to=None)
             editor.put(old, active, Action.RESTORED, f"{place} says it again")
@@ -233,8 +233,8 @@ class _Revising:
                 continue
             self._report.changed.append(f"{place}: was edited, which supersedes {_quote_memory(old)}")
             if not self._report.is_dry_run:
-                with self._parts.store.write() as work:
-                    editor = Editor(self._parts, work, self._scope.visibility, self._actor)
+                with self._engine.store.write() as work:
+                    editor = Editor(self._engine, work, self._scope.visibility, self._actor)
                     self._supersede(editor, old, new_id, place)
 
     def _now_of(self, old: Memory) -> str | None:
@@ -262,7 +262,7 @@ class _Revising:
         return read(one.bookkeeping) is not None and read(one.bookkeeping) == read(other.bookkeeping)
 
     def _query(self, wanted: Filter) -> MemoryQuery:
-        now = self._parts.clock.now()
+        now = self._engine.clock.now()
         return MemoryQuery(now=now, states=_LIVE, filter=wanted, order=Order.OLDEST, limit=MAX_FORMER)
 
 
@@ -303,7 +303,7 @@ class Imported:
 
 
 def import_memories(
-    parts: Parts,
+    engine: Engine,
     scope: Scope,
     reading: MemoryReading,
     *,
@@ -317,10 +317,10 @@ def import_memories(
     """
     logged = LogReading(reading.format, reading.conversations)
     total = len(reading.entries) + sum(len(each.messages) for each in reading.conversations)
-    report = import_logs(parts, scope, logged, is_dry_run=is_dry_run, progress=_shift_progress(progress, 0, total))
+    report = import_logs(engine, scope, logged, is_dry_run=is_dry_run, progress=_shift_progress(progress, 0, total))
     report.skipped, report.problems = reading.skipped, [*reading.problems, *report.problems]
     said = total - len(reading.entries)
-    importing = _Importing(parts, scope, report, actor)
+    importing = _Importing(engine, scope, report, actor)
     ready: list[Imported] = []
     added: set[str] = set()
     for done, batch in _entry_batches(reading.entries):
@@ -331,7 +331,7 @@ def import_memories(
             progress(said + done, total)
     entries = {one.id: one.entry for one in ready}
     written = {one.id: one.partition for one in ready if one.id in added and not importing.is_held_back(one)}
-    revise(parts, scope, Revision(reading, entries, written), report, actor=actor)
+    revise(engine, scope, Revision(reading, entries, written), report, actor=actor)
     return report
 
 
@@ -349,9 +349,9 @@ def _entry_batches(entries: Sequence[Entry]) -> Iterator[tuple[int, Sequence[Ent
 class _Importing:
     """One import under way."""
 
-    def __init__(self, parts: Parts, scope: Scope, report: ImportReport, actor: str) -> None:
-        self._parts, self._scope, self._report, self._actor = parts, scope, report, actor
-        self._now = parts.clock.now()
+    def __init__(self, engine: Engine, scope: Scope, report: ImportReport, actor: str) -> None:
+        self._engine, self._scope, self._report, self._actor = engine, scope, report, actor
+        self._now = engine.clock.now()
         self._seen: set[tuple[Partition, str]] = set()
 
     def prepared(self, reading: MemoryReading, entries: Sequence[Entry]) -> list[Imported]:
@@ -372,13 +372,13 @@ class _Importing:
         tries = TRIES
         while True:
             seen = self._seen.copy()
-            with self._parts.store.read() as work:
+            with self._engine.store.read() as work:
                 new = [one for one in batch if self._is_new(work, one)]
             tries -= 1
             try:
                 if new and not self._report.is_dry_run:
                     remember(
-                        self._parts,
+                        self._engine,
                         self._scope,
                         [one.draft for one in new],
                         actor=self._actor,
@@ -395,10 +395,10 @@ class _Importing:
 
     def is_held_back(self, one: Imported) -> bool:
         """True when it is quarantined as it is remembered."""
-        return bool(suspicion_of(self._parts, one.draft.trust, (one.draft.text, one.draft.context)))
+        return bool(suspicion_of(self._engine, one.draft.trust, (one.draft.text, one.draft.context)))
 
     def _prepare_entry(self, reading: MemoryReading, entry: Entry) -> Imported:
-        settings = self._parts.settings
+        settings = self._engine.settings
         level = entry.level if entry.level in {p.level for p in self._scope.visibility.partitions} else None
         is_ahead = entry.observed_at is not None and entry.observed_at > self._now
         draft = MemoryDraft(
@@ -414,10 +414,10 @@ class _Importing:
             trust=Trust.IMPORTED,
             metadata=check_metadata(entry.metadata, settings),
         )
-        draft, redacted = without_secrets(self._parts, draft)
+        draft, redacted = without_secrets(self._engine, draft)
         told = note_import(entry.notes, line=entry.line, file=reading.file, origin=entry.origin)
         fields = {"bookkeeping": check_metadata(told, settings)}
-        clean, kinds = fields_without_secrets(self._parts, fields)
+        clean, kinds = fields_without_secrets(self._engine, fields)
         key = held_key(draft.text, draft.kind, draft.valid_from)
         partition = self._scope.partition(draft.level or self._scope.default_level)
         return Imported(

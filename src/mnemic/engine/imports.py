@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.export import FORMAT, VERSION, Cursors, Record, RecordReader, WholeDocument
 from mnemic.engine.export import FORMAT as EXPORT_FORMAT
 from mnemic.engine.import_files import ImportReport, Progress, import_logs, import_memories
@@ -31,7 +31,7 @@ EMBEDDED = 256
 
 
 def restore_document(
-    parts: Parts,
+    engine: Engine,
     scope: Scope,
     report: ImportReport,
     numbered: tuple[int, WholeDocument],
@@ -42,19 +42,19 @@ def restore_document(
     """
     number, whole = numbered
     document = whole.document
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         is_known = _is_known(work, whole, scope)
     if is_known:
         report.known["document"] += 1
         return
     if not report.is_dry_run:
         try:
-            _store(parts, whole, history)
+            _store(engine, whole, history)
         except (ConflictError, InvalidInputError) as error:
             report.problems.append(f"line {number}: {error}")
             return
     report.added["document"] += 1
-    parts.observer.count("mnemic.import.document", level=document.level.value)
+    engine.observer.count("mnemic.import.document", level=document.level.value)
 
 
 def _is_known(work: UnitOfWork, whole: WholeDocument, scope: Scope) -> bool:
@@ -67,18 +67,18 @@ def _is_known(work: UnitOfWork, whole: WholeDocument, scope: Scope) -> bool:
     return bool(document.sha256) and any((each.private_agent, each.sha256) == place for each in same)
 
 
-def _store(parts: Parts, whole: WholeDocument, history: Sequence[HistoryEntry]) -> None:
+def _store(engine: Engine, whole: WholeDocument, history: Sequence[HistoryEntry]) -> None:
     document, texts = whole.document, [indexed_text(chunk) for chunk in whole.chunks]
-    rows = [(chunk, parts.terms(text)) for chunk, text in zip(whole.chunks, texts, strict=True)]
+    rows = [(chunk, engine.terms(text)) for chunk, text in zip(whole.chunks, texts, strict=True)]
     vectors: list[ItemVectors] = []
     for start in range(0, len(texts), EMBEDDED):
         batch = texts[start : start + EMBEDDED]
-        vectors += document_vectors(parts, batch) or [(None,) * len(parts.embedders)] * len(batch)
-    with parts.store.write() as work:
+        vectors += document_vectors(engine, batch) or [(None,) * len(engine.embedders)] * len(batch)
+    with engine.store.write() as work:
         work.documents.fill(document, whole.text, rows)
         work.history.add([replace(entry, partition=document.partition) for entry in history])
         items = [(document.partition, chunk.id) for chunk in whole.chunks]
-        put_vectors(parts, work, items, vectors, document.updated_at)
+        put_vectors(engine, work, items, vectors, document.updated_at)
 
 
 BATCH = 200
@@ -87,13 +87,13 @@ _KEEPS_ITS_KEY = (State.ACTIVE, State.QUARANTINED)
 
 
 def restore_export(
-    parts: Parts, scope: Scope, lines: Iterable[str], *, is_dry_run: bool = False, progress: Progress | None = None
+    engine: Engine, scope: Scope, lines: Iterable[str], *, is_dry_run: bool = False, progress: Progress | None = None
 ) -> ImportReport:
     """Import an export's records, a transaction per batch; idempotent. Rows go to the scope's own user, agent and org;
     deletions here stay. Bad lines are reported. Raises `InvalidInputError` for no export, or a newer version.
     """
     report = ImportReport(FORMAT, is_dry_run=is_dry_run)
-    restoring = _Restoring(parts, scope, report)
+    restoring = _Restoring(engine, scope, report)
     batch: list[tuple[int, Record]] = []
     number = 0
     for number, record in _records(lines):
@@ -162,9 +162,9 @@ class _Batch:
 class _Restoring:
     """One import under way: what it has seen, and where it writes."""
 
-    def __init__(self, parts: Parts, scope: Scope, report: ImportReport) -> None:
-        self._parts, self._scope, self._report = parts, scope, report
-        self._reader = RecordReader(parts, scope)
+    def __init__(self, engine: Engine, scope: Scope, report: ImportReport) -> None:
+        self._engine, self._scope, self._report = engine, scope, report
+        self._reader = RecordReader(engine, scope)
         self._seen: set[tuple[object, ...]] = set()
         self._entries: set[str] = set()
         self._ids: set[str] = set()
@@ -198,13 +198,13 @@ class _Restoring:
                 self._ids.add(noun.id)
         for numbered_document in documents:
             of_it = history.get(numbered_document[1].document.id, ())
-            restore_document(self._parts, self._scope, self._report, numbered_document, of_it)
+            restore_document(self._engine, self._scope, self._report, numbered_document, of_it)
         new = self._new(batch)
         if self._report.is_dry_run:
             self._count(new)
             return
         texts = [indexed_text(item) for _, item in new.items]
-        vectors = document_vectors(self._parts, texts) if texts else None
+        vectors = document_vectors(self._engine, texts) if texts else None
         ids = [item.id for _, item in new.items]
         self._write(new, history, dict(zip(ids, vectors, strict=True)) if vectors else {})
         for talk in talks:
@@ -215,7 +215,7 @@ class _Restoring:
         the last message here; elsewhere what is here was not worked on yet.
         """
         place = (talk.partition, talk.session)
-        with self._parts.store.write() as work:
+        with self._engine.store.write() as work:
             here = work.conversations.get(*place)
             positions = {name: min(p, here.messages) for name, p in talk.positions.items()} if here else {}
             furthest = max(positions.values(), default=0)
@@ -227,11 +227,11 @@ class _Restoring:
 
     def _new(self, batch: _Batch) -> _Batch:
         """What is not here yet, the rest counted as known."""
-        there = {entry.key: entry for entry in get_profile(self._parts, self._scope)} if batch.facts else {}
+        there = {entry.key: entry for entry in get_profile(self._engine, self._scope)} if batch.facts else {}
         new = _Batch()
         for fact in batch.facts:
             old = there.get(fact.key)
-            most = self._parts.settings.max_profile_facts
+            most = self._engine.settings.max_profile_facts
             if old is None and len(there) >= most:
                 self._report.problems.append(
                     f"the fact {fact.key!r}: the profile holds {len(there)} facts, at most {most}"
@@ -241,7 +241,7 @@ class _Restoring:
                 there[fact.key] = fact
             else:
                 self._report.known["profile"] += 1
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             for number, item in batch.items:
                 keys = _keys(item)
                 if self._seen.isdisjoint(keys) and not self._is_known(work, item):
@@ -278,7 +278,7 @@ class _Restoring:
         if not batch.facts and not batch.items:
             return
         try:
-            with self._parts.store.write() as work:
+            with self._engine.store.write() as work:
                 work.profiles.put(batch.facts)
                 for _, item in sorted(batch.items, key=_order):
                     self._insert(work, item, is_appended=is_appended)
@@ -299,16 +299,16 @@ class _Restoring:
 
     def _let_go(self, sessions: Iterable[tuple[Partition, str]]) -> None:
         """Copies of sessions that something was put into, not always at their end, are made anew."""
-        if self._parts.window is not None:
+        if self._engine.window is not None:
             for partition, session in sessions:
-                self._parts.window.clear(partition, session)
+                self._engine.window.clear(partition, session)
 
     def _insert(self, work: UnitOfWork, item: Remembered, *, is_appended: bool) -> None:
         if isinstance(item, Message):
-            terms = self._parts.terms(item.name, item.text)
+            terms = self._engine.terms(item.name, item.text)
             place = self._position(work, item, is_appended=is_appended)
             work.messages.add([(replace(item, position=place), terms)])
-        elif not work.memories.add([(item, self._parts.terms(indexed_text(item)))])[0]:
+        elif not work.memories.add([(item, self._engine.terms(indexed_text(item)))])[0]:
             raise ConflictError("another memory says the same already")
 
     def _position(self, work: UnitOfWork, message: Message, *, is_appended: bool) -> int:
@@ -328,7 +328,7 @@ class _Restoring:
         """The vector of a new row, which keeps the time of its last change; by a job where there is none."""
         at = item.updated_at if isinstance(item, Memory) else item.created_at
         ready = [vectors[item.id]] if item.id in vectors else None
-        put_vectors(self._parts, work, [(item.partition, item.id)], ready, at)
+        put_vectors(self._engine, work, [(item.partition, item.id)], ready, at)
 
     def _count(self, batch: _Batch) -> None:
         kinds = ["profile"] * len(batch.facts) + [_kind(item) for _, item in batch.items]
@@ -370,7 +370,7 @@ class ImportRequest:
 
 
 def import_content(
-    parts: Parts, scope: Scope, content: str | bytes, request: ImportRequest, *, actor: str
+    engine: Engine, scope: Scope, content: str | bytes, request: ImportRequest, *, actor: str
 ) -> ImportReport:
     """Import a text, UTF-8 bytes, or mem0's history database. Broken parts are reported. Raises `InvalidInputError` for
     an unknown format or a bad name.
@@ -379,19 +379,19 @@ def import_content(
     if format_ is not None and format_ not in ALL_FORMATS:
         raise InvalidInputError(f"format {format_!r} is not known; there are {', '.join(ALL_FORMATS)}")
     is_dry_run, progress = request.is_dry_run, request.progress
-    text = content if isinstance(content, str) else _text(parts, content)
+    text = content if isinstance(content, str) else _text(engine, content)
     if format_ == EXPORT_FORMAT or (format_ is None and is_export(text)):
-        return restore_export(parts, scope, text.split("\n"), is_dry_run=is_dry_run, progress=progress)
+        return restore_export(engine, scope, text.split("\n"), is_dry_run=is_dry_run, progress=progress)
     if format_ in MEMORY_FORMATS or (format_ is None and memory_format(text, name)):
         reading = read_memories(text, format_, name=name, owner=Owner(scope.user, scope.agent))
-        return import_memories(parts, scope, reading, actor=actor, is_dry_run=is_dry_run, progress=progress)
+        return import_memories(engine, scope, reading, actor=actor, is_dry_run=is_dry_run, progress=progress)
     logged = read_log(text, format_, include_tools=request.include_tools)
-    return import_logs(parts, scope, logged, is_dry_run=is_dry_run, progress=progress)
+    return import_logs(engine, scope, logged, is_dry_run=is_dry_run, progress=progress)
 
 
-def _text(parts: Parts, content: bytes) -> str:
-    if content.startswith(DATABASE_MARK) and parts.database_lines is not None:
-        return parts.database_lines(content)
+def _text(engine: Engine, content: bytes) -> str:
+    if content.startswith(DATABASE_MARK) and engine.database_lines is not None:
+        return engine.database_lines(content)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

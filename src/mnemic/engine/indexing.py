@@ -15,7 +15,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.inputs import Watch
 from mnemic.engine.kinds import EMBED
 from mnemic.errors import BackendError, BadReplyError, ConfigError, MnemicError, UnavailableError
@@ -34,35 +34,35 @@ _ATTEMPTS = 20
 _SIDE = "\x1epassages"  # cannot be part of an id, so that no owner is called so
 
 
-def search(parts: Parts, query: IndexQuery, *, passages: bool = False) -> Candidates:
+def search(engine: Engine, query: IndexQuery, *, passages: bool = False) -> Candidates:
     """Candidates as of the call: messages and memories, or passages. Repeats when the bounded index forgets a partition
     in between; raises `UnavailableError` if that does not end, which only a far too small budget can cause.
     """
     for _ in range(_ATTEMPTS):
-        wanted = catch_up(parts, query.partitions)
+        wanted = catch_up(engine, query.partitions)
         if passages:
-            wanted = {_side(p): version for p, version in wanted.items() if parts.passage_places.holds(p)}
-        found = parts.index.search(replace(query, partitions=tuple(wanted)))
+            wanted = {_side(p): version for p, version in wanted.items() if engine.passage_places.holds(p)}
+        found = engine.index.search(replace(query, partitions=tuple(wanted)))
         if all(version >= least for least, version in zip(wanted.values(), found.versions, strict=True)):
             return found
     raise UnavailableError("the index cannot hold the partitions of this scope; raise its memory budget")
 
 
-def catch_up(parts: Parts, partitions: Sequence[Partition]) -> dict[Partition, int]:
+def catch_up(engine: Engine, partitions: Sequence[Partition]) -> dict[Partition, int]:
     """Apply to the index what changed in these partitions since it last looked; returns the store's versions."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         versions = work.partitions.versions(partitions)
         for partition, version in versions.items():
             # Whoever else forgot or fed the partition between the question and the answer would leave a hole in it.
-            with parts.catching_up.of(partition):
-                _bring_up(parts, work, partition, version)
+            with engine.catching_up.of(partition):
+                _bring_up(engine, work, partition, version)
     return versions
 
 
-def forget(parts: Parts, partition: Partition) -> None:
+def forget(engine: Engine, partition: Partition) -> None:
     """Let the index go of a partition that is no more: both sides, and what it keeps of them on disk."""
-    with parts.catching_up.of(partition):
-        _forget(parts, partition)
+    with engine.catching_up.of(partition):
+        _forget(engine, partition)
 
 
 def sides(partitions: Collection[Partition]) -> list[Partition]:
@@ -70,51 +70,51 @@ def sides(partitions: Collection[Partition]) -> list[Partition]:
     return [side for partition in partitions for side in (partition, _side(partition))]
 
 
-def reached(parts: Parts, partitions: Collection[Partition]) -> tuple[str, ...]:
+def reached(engine: Engine, partitions: Collection[Partition]) -> tuple[str, ...]:
     """Forget deleted items of these partitions in external indexes now. Returns what may remain, in words."""
-    served = parts.served_index
+    served = engine.served_index
     if served is None:
         return ()
     try:
-        catch_up(parts, tuple(partitions))
+        catch_up(engine, tuple(partitions))
         is_left = served.is_behind(sides(partitions))
     except BackendError:  # of the store: what was committed stays so, and the next search looks again
         is_left = True
     return (INDEX_LEFT,) if is_left else ()
 
 
-def _forget(parts: Parts, partition: Partition) -> None:
+def _forget(engine: Engine, partition: Partition) -> None:
     for side in sides([partition]):
-        parts.index.drop(side)
+        engine.index.drop(side)
 
 
-def _bring_up(parts: Parts, work: UnitOfWork, partition: Partition, version: int) -> None:
+def _bring_up(engine: Engine, work: UnitOfWork, partition: Partition, version: int) -> None:
     """Bring a partition's sides to `version`, reading rows once unless one side was forgotten. Passages begin with the
     first one, so that they cost nothing without documents.
     """
-    index, side, holds = parts.index, _side(partition), parts.passage_places.holds(partition)
+    index, side, holds = engine.index, _side(partition), engine.passage_places.holds(partition)
     since = index.version(partition)
     if since > 0 and version == 0:  # erased by another process
-        _forget(parts, partition)
+        _forget(engine, partition)
         return
     beside = index.version(side) if holds or holds is None else since
     if _is_behind(work, partition, version, since, beside):
-        _forget(parts, partition)
+        _forget(engine, partition)
         since = beside = 0
     if since == beside:
         if since < version:
-            passages, others = _sides(parts, work, partition, since)
+            passages, others = _sides(engine, work, partition, since)
             index.apply(partition, others, version)
-            if parts.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
+            if engine.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
                 index.apply(side, passages, version)
         elif holds is None:
-            parts.passage_places.note(partition, holds=beside > 0)
+            engine.passage_places.note(partition, holds=beside > 0)
         return
     if since < version:
-        index.apply(partition, _sides(parts, work, partition, since)[1], version)
+        index.apply(partition, _sides(engine, work, partition, since)[1], version)
     if beside < version:
-        passages, _ = _sides(parts, work, partition, beside)
-        if parts.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
+        passages, _ = _sides(engine, work, partition, beside)
+        if engine.passage_places.note(partition, holds=any(not change.is_gone for change in passages)):
             index.apply(side, passages, version)
 
 
@@ -126,12 +126,12 @@ def _is_behind(work: UnitOfWork, partition: Partition, version: int, *held: int)
     return oldest < version - version % VERSIONS_OF_AN_AGE or oldest < work.partitions.horizon(partition)
 
 
-def _sides(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> tuple[list[Change], list[Change]]:
+def _sides(engine: Engine, work: UnitOfWork, partition: Partition, since: int) -> tuple[list[Change], list[Change]]:
     """What changed of passages and what of all else; what is gone is told to both."""
     passages: list[Change] = []
     others: list[Change] = []
-    for read in _changes(parts, work, partition, since):
-        change = read if type(read) is Change else _fresh(parts, read)
+    for read in _changes(engine, work, partition, since):
+        change = read if type(read) is Change else _fresh(engine, read)
         if change.is_gone:
             passages.append(change)
             others.append(change)
@@ -145,9 +145,9 @@ def _side(partition: Partition) -> Partition:
     return replace(partition, owner=f"{partition.owner}{_SIDE}")
 
 
-def _changes(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -> Iterator[Change | StaleTerms]:
+def _changes(engine: Engine, work: UnitOfWork, partition: Partition, since: int) -> Iterator[Change | StaleTerms]:
     """What changed, with its vectors of every space; all readings of one unit of work tell the same rows in order."""
-    main, *further = (work.partitions.changes(partition, since, reading) for reading in parts.readings)
+    main, *further = (work.partitions.changes(partition, since, reading) for reading in engine.readings)
     if not further:
         yield from main
         return
@@ -159,8 +159,8 @@ def _changes(parts: Parts, work: UnitOfWork, partition: Partition, since: int) -
             yield change._replace(further=vectors)
 
 
-def _fresh(parts: Parts, change: Change | StaleTerms) -> Change:
-    return change if isinstance(change, Change) else change.change._replace(terms=parts.terms(change.text).terms)
+def _fresh(engine: Engine, change: Change | StaleTerms) -> Change:
+    return change if isinstance(change, Change) else change.change._replace(terms=engine.terms(change.text).terms)
 
 
 def indexed_text(item: Item) -> str:
@@ -199,21 +199,21 @@ _log = logging.getLogger("mnemic.embedding")
 _questions = logging.getLogger("mnemic.recall")
 
 
-def document_vectors(parts: Parts, texts: Sequence[str]) -> list[ItemVectors] | None:
+def document_vectors(engine: Engine, texts: Sequence[str]) -> list[ItemVectors] | None:
     """Vectors of new texts; None when a job must make them. Without an embedder the list is empty."""
-    if not parts.embedders:
+    if not engine.embedders:
         return []
-    columns = [_column(parts, embedder, texts) for embedder in parts.embedders]
-    if parts.retired is not None and not parts.retired.is_removed:
-        columns.append(_column(parts, parts.retired.embedder, texts))
+    columns = [_column(engine, embedder, texts) for embedder in engine.embedders]
+    if engine.retired is not None and not engine.retired.is_removed:
+        columns.append(_column(engine, engine.retired.embedder, texts))
     if all(column is None for column in columns):
         return None
     return [tuple(None if column is None else column[row] for column in columns) for row in range(len(texts))]
 
 
-def _column(parts: Parts, embedder: Embedder, texts: Sequence[str]) -> Vectors | None:
+def _column(engine: Engine, embedder: Embedder, texts: Sequence[str]) -> Vectors | None:
     """The vectors in one space, zero rows for texts that its embedder is not given; None: they must follow."""
-    places = [place for place, text in enumerate(texts) if parts.reads(embedder, text)]
+    places = [place for place, text in enumerate(texts) if engine.reads(embedder, text)]
     try:
         if places and not embedder.capabilities.is_local:
             return None
@@ -223,32 +223,32 @@ def _column(parts: Parts, embedder: Embedder, texts: Sequence[str]) -> Vectors |
         return rows
     except (BackendError, ConfigError) as error:
         _log.error("embedding %d texts failed (%s); vectors will follow", len(texts), type(error).__name__)
-        parts.observer.count("mnemic.embedding.failure", operation="write")
+        engine.observer.count("mnemic.embedding.failure", operation="write")
         return None
 
 
 def question_vectors(
-    parts: Parts, partitions: Sequence[Partition], text: str, watch: Watch
+    engine: Engine, partitions: Sequence[Partition], text: str, watch: Watch
 ) -> tuple[ItemVectors, tuple[str, ...]]:
     """A question's vectors, one per embedder or None, and what failed or was late; the retired space's last, where
     needed. Blank questions cost no call. With a deadline all embedders run at once.
     """
-    asking = [_Asking(parts, embedder, text, watch) for embedder in _asked_embedders(parts, partitions)]
+    asking = [_Asking(engine, embedder, text, watch) for embedder in _asked_embedders(engine, partitions)]
     vectors = tuple(each.answer() for each in asking)
     return vectors, tuple(each.failure for each in asking if each.failure)
 
 
-def _asked_embedders(parts: Parts, partitions: Sequence[Partition]) -> Sequence[Embedder]:
+def _asked_embedders(engine: Engine, partitions: Sequence[Partition]) -> Sequence[Embedder]:
     """Who is asked."""
-    if parts.retired is None or parts.retired.is_removed:
-        return parts.embedders
-    present = [embedder.space.id for embedder in parts.embedders]
+    if engine.retired is None or engine.retired.is_removed:
+        return engine.embedders
+    present = [embedder.space.id for embedder in engine.embedders]
     try:
-        with parts.store.read() as work:
-            return parts.known_embedders if parts.retired.is_needed(work, partitions, present) else parts.embedders
+        with engine.store.read() as work:
+            return engine.known_embedders if engine.retired.is_needed(work, partitions, present) else engine.embedders
     except BackendError as error:  # the search fails too, and says it where it is expected
         _questions.warning("which spaces are filled cannot be read (%s)", type(error).__name__)
-        return parts.embedders
+        return engine.embedders
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,30 +263,30 @@ class Asked:
 class _Asking:
     """One embedder, asked for the vector of a question."""
 
-    def __init__(self, parts: Parts, embedder: Embedder, text: str, watch: Watch) -> None:
+    def __init__(self, engine: Engine, embedder: Embedder, text: str, watch: Watch) -> None:
         self.failure = ""
-        self._parts, self._embedder, self._text, self._watch = parts, embedder, text, watch
+        self._engine, self._embedder, self._text, self._watch = engine, embedder, text, watch
         is_asked = bool(text.strip()) and watch.deadline_ms is not None
-        self._waiting = parts.pool.submit(self._vector) if is_asked else None
+        self._waiting = engine.pool.submit(self._vector) if is_asked else None
 
     def answer(self) -> NDArray[np.float32] | None:
         """The vector; None, and why in `failure`, when it fails or is late."""
-        name = "the embedder" if len(self._parts.known_embedders) == 1 else self._embedder.space.model
+        name = "the embedder" if len(self._engine.known_embedders) == 1 else self._embedder.space.model
         try:
             return self._vector() if self._waiting is None else self._waiting.result(self._watch.left_s(SEARCH_MS))
         except (BackendError, ConfigError) as error:
             kind = type(error).__name__
             _questions.error("embedding a question failed (%s); answering by keyword alone", kind)
-            self._parts.observer.count("mnemic.embedding.failure", operation="read")
+            self._engine.observer.count("mnemic.embedding.failure", operation="read")
             self.failure = f"dense: {name} failed ({kind})"
         except TimeoutError:
-            self._parts.observer.count("mnemic.recall.late", source="dense")
-            late = "" if len(self._parts.known_embedders) == 1 else f"{name} "
+            self._engine.observer.count("mnemic.recall.late", source="dense")
+            late = "" if len(self._engine.known_embedders) == 1 else f"{name} "
             self.failure = f"dense: {late}not within the deadline of {self._watch.deadline_ms:g} ms"
         return None
 
     def _vector(self) -> NDArray[np.float32] | None:
-        parts, embedder, text = self._parts, self._embedder, self._text
+        parts, embedder, text = self._engine, self._embedder, self._text
         if not text.strip() or not parts.reads(embedder, text):
             return None
         vector = parts.queries.get(embedder.space.id, text)
@@ -297,21 +297,21 @@ class _Asking:
 
 
 def put_vectors(
-    parts: Parts,
+    engine: Engine,
     work: UnitOfWork,
     items: Sequence[tuple[Partition, str]],
     vectors: Sequence[ItemVectors] | None,
     at: datetime,
 ) -> None:
     """Store the vectors of items written in this unit of work, and leave the job that will make those that lack."""
-    if not parts.embedders:
+    if not engine.embedders:
         return
     ready = [(None,)] * len(items) if vectors is None else vectors
-    is_kept = parts.retired is not None and parts.retired.is_kept(work)
-    embedders = parts.known_embedders if is_kept else parts.embedders
+    is_kept = engine.retired is not None and engine.retired.is_kept(work)
+    embedders = engine.known_embedders if is_kept else engine.embedders
     for partition in dict.fromkeys(partition for partition, _ in items):
         mine = [(i, v) for (p, i), v in zip(items, ready, strict=True) if p == partition]
-        if any(vector is None for _, of_item in mine for vector in of_item[: len(parts.embedders)]):
+        if any(vector is None for _, of_item in mine for vector in of_item[: len(engine.embedders)]):
             add_embed_job(work, partition, at)
         rows = [
             VectorRow(item_id, MAIN_VIEW, embedder.space.id, vector)
@@ -355,7 +355,7 @@ class FillReport:
 
 
 def fill_vectors(
-    parts: Parts, partition: Partition | None, *, limit: int = FILL_LIMIT, told: Told = lambda _: None
+    engine: Engine, partition: Partition | None, *, limit: int = FILL_LIMIT, told: Told = lambda _: None
 ) -> FillReport:
     """Embed up to `limit` texts without a vector in a space, of a partition or all (None, for maintenance). A text
     changed meanwhile gets none. Batches are embedded outside transactions and committed one by one, so that an
@@ -364,11 +364,11 @@ def fill_vectors(
     """
     runs: list[_Run] = []
     failures: list[MnemicError] = []
-    for embedder in parts.embedders:
-        run = _Run(parts, embedder, limit - sum(run.asked for run in runs), told)
+    for embedder in engine.embedders:
+        run = _Run(engine, embedder, limit - sum(run.asked for run in runs), told)
         runs.append(run)
         try:
-            for place in _places(parts, partition):
+            for place in _places(engine, partition):
                 run.fill(place)
         except (BackendError, ConfigError) as error:
             failures.append(error)
@@ -384,18 +384,18 @@ def fill_vectors(
 
 
 def lacks_vectors(
-    parts: Parts, work: UnitOfWork, partition: Partition, passed_over: frozenset[tuple[str, str]] = frozenset()
+    engine: Engine, work: UnitOfWork, partition: Partition, passed_over: frozenset[tuple[str, str]] = frozenset()
 ) -> bool:
     """True when an item of the partition, not among `passed_over`, lacks a vector in a space that should have one."""
-    for embedder in parts.embedders:
+    for embedder in engine.embedders:
         known = {item_id for space, item_id in passed_over if space == embedder.space.id}
-        if missing_texts(parts, work, embedder, partition, 1, known):
+        if missing_texts(engine, work, embedder, partition, 1, known):
             return True
     return False
 
 
 def missing_texts(
-    parts: Parts,
+    engine: Engine,
     work: UnitOfWork,
     embedder: Embedder,
     partition: Partition,
@@ -408,31 +408,31 @@ def missing_texts(
         missing = work.vectors.missing(partition, embedder.space.id, wanted)
         texts = {item_id: text for item_id, text in missing if item_id not in passed_over}
         texts |= _indexed_texts(work, partition, list(texts))
-        read = [(item_id, text) for item_id, text in texts.items() if parts.reads(embedder, text)]
+        read = [(item_id, text) for item_id, text in texts.items() if engine.reads(embedder, text)]
         if len(read) >= count or len(missing) < wanted:
             return dict(read[:count])
         wanted *= 2  # the rest were texts that this embedder is not given, and stay without its vector for ever
 
 
-def adopt_spaces(parts: Parts) -> int:
+def adopt_spaces(engine: Engine) -> int:
     """Leave a job for each partition that lacks vectors and has none; return how many. Failed jobs stay failed."""
-    now, lacking = parts.clock.now(), list[Partition]()
-    with parts.store.read() as work:
+    now, lacking = engine.clock.now(), list[Partition]()
+    with engine.store.read() as work:
         for partition in work.partitions.all():
             jobs = work.jobs.list([partition], (JobState.PENDING, JobState.RUNNING, JobState.DEAD), _JOBS_LOOKED_AT)
-            if all(job.kind != EMBED for job in jobs) and lacks_vectors(parts, work, partition):
+            if all(job.kind != EMBED for job in jobs) and lacks_vectors(engine, work, partition):
                 lacking.append(partition)
     if lacking:
-        with parts.store.write() as work:
+        with engine.store.write() as work:
             for partition in lacking:
                 add_embed_job(work, partition, now)
     return len(lacking)
 
 
-def _places(parts: Parts, partition: Partition | None) -> Sequence[Partition]:
+def _places(engine: Engine, partition: Partition | None) -> Sequence[Partition]:
     if partition is not None:
         return [partition]
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         return work.partitions.all()
 
 
@@ -447,14 +447,14 @@ class _ChangedMeanwhileError(Exception):
 class _Run:
     """One call of `fill_vectors`: what it did so far, and how much it may still do."""
 
-    def __init__(self, parts: Parts, embedder: Embedder, limit: int, told: Told) -> None:
+    def __init__(self, engine: Engine, embedder: Embedder, limit: int, told: Told) -> None:
         self.filled = 0
         self.asked = 0
         self.refused: list[str] = []
         self.empty: list[str] = []
         self.is_complete = True
         self.space = embedder.space.id
-        self._parts = parts
+        self._engine = engine
         self._embedder = embedder
         self._limit = limit
         self._told = told
@@ -485,8 +485,8 @@ class _Run:
 
     def _put(self, partition: Partition, texts: Mapping[str, str], rows: Sequence[VectorRow]) -> int:
         """One durable commit. The texts are looked at when nobody else may write in the partition any more."""
-        with self._parts.store.write() as work:
-            kept = work.vectors.put(partition, rows, self._parts.clock.now())
+        with self._engine.store.write() as work:
+            kept = work.vectors.put(partition, rows, self._engine.clock.now())
             present = _indexed_texts(work, partition, [row.item_id for row in rows])
             if changed := [i for i, text in present.items() if text != texts[i]]:
                 raise _ChangedMeanwhileError(changed)
@@ -494,9 +494,9 @@ class _Run:
 
     def _missing(self, partition: Partition, count: int) -> list[tuple[str, str]]:
         """(id, text as it is indexed) of items that have no vector and were not passed over."""
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             passed_over = {*self.refused, *self.empty}
-            return list(missing_texts(self._parts, work, self._embedder, partition, count, passed_over).items())
+            return list(missing_texts(self._engine, work, self._embedder, partition, count, passed_over).items())
 
     def _rows(self, batch: Sequence[tuple[str, str]]) -> Iterator[VectorRow]:
         """The rows of a batch; one that is refused is halved, until the texts are found that cannot be answered."""

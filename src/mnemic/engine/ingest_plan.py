@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import indexed_text
 from mnemic.engine.inputs import check_line
 from mnemic.engine.secrets import Redacted, redact
@@ -127,15 +127,15 @@ class Prepared:
     redacted: tuple[str, ...]
 
 
-def prepare(parts: Parts, request: IngestRequest, document: Document, read: ReadDocument, at: datetime) -> Prepared:
+def prepare(engine: Engine, request: IngestRequest, document: Document, read: ReadDocument, at: datetime) -> Prepared:
     """The document with the reader's results. Raises `InvalidInputError` for a secret, if those are refused."""
-    clean = redact(parts, read.text)
-    title, about = redact(parts, read.title), _clean_about(parts, read.metadata)
+    clean = redact(engine, read.text)
+    title, about = redact(engine, read.title), _clean_about(engine, read.metadata)
     if clean.findings and request.secrets is Secrets.REFUSE:
         raise InvalidInputError(_refusal(clean))
     pages = tuple(clean.moved(page) for page in read.pages)
     headings = tuple(
-        Heading(clean.moved(each.offset), each.level, redact(parts, each.title).text) for each in read.headings
+        Heading(clean.moved(each.offset), each.level, redact(engine, each.title).text) for each in read.headings
     )
     filled = replace(
         document,
@@ -151,7 +151,7 @@ def prepare(parts: Parts, request: IngestRequest, document: Document, read: Read
     drafts = _drafts(request, filled, clean.text)
     chunks = [_chunk(filled, draft, at) for draft in drafts]
     indexed = tuple(indexed_text(chunk) for chunk in chunks)
-    rows = tuple((chunk, parts.terms(text)) for chunk, text in zip(chunks, indexed, strict=True))
+    rows = tuple((chunk, engine.terms(text)) for chunk, text in zip(chunks, indexed, strict=True))
     return Prepared(filled, clean.text, rows, indexed, clean.kinds)
 
 
@@ -217,10 +217,10 @@ def _chunk(document: Document, draft: ChunkDraft, at: datetime) -> Chunk:
     )
 
 
-def _clean_about(parts: Parts, told: Mapping[str, str]) -> dict[str, str]:
+def _clean_about(engine: Engine, told: Mapping[str, str]) -> dict[str, str]:
     """What the file says of itself, within bounds and without secrets."""
     entries = list(told.items())[:MAX_ABOUT]
-    return {key[:MAX_ABOUT_CHARS]: redact(parts, value).text[:MAX_ABOUT_CHARS] for key, value in entries}
+    return {key[:MAX_ABOUT_CHARS]: redact(engine, value).text[:MAX_ABOUT_CHARS] for key, value in entries}
 
 
 def _refusal(clean: Redacted) -> str:
@@ -288,18 +288,18 @@ class Plan:
     gone: list[Document] = field(default_factory=list[Document])
 
 
-def plan(parts: Parts, shelf: Shelf, content: str | bytes, request: IngestRequest) -> Plan:
+def plan(engine: Engine, shelf: Shelf, content: str | bytes, request: IngestRequest) -> Plan:
     """Look at everything and change nothing. Raises `InvalidInputError` for a path where nothing is."""
     made = Plan()
     place: Place | None = None
     if isinstance(content, bytes):
         candidates: Iterable[Task] = [_task_of_bytes(content, request)]
     else:
-        place = _place(parts, content, request)
-        candidates = list(_find_tasks(parts, place, made))
+        place = _place(engine, content, request)
+        candidates = list(_find_tasks(engine, place, made))
     done, total = 0, len(list(candidates))
     for batch in batches(candidates, LOOKED_UP):
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             known = shelf.held(work, [task.source for task in batch])
         for task in batch:
             _sort(task, known.get(task.source), request, made)
@@ -307,7 +307,7 @@ def plan(parts: Parts, shelf: Shelf, content: str | bytes, request: IngestReques
         if request.progress is not None and total > LOOKED_UP:
             request.progress(len(made.reports), total, "")
     if place is not None and place.is_folder:
-        made.gone = _find_gone(parts, shelf, place, made)
+        made.gone = _find_gone(engine, shelf, place, made)
     return made
 
 
@@ -319,10 +319,10 @@ def _task_of_bytes(data: bytes, request: IngestRequest) -> Task:
     return Task(source, name.replace("\\", "/").rpartition("/")[2] or name, len(data), lambda: data)
 
 
-def _place(parts: Parts, path: str, request: IngestRequest) -> Place:
-    if parts.files is None:
+def _place(engine: Engine, path: str, request: IngestRequest) -> Place:
+    if engine.files is None:
         raise ConfigError("this Mnemic was put together without files")
-    place = parts.files.find(path)
+    place = engine.files.find(path)
     if request.source is None:
         return place
     source = check_line(request.source, "source", limit=MAX_SOURCE_CHARS).strip().rstrip("/")
@@ -331,9 +331,9 @@ def _place(parts: Parts, path: str, request: IngestRequest) -> Place:
     return Place(place.path, source, place.is_folder)
 
 
-def _find_tasks(parts: Parts, place: Place, made: Plan) -> Iterator[Task]:
+def _find_tasks(engine: Engine, place: Place, made: Plan) -> Iterator[Task]:
     """The files of a place as tasks; what is left out is reported."""
-    files, most = parts.files, int(parts.settings.max_file_bytes)
+    files, most = engine.files, int(engine.settings.max_file_bytes)
     if files is None:
         return
     sources = set[str]()
@@ -367,11 +367,11 @@ def _is_unchanged(task: Task, known: Document, request: IngestRequest) -> bool:
         return False  # reading it for good will say what is the matter
 
 
-def _find_gone(parts: Parts, shelf: Shelf, place: Place, made: Plan) -> list[Document]:
+def _find_gone(engine: Engine, shelf: Shelf, place: Place, made: Plan) -> list[Document]:
     """The documents below a folder of which the walk has seen neither the file nor a folder that was left out."""
     root = f"{place.source.rstrip('/')}/"
     seen = {task.source for task in made.tasks} | {report.source for report in made.reports}
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         return [each for each in shelf.under(work, root) if not _is_seen(each.source, root, seen)]
 
 
@@ -406,10 +406,10 @@ class Reading:
     failure: str = ""
 
 
-def read_ahead(parts: Parts, tasks: Sequence[Task]) -> Generator[Reading]:
+def read_ahead(engine: Engine, tasks: Sequence[Task]) -> Generator[Reading]:
     """Each file, read. When the iterator is closed early, what is being read is ended."""
-    run = _Run(parts)
-    executor = ThreadPoolExecutor(parts.readers.number, thread_name_prefix="mnemic-read")
+    run = _Run(engine)
+    executor = ThreadPoolExecutor(engine.readers.number, thread_name_prefix="mnemic-read")
     waiting = deque[tuple[Task, Future[Reading]]]()
     ahead = 0
     try:
@@ -428,15 +428,15 @@ def read_ahead(parts: Parts, tasks: Sequence[Task]) -> Generator[Reading]:
         if waiting:
             run.stop()
         executor.shutdown(cancel_futures=True)
-        parts.readers.rest()
+        engine.readers.rest()
 
 
 class _Run:
     """The readings of one ingest."""
 
-    def __init__(self, parts: Parts) -> None:
-        settings = parts.settings
-        self._parts = parts
+    def __init__(self, engine: Engine) -> None:
+        settings = engine.settings
+        self._engine = engine
         self._limits = ReadLimits(max_bytes=int(settings.max_file_bytes), timeout_s=settings.read_timeout_s)
         self._using: set[ClosableReader] = set()
         self._guard = threading.Lock()
@@ -447,7 +447,7 @@ class _Run:
         try:
             data = task.load()
             sha256 = hashlib.sha256(data).hexdigest()
-            with self._parts.readers.lent() as reader:
+            with self._engine.readers.lent() as reader:
                 return Reading(task, sha256, self._read(reader, data, task.name))
         except MnemicError as error:
             return Reading(task, sha256, None, str(error))

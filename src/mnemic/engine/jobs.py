@@ -21,7 +21,7 @@ from typing import Self, cast
 from cronsim import CronSim, CronSimError
 
 from mnemic.engine.access import KEPT
-from mnemic.engine.engine import Metered, Parts, new_id
+from mnemic.engine.engine import Metered, Engine, new_id
 from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, EXTRACT, GRAPH, HEALTH, SUMMARISE
 from mnemic.engine.summaries import ask_for_summary
 from mnemic.errors import ConfigError, MnemicError, RateLimitedError
@@ -155,20 +155,20 @@ def schedules(life: LifeSettings, kinds: Collection[str]) -> list[Schedule]:
     return [each for each in able if each.kinds]
 
 
-def timetables(parts: Parts, kinds: Collection[str]) -> list[Timetable]:
+def timetables(engine: Engine, kinds: Collection[str]) -> list[Timetable]:
     """When each schedule ran and will run. Raises `ConfigError` for a line or a zone that cannot be."""
-    now = parts.clock.now()
-    with parts.store.read() as unit:
-        lasts = [(each, unit.upkeep.last_run(each.name)) for each in schedules(parts.settings.life, kinds)]
+    now = engine.clock.now()
+    with engine.store.read() as unit:
+        lasts = [(each, unit.upkeep.last_run(each.name)) for each in schedules(engine.settings.life, kinds)]
     return [Timetable(each, last, each.next(last or now)) for each, last in lasts]
 
 
-def add_due(parts: Parts, kinds: Collection[str]) -> int:
+def add_due(engine: Engine, kinds: Collection[str]) -> int:
     """Add jobs that are due, of `kinds` only; returns how many are new. A new schedule begins to count now, and missed
     runs are one. Raises `ConfigError` for a bad line or zone.
     """
-    added = sum(_run(parts, each) for each in timetables(parts, kinds))
-    return added + (_flush_idle(parts) if SUMMARISE in kinds and parts.settings.life.summarises else 0)
+    added = sum(_run(engine, each) for each in timetables(engine, kinds))
+    return added + (_flush_idle(engine) if SUMMARISE in kinds and engine.settings.life.summarises else 0)
 
 
 def following(job: Job, more: Sequence[Job], now: datetime) -> list[Job]:
@@ -189,28 +189,28 @@ def _is_rest(each: Job, job: Job) -> bool:
     return each.kind == job.kind and each.partition == job.partition
 
 
-def _run(parts: Parts, at: Timetable) -> int:
+def _run(engine: Engine, at: Timetable) -> int:
     """Note the run of a schedule and add its jobs, if it is due; returns how many are new."""
-    now = parts.clock.now()
+    now = engine.clock.now()
     if at.last is None or at.last > now + _CLOCK_WENT_BACK:
-        with parts.store.write() as unit:
+        with engine.store.write() as unit:
             unit.upkeep.start_run(at.schedule.name, at.last, now)
         return 0
     if at.next > now:
         return 0
     first, *then = at.schedule.kinds
     is_only_one = at.schedule.next(at.next) > now
-    with parts.store.write() as unit:
+    with engine.store.write() as unit:
         if not unit.upkeep.start_run(at.schedule.name, at.last, at.next if is_only_one else now):
             return 0
         places = unit.partitions.all()
         added = unit.jobs.add([_job(place, first, at.schedule.name, {THEN: then}, now) for place in places])
-        unit.upkeep.forget_jobs(_days_before(now, parts.settings.life.done_jobs_days))
-        unit.audit.forget(_days_before(now, parts.settings.life.audit_days))
+        unit.upkeep.forget_jobs(_days_before(now, engine.settings.life.done_jobs_days))
+        unit.audit.forget(_days_before(now, engine.settings.life.audit_days))
         unit.requests.forget(now - KEPT)
         unit.research.forget(now - STEPS_KEPT)
     _schedule_log.info("schedule %s, due at %s: %d jobs", at.schedule.name, at.next.isoformat(), sum(added))
-    parts.observer.count("mnemic.schedules.run", schedule=at.schedule.name)
+    engine.observer.count("mnemic.schedules.run", schedule=at.schedule.name)
     return sum(added)
 
 
@@ -222,18 +222,20 @@ def _days_before(now: datetime, days: float) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _flush_idle(parts: Parts) -> int:
+def _flush_idle(engine: Engine) -> int:
     """Ask for a summary of the rest of quiet conversations, skipping those whose job waits or gave up."""
-    now = parts.clock.now()
-    since = now - timedelta(seconds=parts.settings.life.idle_flush_s)
-    with parts.store.read() as unit:
+    now = engine.clock.now()
+    since = now - timedelta(seconds=engine.settings.life.idle_flush_s)
+    with engine.store.read() as unit:
         known = _summaries(unit)
         quiet = unit.upkeep.idle(SUMMARISED, since, IDLE_AT_ONCE + len(known))
     wanted = [each for each in quiet if (each.partition, each.session) not in known][:IDLE_AT_ONCE]
     if not wanted:
         return 0
-    with parts.store.write() as unit:
-        asked = [ask_for_summary(parts, unit, each.partition, each.session, wanted=each.messages)[1] for each in wanted]
+    with engine.store.write() as unit:
+        asked = [
+            ask_for_summary(engine, unit, each.partition, each.session, wanted=each.messages)[1] for each in wanted
+        ]
     for each in wanted:
         _schedule_log.debug("session %s went quiet: its rest will be summarised", each.session)
     return sum(asked)
@@ -260,7 +262,7 @@ TRY_LIMIT = 8
 LISTED = 100
 
 FollowUp = Callable[[UnitOfWork], Sequence[Job]]
-Handler = Callable[[Parts, Job], FollowUp]
+Handler = Callable[[Engine, Job], FollowUp]
 """Does a job outside any transaction. What it returns is asked, in the transaction that finishes the job, what is left
 to do; since the job is done there, a job of the same key may be added. What it writes itself is written once."""
 
@@ -294,44 +296,44 @@ class JobRun:
     seconds: float
 
 
-def work(parts: Parts, handlers: Mapping[str, Handler], *, worker: str, until_idle: bool = True) -> WorkReport:
+def work(engine: Engine, handlers: Mapping[str, Handler], *, worker: str, until_idle: bool = True) -> WorkReport:
     """Run what is due until nothing is left (or one job, with `until_idle=False`); see `run_jobs`."""
     report = WorkReport()
-    for run in run_jobs(parts, handlers, worker=worker):
+    for run in run_jobs(engine, handlers, worker=worker):
         report = report.with_run(run)
         if not until_idle:
             break
     return report
 
 
-def run_jobs(parts: Parts, handlers: Mapping[str, Handler], *, worker: str) -> Iterator[JobRun]:
+def run_jobs(engine: Engine, handlers: Mapping[str, Handler], *, worker: str) -> Iterator[JobRun]:
     """Add due jobs of schedules, then run jobs one by one, oldest first. `handlers`: by kind; others are left.
     `worker`: the unique holder of leases. After an error of Mnemic a job retries from 5 s, doubling to an hour, or as
     long as the server asks; after 8 tries it is dead. Other exceptions count too, and are raised. Raises `ConfigError`
     for a bad schedule.
     """
-    add_due(parts, handlers)
-    while job := _claim(parts, handlers, worker):
-        with _Lease(parts, job) as lease, parts.observer.span("mnemic.job", kind=job.kind, attempt=job.attempts):
+    add_due(engine, handlers)
+    while job := _claim(engine, handlers, worker):
+        with _Lease(engine, job) as lease, engine.observer.span("mnemic.job", kind=job.kind, attempt=job.attempts):
             lease.follow_up = handlers[job.kind](lease.parts, job)
         yield lease.run
 
 
 def list_jobs(
-    parts: Parts,
+    engine: Engine,
     scope: Scope | None,
     states: Sequence[JobState] = (JobState.PENDING, JobState.RUNNING, JobState.DEAD),
     limit: int = LISTED,
 ) -> list[Job]:
     """Jobs that the scope may see, oldest first; None means every one, for maintenance only."""
-    with parts.store.read() as unit:
+    with engine.store.read() as unit:
         return unit.jobs.list(None if scope is None else scope.visibility.partitions, states, limit)
 
 
-def retry_jobs(parts: Parts, scope: Scope | None, ids: Sequence[str]) -> int:
+def retry_jobs(engine: Engine, scope: Scope | None, ids: Sequence[str]) -> int:
     """Give dead jobs another eight tries, from now; returns how many. Scope None: of every partition."""
-    with parts.store.write() as unit:
-        return unit.jobs.retry(None if scope is None else scope.visibility.partitions, ids, parts.clock.now())
+    with engine.store.write() as unit:
+        return unit.jobs.retry(None if scope is None else scope.visibility.partitions, ids, engine.clock.now())
 
 
 def anew(job: Job, now: datetime) -> Job:
@@ -343,10 +345,10 @@ def anew(job: Job, now: datetime) -> Job:
 class _Lease:
     """The time in which a job is ours; at its end the job is finished or has failed, whatever happened."""
 
-    def __init__(self, parts: Parts, job: Job) -> None:
+    def __init__(self, engine: Engine, job: Job) -> None:
         self.follow_up: FollowUp | None = None
-        self._llm = None if parts.llm is None else Metered(parts.llm)
-        self.parts = replace(parts, llm=self._llm)
+        self._llm = None if engine.llm is None else Metered(engine.llm)
+        self.engine = replace(engine, llm=self._llm)
         self._job = job
         self._outcome: JobState | None = None
         self._error = ""
@@ -375,14 +377,14 @@ class _Lease:
         return False
 
     def _finish(self) -> None:
-        now = self.parts.clock.now()
+        now = self.engine.clock.now()
         job = self._add_cost()
-        with self.parts.store.write() as unit:
+        with self.engine.store.write() as unit:
             if unit.jobs.finish(job):
                 self._outcome = JobState.DONE
                 unit.jobs.add(following(job, self.follow_up(unit) if self.follow_up else (), now))
         if self._outcome is JobState.DONE:
-            self.parts.observer.count("mnemic.jobs.done", kind=job.kind)
+            self.engine.observer.count("mnemic.jobs.done", kind=job.kind)
             _job_log.info("%s of %s: job %s is done", job.kind, _describe_owner(job), job.id)
         else:
             _job_log.warning("%s of %s: job %s was taken by another worker", job.kind, _describe_owner(job), job.id)
@@ -392,15 +394,15 @@ class _Lease:
         self._error = f"{type(error).__name__}: {error}" if isinstance(error, MnemicError) else type(error).__name__
         job = self._add_cost()
         is_last = job.attempts >= TRY_LIMIT
-        retry_at = None if is_last else self.parts.clock.now() + timedelta(seconds=_wait_s(job, error))
-        with self.parts.store.write() as unit:
+        retry_at = None if is_last else self.engine.clock.now() + timedelta(seconds=_wait_s(job, error))
+        with self.engine.store.write() as unit:
             if unit.jobs.fail(job, self._error, retry_at):
                 self._outcome = JobState.DEAD if is_last else JobState.PENDING
         is_quiet = job.kind == EXTRACT
         level = logging.DEBUG if is_quiet else logging.ERROR if is_last else logging.WARNING
         told = (job.kind, _describe_owner(job), job.id, job.attempts, type(error).__name__ if is_quiet else self._error)
         _job_log.log(level, "%s of %s: job %s failed at try %d: %s", *told)
-        self.parts.observer.count("mnemic.jobs.failed", kind=job.kind)
+        self.engine.observer.count("mnemic.jobs.failed", kind=job.kind)
 
     def _add_cost(self) -> Job:
         """The job with the cost of this try added to that of the tries before; the observer is told of it."""
@@ -409,15 +411,15 @@ class _Lease:
         usage, self._llm = self._llm.usage, None
         for name in ("calls", "prompt_tokens", "completion_tokens"):
             if value := getattr(usage, name):
-                self.parts.observer.count(f"mnemic.llm.{name}", value, kind=self._job.kind)
+                self.engine.observer.count(f"mnemic.llm.{name}", value, kind=self._job.kind)
         self._job = replace(self._job, usage=self._job.usage + usage)
         return self._job
 
 
-def _claim(parts: Parts, handlers: Mapping[str, Handler], worker: str) -> Job | None:
+def _claim(engine: Engine, handlers: Mapping[str, Handler], worker: str) -> Job | None:
     """The next job; one whose worker vanished at its last try is given up instead of run again."""
-    now = parts.clock.now()
-    with parts.store.write() as unit:
+    now = engine.clock.now()
+    with engine.store.write() as unit:
         while job := unit.jobs.claim(list(handlers), worker, now, now + timedelta(seconds=LEASE_S)):
             if job.attempts <= TRY_LIMIT:
                 return job
@@ -455,14 +457,14 @@ class Worker:
 
     def __init__(
         self,
-        parts: Parts,
+        engine: Engine,
         handlers: Mapping[str, Handler],
         *,
         name: str,
         poll_s: float = POLL_S,
         on_run: Told | None = None,
     ) -> None:
-        self._parts, self._handlers, self._name = parts, handlers, name
+        self._engine, self._handlers, self._name = engine, handlers, name
         self._poll_s = poll_s
         self._on_run = on_run
         self.failure: Exception | None = None
@@ -472,7 +474,7 @@ class Worker:
 
     def start(self, *, until_idle: bool = False) -> None:
         """Start; `until_idle` ends when no job is due. Raises `ConfigError` for a bad schedule. Runs only once."""
-        timetables(self._parts, self._handlers)
+        timetables(self._engine, self._handlers)
         self._is_lasting = not until_idle
         self._thread.start()
 
@@ -498,7 +500,7 @@ class Worker:
         """
         self.failure = None
         try:
-            for run in run_jobs(self._parts, self._handlers, worker=self._name):
+            for run in run_jobs(self._engine, self._handlers, worker=self._name):
                 if self._on_run is not None:
                     self._on_run(run)
                 if self._stop.is_set():
@@ -514,13 +516,13 @@ class Worker:
 
     def _idle_s(self) -> float:
         """Seconds until something is due that can be foreseen, at most `poll_s`."""
-        now = self._parts.clock.now()
-        wakes = [min(self._tries(), default=None), *(at.next for at in timetables(self._parts, self._handlers))]
+        now = self._engine.clock.now()
+        wakes = [min(self._tries(), default=None), *(at.next for at in timetables(self._engine, self._handlers))]
         waits = [(wake - now).total_seconds() for wake in wakes if wake is not None]
         return max(SHORTEST_S, min([self._poll_s, *waits]))
 
     def _tries(self) -> list[datetime]:
         """When the oldest jobs that wait may be tried."""
-        with self._parts.store.read() as unit:
+        with self._engine.store.read() as unit:
             jobs = unit.jobs.list(None, (JobState.PENDING,), _JOBS_LOOKED_AT)
         return [job.run_at for job in jobs if job.kind in self._handlers]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from mnemic.engine.dependants import Hand, is_believed
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import filled_of
 from mnemic.engine.kinds import REMAKE
 from mnemic.model.bookkeeping import fills_slot
@@ -27,15 +27,15 @@ _log = logging.getLogger("mnemic.profile")
 
 
 def put_fitting(
-    parts: Parts, work: UnitOfWork, partition: Partition, new: Sequence[ProfileEntry]
+    engine: Engine, work: UnitOfWork, partition: Partition, new: Sequence[ProfileEntry]
 ) -> Sequence[ProfileEntry]:
     """Write those of the new facts of a profile for which there is room, or is made; returns those that were not."""
     there = work.profiles.of(partition)
-    kept, gone = fitting(there, new, parts.settings.max_profile_facts)
+    kept, gone = fitting(there, new, engine.settings.max_profile_facts)
     if gone:
         work.profiles.remove(partition, gone)
         _log.info("the profile of %s is full: %d derived facts give way", partition.owner, len(gone))
-        parts.observer.count("mnemic.profile.displaced", len(gone))
+        engine.observer.count("mnemic.profile.displaced", len(gone))
     work.profiles.put(kept)
     written = {entry.key for entry in kept}
     return [entry for entry in new if entry.key not in written]
@@ -92,11 +92,11 @@ def lasting_facts(messages: Sequence[Message], proposed: Mapping[str, str]) -> F
     return found
 
 
-def put_derived(parts: Parts, work: UnitOfWork, partition: Partition, facts: Facts, *, source: str) -> dict[str, str]:
+def put_derived(engine: Engine, work: UnitOfWork, partition: Partition, facts: Facts, *, source: str) -> dict[str, str]:
     """Write facts said at `updated_at` into a profile; returns the new ones. Entries set by hand or later, disbelieved
     facts, and facts without room are left out (see `profile_room`).
     """
-    now = parts.clock.now()
+    now = engine.clock.now()
     there = {entry.key: entry for entry in work.profiles.of(partition)}
     new: list[ProfileEntry] = []
     for key, (value, said_at) in facts.items():
@@ -104,7 +104,7 @@ def put_derived(parts: Parts, work: UnitOfWork, partition: Partition, facts: Fac
         if old is None or (old.source in DERIVED_SOURCES and old.value != value and old.updated_at <= said_at):
             new.append(ProfileEntry(partition, key, value, source, now, min(said_at, now)))
     new = [entry for entry in new if not _is_refuted(work, entry, now)]
-    left_out = put_fitting(parts, work, partition, new) if new else ()
+    left_out = put_fitting(engine, work, partition, new) if new else ()
     return {entry.key: entry.value for entry in new if entry not in left_out}
 
 
@@ -137,11 +137,11 @@ def told_in(work: UnitOfWork, messages: Sequence[Message]) -> list[str]:
     return [entry.key for entry in entries if entry.key in said and said[entry.key][0] == entry.value]
 
 
-def find_again(parts: Parts, partition: Partition, key: str) -> None:
+def find_again(engine: Engine, partition: Partition, key: str) -> None:
     """Fill one key of a profile, where it is empty, with what the user said of it last."""
     visible, after, found = Visibility((partition,), None), None, dict[str, tuple[str, datetime]]()
     while True:
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             page = work.messages.page(visible, after, PAGE)
         said = lasting_facts(page, {}).get(key)
         if said is not None and (key not in found or found[key][1] <= said[1]):
@@ -150,9 +150,9 @@ def find_again(parts: Parts, partition: Partition, key: str) -> None:
             break
         after = page[-1].id
     if found:
-        with parts.store.write() as work:
+        with engine.store.write() as work:
             if all(entry.key != key for entry in work.profiles.of(partition)):
-                put_derived(parts, work, partition, found, source=EXTRACTION)
+                put_derived(engine, work, partition, found, source=EXTRACTION)
 
 
 def _is_refuted(work: UnitOfWork, entry: ProfileEntry, now: datetime) -> bool:

@@ -17,7 +17,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.graph import MOST_NODES, Side, Walk, Walking, cited, shortest
 from mnemic.engine.indexing import ItemVectors, search
 from mnemic.engine.score import ELSEWHERE, Scored, with_feature
@@ -96,7 +96,7 @@ class GraphQuestion:
 
 
 def reach(
-    parts: Parts,
+    engine: Engine,
     visible: Visibility,
     asking: GraphQuestion,
     first: Sequence[str],
@@ -106,9 +106,9 @@ def reach(
     between the steps, and raises `TimedOutError` when there is no time for more.
     """
     check()
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         around = Walking(work, visible, Walk(as_of=asking.as_of), check)
-        meant = _meant(parts, work, around, visible, asking)
+        meant = _meant(engine, work, around, visible, asking)
         starts = {**_walk_from_hits(work, around, visible, first), **meant}
         if not starts:
             return Reach()
@@ -149,14 +149,14 @@ def with_reached(scored: Scored, reached: Reach, weight: float) -> Scored:
 
 
 def _meant(
-    parts: Parts, work: UnitOfWork, around: Walking, visible: Visibility, asking: GraphQuestion
+    engine: Engine, work: UnitOfWork, around: Walking, visible: Visibility, asking: GraphQuestion
 ) -> dict[str, float]:
     """The things that the question is about, by name and by vector: how firmly, the firmest first."""
     possible = possible_names(asking.text)
     named = told_names(possible, around.nodes.known(possible))
     meant = {root: 1.0 for key in named for root in around.nodes.of_keys([key])}
     near: dict[str, float] = {}
-    for embedder, vector in zip(parts.known_embedders, asking.vectors, strict=False):
+    for embedder, vector in zip(engine.known_embedders, asking.vectors, strict=False):
         if vector is not None and vector.any():
             for own, cosine in _nearest(work, around, visible, embedder.space.id, vector):
                 near[own] = max(near.get(own, 0.0), cosine)
@@ -248,12 +248,12 @@ def _steps(
     return {item_id: ways[edge] for item_id, edge in said.items()}
 
 
-def paths_of(parts: Parts, visible: Visibility, reached: Reach, shown: Collection[str]) -> tuple[GraphPath, ...]:
+def paths_of(engine: Engine, visible: Visibility, reached: Reach, shown: Collection[str]) -> tuple[GraphPath, ...]:
     """Paths to show with these hits, with evidence: between the question's things, or else to reached hits."""
     ways = reached.ways or tuple(dict.fromkeys(reached.steps[i] for i in shown if i in reached.steps))[:MOST_PATHS]
     if not ways:
         return ()
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         edges = [*dict.fromkeys(edge for way in ways for edge in way.edges)]
         told = dict(zip(edges, cited(work, visible, edges, reached.relations), strict=True))
     return tuple(replace(way, edges=tuple(told[edge] for edge in way.edges)) for way in ways)
@@ -282,19 +282,19 @@ class SearchSide:
     scored: Scored
 
     @classmethod
-    def searched(cls, parts: Parts, query: IndexQuery, score: Score, *, is_passages: bool = False) -> SearchSide:
+    def searched(cls, engine: Engine, query: IndexQuery, score: Score, *, is_passages: bool = False) -> SearchSide:
         """The answer of the index, scored."""
-        found = search(parts, query, passages=is_passages)
+        found = search(engine, query, passages=is_passages)
         return cls(query, is_passages, found, score, score(found))
 
-    def with_ids(self, parts: Parts, ids: Collection[str]) -> SearchSide:
+    def with_ids(self, engine: Engine, ids: Collection[str]) -> SearchSide:
         """The same with these rows too, as far as they are of this side and the query admits them."""
         wanted = frozenset(ids) if self.query.allowed is None else self.query.allowed.intersection(ids)
         wanted -= frozenset(map(str, self.found.ids))
         if not wanted:
             return self
         asked = replace(self.query, allowed=wanted, messages_until=None, neighbours=0, dense_limit=len(wanted))
-        beside = search(parts, asked, passages=self.is_passages)
+        beside = search(engine, asked, passages=self.is_passages)
         if not beside.ids.shape[0]:
             return self
         found = joined(self.found, beside)
@@ -366,19 +366,19 @@ class _Beside:
 
 
 def with_links(
-    parts: Parts, visible: Visibility, query: IndexQuery, scored: Scored, score: Callable[[Candidates], Scored]
+    engine: Engine, visible: Visibility, query: IndexQuery, scored: Scored, score: Callable[[Candidates], Scored]
 ) -> Scored:
     """Passages with the feature `linked`: 1 for the best passage of each document whose title a first hit names, less
     if lifted above that hit. New passages come in. `score` scores candidates as `scored` was.
     """
-    weight = parts.settings.weights.of(FEATURE)
-    links = _links(parts, visible, scored) if weight > 0 and scored.order.shape[0] else []
+    weight = engine.settings.weights.of(FEATURE)
+    links = _links(engine, visible, scored) if weight > 0 and scored.order.shape[0] else []
     if not links:
         return scored
     places = _places(scored, links)
     missing = {i for link in links if places.keys().isdisjoint(link.passages) for i in link.passages}
     missing = missing if query.allowed is None else missing & query.allowed
-    beside = _find_linked(parts, query, links, frozenset(missing))
+    beside = _find_linked(engine, query, links, frozenset(missing))
     links = [link for link in links if _is_telling(link, beside)]
     if beside.candidates.ids.shape[0]:
         scored = score(joined(scored.candidates, beside.candidates))
@@ -393,12 +393,12 @@ def with_links(
     return with_feature(scored, FEATURE, values, weight) if values.any() else scored
 
 
-def _links(parts: Parts, visible: Visibility, scored: Scored) -> list[_Link]:
+def _links(engine: Engine, visible: Visibility, scored: Scored) -> list[_Link]:
     """The documents that the first hits name, those of longer titles first; none of what several are called."""
     first = scored.order[:FIRST_PASSAGES]
     ids = [str(i) for i in scored.candidates.ids[first]]
     scores = dict(zip(ids, scored.scores[first].tolist(), strict=True))
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         naming = {chunk.id: (chunk, names_in(chunk.text)) for chunk in work.documents.chunks(visible, ids)}
         names = frozenset[str]().union(*(found for _, found in naming.values()))
         if not names:
@@ -416,19 +416,19 @@ def _links(parts: Parts, visible: Visibility, scored: Scored) -> list[_Link]:
                 ]
                 if by and len(links) < MOST_LINKED:
                     chunks = work.documents.passages(visible, document.id, 0, MOST_PASSAGES)
-                    terms = tuple(dict.fromkeys(parts.analyser.query_terms(document.title)))
+                    terms = tuple(dict.fromkeys(engine.analyser.query_terms(document.title)))
                     links.append(_Link(document, tuple(chunk.id for chunk in chunks), max(by), terms))
     return links
 
 
-def _find_linked(parts: Parts, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _Beside:
+def _find_linked(engine: Engine, query: IndexQuery, links: Sequence[_Link], wanted: frozenset[str]) -> _Beside:
     """The passages wanted as candidates, and how common the words of the titles are. The latter alone costs little."""
     own = query.terms if wanted else ()
     terms = tuple(dict.fromkeys((*own, *(term for link in links for term in link.terms))))
     asked = replace(query, terms=terms, allowed=wanted, neighbours=0)
     if not wanted:
         asked = replace(asked, vector=None, further=(), dense_limit=0)
-    found = search(parts, asked, passages=True)
+    found = search(engine, asked, passages=True)
     return _Beside(found, dict(zip(terms, found.document_frequencies.tolist(), strict=True)))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.engine.dependants import told
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.fields import is_lasting
 from mnemic.engine.remember import filled_of
 from mnemic.engine.upkeep import present_importance
@@ -220,7 +220,7 @@ Place = tuple[Partition, str | None]
 class Pairs:
     """Collects, page by page, what is needed to find pairs, and then finds them."""
 
-    parts: Parts
+    engine: Engine
     visible: Visibility
     remedies: Remedies
     now: datetime
@@ -288,13 +288,13 @@ class Pairs:
         self._denied += [(place, dedup_key(text), memory.id) for text in denials(memory.text)]
 
     def _note_vectors(self, work: UnitOfWork, partition: Partition, memories: Sequence[Memory]) -> None:
-        if self.parts.embedder is None or not memories:
+        if self.engine.embedder is None or not memories:
             return
         if len(self._ids) >= MAX_VECTORS:
             self.is_capped = True
             return
         ids = [memory.id for memory in memories]
-        found = work.vectors.get(partition, ids, MAIN_VIEW, self.parts.embedder.space.id)
+        found = work.vectors.get(partition, ids, MAIN_VIEW, self.engine.embedder.space.id)
         self._ids += found.keys()
         if found:
             self._vectors.append(np.stack(list(found.values())))
@@ -319,7 +319,7 @@ class Pairs:
             return True
         if _values(one, other) is Relation.SAME and _only_fills(one) and _only_fills(other):
             return True
-        first, second = (list(self.parts.analyser.terms(memory.text)) for memory in (one, other))
+        first, second = (list(self.engine.analyser.terms(memory.text)) for memory in (one, other))
         common = set(first) & set(second)
         share = len(common) / max(len({*first, *second}), 1)
         is_part = common in (set(first), set(second))
@@ -351,7 +351,7 @@ class Pairs:
     def _read(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         found: dict[str, Memory] = {}
         for start in range(0, len(ids), _AT_ONCE):
-            with self.parts.store.read() as work:
+            with self.engine.store.read() as work:
                 found |= {m.id: m for m in work.memories.get(self.visible, ids[start : start + _AT_ONCE])}
         return {id_: memory for id_, memory in found.items() if memory.state is State.ACTIVE}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import Question
 from mnemic.model.candidates import IndexQuery
 from mnemic.model.document import Document, DocumentQuery
@@ -22,29 +22,29 @@ _PAST_CANDIDATES = 10
 """Of the past so many times as many nearest passages come in, since some will turn out to be newer."""
 
 
-def passage_query(parts: Parts, visible: Visibility, question: Question, query: IndexQuery) -> IndexQuery | None:
+def passage_query(engine: Engine, visible: Visibility, question: Question, query: IndexQuery) -> IndexQuery | None:
     """What the index is asked of passages; None when it is known, after a search of all else, that there are none."""
-    if question.asks_memory and not any(parts.passage_places.holds(partition) for partition in visible.partitions):
+    if question.asks_memory and not any(engine.passage_places.holds(partition) for partition in visible.partitions):
         return None
-    allowed = None if question.filter == EVERYTHING else _admitted_passages(parts, visible, question.filter)
+    allowed = None if question.filter == EVERYTHING else _admitted_passages(engine, visible, question.filter)
     limit = query.dense_limit * (_PAST_CANDIDATES if question.is_about_the_past else 1)
     return replace(query, allowed=allowed, dense_limit=limit)
 
 
-def admits(parts: Parts, visible: Visibility, filter_: Filter, chunk: Chunk) -> bool:
+def admits(engine: Engine, visible: Visibility, filter_: Filter, chunk: Chunk) -> bool:
     """True when the document of a chunk meets a filter."""
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         found = work.documents.get(visible, [chunk.document_id])
     return any(meets(lambda path, d=document: _field(d, path), filter_) for document in found)
 
 
-def _admitted_passages(parts: Parts, visible: Visibility, filter_: Filter) -> frozenset[str] | None:
+def _admitted_passages(engine: Engine, visible: Visibility, filter_: Filter) -> frozenset[str] | None:
     """The passages of documents that meet a filter, None for all. Fields: kind ("document"), level, source, agent
     (owner), trust, state, created_at, updated_at, observed_at (last read) and metadata.
     """
     admitted: list[Document] = []
     known = 0
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         after: tuple[str, str] | None = None
         while page := work.documents.list(visible, DocumentQuery(limit=_PAGE, after=after)):
             known += len(page)
@@ -100,11 +100,11 @@ def passages_of(hits: Sequence[Hit]) -> list[Passage]:
     return found
 
 
-def widened(parts: Parts, visible: Visibility, passage: Passage, others: Sequence[Passage]) -> Passage:
+def widened(engine: Engine, visible: Visibility, passage: Passage, others: Sequence[Passage]) -> Passage:
     """Extend a passage by the chunks around its best one, within the section and page, without overlap."""
     chunk = passage.chunk
     taken = {i for other in others for i in other.ids}
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         beside = work.documents.passages(visible, chunk.document_id, max(chunk.index - 1, 0), 3)
     for each in beside:
         is_free = each.partition == chunk.partition and each.headings == chunk.headings and each.id not in taken

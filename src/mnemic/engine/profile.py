@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mnemic.engine.access import forget_answers
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import check_text
 from mnemic.engine.lasting_facts import put_fitting
 from mnemic.engine.secrets import fact_without_secrets
@@ -24,45 +24,45 @@ def profile_partition(scope: Scope) -> Partition:
     return scope.partition(Level.USER if scope.user is not None else Level.SESSION)
 
 
-def set_profile(parts: Parts, scope: Scope, entries: Mapping[str, str | None], *, source: str) -> list[ProfileEntry]:
+def set_profile(engine: Engine, scope: Scope, entries: Mapping[str, str | None], *, source: str) -> list[ProfileEntry]:
     """Write facts by key (None removes) and return the profile. Secrets are redacted. Raises `InvalidInputError`,
     writing nothing, for too many facts set by hand; derived ones give way.
     """
-    now, partition = parts.clock.now(), profile_partition(scope)
+    now, partition = engine.clock.now(), profile_partition(scope)
     kept = [
-        fact_without_secrets(parts, ProfileEntry(partition, _key(key), _value(parts, key, value), source, now, now))
+        fact_without_secrets(engine, ProfileEntry(partition, _key(key), _value(engine, key, value), source, now, now))
         for key, value in entries.items()
         if value is not None
     ]
     removed = [_key(key) for key, value in entries.items() if value is None]
-    with parts.store.write() as work:
+    with engine.store.write() as work:
         if removed:
             work.profiles.remove(partition, removed)
             forget_answers(work, [partition])
-        if put_fitting(parts, work, partition, kept):
-            most = parts.settings.max_profile_facts
+        if put_fitting(engine, work, partition, kept):
+            most = engine.settings.max_profile_facts
             raise InvalidInputError(
                 f"a profile holds at most {most} facts (memory.profile.max-facts); remove some first"
             )
         return work.profiles.of(partition)
 
 
-def get_profile(parts: Parts, scope: Scope) -> list[ProfileEntry]:
+def get_profile(engine: Engine, scope: Scope) -> list[ProfileEntry]:
     """The static profile, by key; empty where nobody is named or nothing is known."""
     if scope.user is None and scope.session is None:
         return []
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         return work.profiles.of(profile_partition(scope))
 
 
-def whole_profile(parts: Parts, scope: Scope) -> Profile:
+def whole_profile(engine: Engine, scope: Scope) -> Profile:
     """Static facts, and the most important and newest memories of the user, in one read."""
     if scope.user is None and scope.session is None:
         return Profile((), ())
     visible = scope.visibility.at(Level.USER)
-    query = MemoryQuery(now=parts.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES * 2)
+    query = MemoryQuery(now=engine.clock.now(), order=Order.IMPORTANCE, limit=DYNAMIC_MEMORIES * 2)
     newest = MemoryQuery(now=query.now, order=Order.NEWEST, limit=DYNAMIC_MEMORIES // 2)
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         static = work.profiles.of(profile_partition(scope))
         memories = [*work.memories.list(visible, newest), *work.memories.list(visible, query)]
     current = [m for m in memories if not m.flags and (m.valid_to is None or m.valid_to > query.now)]
@@ -70,9 +70,9 @@ def whole_profile(parts: Parts, scope: Scope) -> Profile:
     return Profile(tuple(static), tuple(unique.values())[:DYNAMIC_MEMORIES])
 
 
-def check_profile_fact(parts: Parts, key: object, value: object) -> None:
+def check_profile_fact(engine: Engine, key: object, value: object) -> None:
     """Raises `InvalidInputError` when a key or its value cannot be kept."""
-    _value(parts, _key(key), value)
+    _value(engine, _key(key), value)
 
 
 def _key(key: object) -> str:
@@ -81,8 +81,8 @@ def _key(key: object) -> str:
     return check_unicode(key.strip(), "a profile key")
 
 
-def _value(parts: Parts, key: str, value: object) -> str:
-    text = check_text(value, f"the value of {key!r}", parts.settings)
+def _value(engine: Engine, key: str, value: object) -> str:
+    text = check_text(value, f"the value of {key!r}", engine.settings)
     if len(text) > MAX_VALUE_CHARS:
         raise InvalidInputError(
             f"the value of {key!r} has {len(text)} characters; at most {MAX_VALUE_CHARS} are allowed"

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemic.engine.dependants import told
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked, ItemVectors, indexed_text, question_vectors
 from mnemic.engine.inputs import Question, Selection, Watch
 from mnemic.engine.links import (
@@ -77,36 +77,36 @@ _log = logging.getLogger("mnemic.recall")
 
 
 def refined(
-    parts: Parts, visible: Visibility, question: Question, scored: Scored, watch: Watch
+    engine: Engine, visible: Visibility, question: Question, scored: Scored, watch: Watch
 ) -> tuple[Scored, tuple[str, ...]]:
     """The candidates with the reranker's points, in the order to be shown, and what was missing and why.
 
     Raises `UnsupportedError` when a reranker is asked for and none is configured.
     """
-    reranker, missing = chosen_reranker(parts, question), ()
+    reranker, missing = chosen_reranker(engine, question), ()
     if reranker is not None:
-        scored, missing = _reranked(_Look(parts, visible, question, scored, watch), reranker)
+        scored, missing = _reranked(_Look(engine, visible, question, scored, watch), reranker)
     if question.diversity:
-        scored = _varied(_Look(parts, visible, question, scored, watch))
+        scored = _varied(_Look(engine, visible, question, scored, watch))
     return scored, missing
 
 
-def chosen_reranker(parts: Parts, question: Question) -> Reranker | None:
+def chosen_reranker(engine: Engine, question: Question) -> Reranker | None:
     """The reranker that a question is to be answered with: the configured one unless it says no.
 
     A question by similarity alone has none. Raises `UnsupportedError` when one is asked for and none is configured.
     """
-    if question.rerank and parts.reranker is None:
+    if question.rerank and engine.reranker is None:
         raise UnsupportedError(
             "no reranker is configured; set reranker.name, for example to maxsim", capability="reranker"
         )
-    return None if question.rerank is False or question.min_similarity is not None else parts.reranker
+    return None if question.rerank is False or question.min_similarity is not None else engine.reranker
 
 
-def rows_of(parts: Parts, visible: Visibility, ids: Sequence[str]) -> dict[str, Item]:
+def rows_of(engine: Engine, visible: Visibility, ids: Sequence[str]) -> dict[str, Item]:
     """The memories, messages and passages of these ids that the store shows, by id."""
     found: dict[str, Item] = {}
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         for read in (work.memories.get, work.messages.get, work.documents.chunks):
             if wanted := [i for i in ids if i not in found]:
                 found |= {item.id: item for item in read(visible, wanted)}
@@ -116,11 +116,11 @@ def rows_of(parts: Parts, visible: Visibility, ids: Sequence[str]) -> dict[str, 
 class _Look:
     """The best candidates of a question that the store still shows, best first: their places, and their items."""
 
-    def __init__(self, parts: Parts, visible: Visibility, question: Question, scored: Scored, watch: Watch) -> None:
-        self.parts, self.question, self.scored, self.watch = parts, question, scored, watch
-        first = scored.order[: max(parts.settings.rerank_candidates, question.limit or 0)]
+    def __init__(self, engine: Engine, visible: Visibility, question: Question, scored: Scored, watch: Watch) -> None:
+        self.engine, self.question, self.scored, self.watch = engine, question, scored, watch
+        first = scored.order[: max(engine.settings.rerank_candidates, question.limit or 0)]
         ids = [str(i) for i in scored.candidates.ids[first]]
-        found = rows_of(parts, visible, ids)
+        found = rows_of(engine, visible, ids)
         pairs = zip(first, ids, strict=True)
         shown = [(int(place), found[i]) for place, i in pairs if i in found]
         self.places = [place for place, _ in shown]
@@ -205,13 +205,13 @@ def _vectors(look: _Look) -> NDArray[np.float32]:
 Places = NDArray[np.intp]
 
 
-def least_relevance(parts: Parts) -> float:
+def least_relevance(engine: Engine) -> float:
     """The floor for hits that a model or a person sees."""
-    least = parts.settings.min_relevance
+    least = engine.settings.min_relevance
     return SHOWN_RELEVANCE if least is None else least
 
 
-def relevances_of(parts: Parts, scored: Scored, places: Places) -> Doubles:
+def relevances_of(engine: Engine, scored: Scored, places: Places) -> Doubles:
     """How sure it is that the candidates at `places` have to do with the question, `(n,)`, 0 to 1; NaN where it cannot
     be told.
     """
@@ -220,7 +220,7 @@ def relevances_of(parts: Parts, scored: Scored, places: Places) -> Doubles:
         end = scored.backdrops[number + 1].start if number + 1 < len(scored.backdrops) else scored.scores.shape[0]
         inside = np.flatnonzero((places >= behind.start) & (places < end))
         if behind.space is not None and inside.shape[0]:
-            model = parts.known_embedders[behind.space].space.model
+            model = engine.known_embedders[behind.space].space.model
             sure[inside] = relevances(evidence_of(scored, behind, places[inside]), model)
     return sure
 
@@ -238,26 +238,26 @@ def evidence_of(scored: Scored, behind: Backdrop, places: Places) -> Evidence:
     return Evidence(cosines=cosines, scores=scores, nearest=behind.nearest, items=behind.items)
 
 
-def relevant_enough(parts: Parts, scored: Scored, least: float) -> Places:
+def relevant_enough(engine: Engine, scored: Scored, least: float) -> Places:
     """The places of candidates, best first, that are at least so sure; what cannot be told counts as relevant.
 
     Nothing is read for it: most of a large store may fall away.
     """
     if least <= 0:
         return scored.order
-    return scored.order[~(relevances_of(parts, scored, scored.order) < least)]
+    return scored.order[~(relevances_of(engine, scored, scored.order) < least)]
 
 
 _BACKGROUND_SPARE = 10  # how many more are read, since some may no longer be valid
 _WORD = re.compile(r"\w+")
 
 
-def recall(parts: Parts, scope: Scope, question: Question) -> Recall:
+def recall(engine: Engine, scope: Scope, question: Question) -> Recall:
     """As `answer`, and the memories found count as accessed."""
-    with parts.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
-        found = answer(parts, scope, question)
+    with engine.observer.span("mnemic.recall", question_chars=len(question.text)) as span:
+        found = answer(engine, scope, question)
         tell(span, found)
-    parts.accesses.note(parts.store, found.hits, parts.clock.now())
+    engine.accesses.note(engine.store, found.hits, engine.clock.now())
     return found
 
 
@@ -267,96 +267,96 @@ def tell(span: Span, found: Recall, without: Collection[str] = ("total",)) -> No
     span.steps({step: ms for step, ms in found.timings_ms.items() if step not in without})
 
 
-def answer(parts: Parts, scope: Scope, question: Question, asked: Asked | None = None) -> Recall:
+def answer(engine: Engine, scope: Scope, question: Question, asked: Asked | None = None) -> Recall:
     """Hits, best first; when nothing matches, the most important memories, marked as general background. `asked`: the
     vectors of the question, where they are there already.
     """
-    chosen_reranker(parts, question)  # refuses before anything is done
+    chosen_reranker(engine, question)  # refuses before anything is done
     visible = scope.visibility.at(*question.levels)
-    asked = asked or ask(parts, visible, question)
+    asked = asked or ask(engine, visible, question)
     watch = Watch(question.deadline_ms, asked.start)
     vectors, degraded = asked.vectors, asked.missing
     watch.lap("embed")
     hits: tuple[Hit, ...] = ()
     paths: tuple[GraphPath, ...] = ()
     if question.text.strip() and visible.partitions:
-        found = ranked(parts, visible, question, vectors, watch)
+        found = ranked(engine, visible, question, vectors, watch)
         watch.lap("search")
-        scored, missing = refined(parts, visible, question, found.scored, watch)
+        scored, missing = refined(engine, visible, question, found.scored, watch)
         degraded += (*found.scored.candidates.missing, *found.missing, *missing)
-        hits = _hits(parts, visible, question, scored)
-        paths = paths_of(parts, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
-    hits = hits or background(parts, visible, question)
+        hits = _hits(engine, visible, question, scored)
+        paths = paths_of(engine, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
+    hits = hits or background(engine, visible, question)
     watch.lap("read")
-    parts.observer.timing("mnemic.recall", watch.total())
+    engine.observer.timing("mnemic.recall", watch.total())
     return Recall(question.text, hits, degraded, watch.laps, paths)
 
 
-def ask(parts: Parts, visible: Visibility, question: Question) -> Asked:
+def ask(engine: Engine, visible: Visibility, question: Question) -> Asked:
     """The vectors of a question, for one answer or several from what is visible."""
     watch = Watch(question.deadline_ms)
-    return Asked(*question_vectors(parts, visible.partitions, question.search_text, watch), watch.start)
+    return Asked(*question_vectors(engine, visible.partitions, question.search_text, watch), watch.start)
 
 
-def ranked(parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors, watch: Watch) -> Ranked:
+def ranked(engine: Engine, visible: Visibility, question: Question, vectors: ItemVectors, watch: Watch) -> Ranked:
     """Every candidate of a question, scored and in order; `vectors` are the question's, one per embedder.
 
     Passages of documents are compared with passages, all else with all else: a score says how much a candidate stands
     out among its like, and less where the other side has something nearer to the question. What the graph reaches is
     taken in by the same scores, and lifted; it is left out where the watch has no time left for it.
     """
-    now, sides = parts.clock.now(), list[Side]()
+    now, sides = engine.clock.now(), list[Side]()
     asking = Asking.of(question.text, now.date())
-    query = _index_query(parts, visible, question, vectors, now)
-    again = partial(_scored, parts, question, asking=asking)
+    query = _index_query(engine, visible, question, vectors, now)
+    again = partial(_scored, engine, question, asking=asking)
     if question.asks_memory:
-        allowed = _allowed(parts, visible, question, now) if question.is_conditional else None
+        allowed = _allowed(engine, visible, question, now) if question.is_conditional else None
         memory = replace(query, kinds=question.kinds, allowed=allowed, messages_until=_messages_until(question))
-        sides.append(Side.searched(parts, memory, again))
-    if question.asks_documents and (passages := passage_query(parts, visible, question, query)) is not None:
+        sides.append(Side.searched(engine, memory, again))
+    if question.asks_documents and (passages := passage_query(engine, visible, question, query)) is not None:
         is_similarity = question.min_similarity is not None
-        score = again if is_similarity else partial(_with_links, parts, visible, passages, again)
-        sides.append(Side.searched(parts, passages, score, is_passages=True))
-    scored = _together(parts, sides)
+        score = again if is_similarity else partial(_with_links, engine, visible, passages, again)
+        sides.append(Side.searched(engine, passages, score, is_passages=True))
+    scored = _together(engine, sides)
     if question.hops <= 0 or question.min_similarity is not None:
         return Ranked(scored)
     rows = sum(side.found.items for side in sides)
     asked = GraphQuestion(question.text, vectors, question.as_of or now, question.hops, rows)
     first = [str(i) for i in scored.candidates.ids[scored.order[:FIRST_HITS]]]
     try:
-        reached = reach(parts, visible, asked, first, lambda: watch.check(READING_MS))
+        reached = reach(engine, visible, asked, first, lambda: watch.check(READING_MS))
     except TimedOutError as late:
-        parts.observer.count("mnemic.recall.late", source="graph")
+        engine.observer.count("mnemic.recall.late", source="graph")
         return Ranked(scored, missing=(f"graph: {late}",))
     missing = reached.values.keys() - set(scored.candidates.ids.tolist())
     if missing:
-        scored = _together(parts, [side.with_ids(parts, missing) for side in sides])
-    return Ranked(with_reached(scored, reached, parts.settings.weights.of(RELATED)), reached)
+        scored = _together(engine, [side.with_ids(engine, missing) for side in sides])
+    return Ranked(with_reached(scored, reached, engine.settings.weights.of(RELATED)), reached)
 
 
-def _with_links(parts: Parts, visible: Visibility, query: IndexQuery, score: Score, found: Candidates) -> Scored:
-    return with_links(parts, visible, query, score(found), score)
+def _with_links(engine: Engine, visible: Visibility, query: IndexQuery, score: Score, found: Candidates) -> Scored:
+    return with_links(engine, visible, query, score(found), score)
 
 
-def _together(parts: Parts, sides: Sequence[Side]) -> Scored:
+def _together(engine: Engine, sides: Sequence[Side]) -> Scored:
     found = [side.scored for side in sides]
-    return found[0] if len(found) == 1 else side_by_side(found[0], found[1], parts.settings.weights)
+    return found[0] if len(found) == 1 else side_by_side(found[0], found[1], engine.settings.weights)
 
 
-def _scored(parts: Parts, question: Question, found: Candidates, asking: Asking) -> Scored:
-    weights, least = parts.settings.weights, question.min_similarity
+def _scored(engine: Engine, question: Question, found: Candidates, asking: Asking) -> Scored:
+    weights, least = engine.settings.weights, question.min_similarity
     scored = by_relevance(found, weights, asking) if least is None else by_similarity(found, least)
     return scored if question.is_about_the_past else with_flags(scored, weights)
 
 
 def _index_query(
-    parts: Parts, visible: Visibility, question: Question, vectors: ItemVectors, now: datetime
+    engine: Engine, visible: Visibility, question: Question, vectors: ItemVectors, now: datetime
 ) -> IndexQuery:
     """What both sides of the index are asked."""
     is_similarity = question.min_similarity is not None
-    terms = () if is_similarity else _terms(parts, question)
-    if is_similarity and len(vectors) > len(parts.embedders) and vectors[-1] is not None:
-        vectors = (*(None for _ in parts.embedders), vectors[-1])  # of one scale: the space that is filled
+    terms = () if is_similarity else _terms(engine, question)
+    if is_similarity and len(vectors) > len(engine.embedders) and vectors[-1] is not None:
+        vectors = (*(None for _ in engine.embedders), vectors[-1])  # of one scale: the space that is filled
     return IndexQuery(
         partitions=visible.partitions,
         agent=visible.agent,
@@ -364,21 +364,21 @@ def _index_query(
         terms=terms,
         vector=vectors[0] if vectors else None,
         further=vectors[1:],
-        dense_limit=max(parts.settings.dense_candidates, question.limit or 0),
+        dense_limit=max(engine.settings.dense_candidates, question.limit or 0),
         include_inactive=question.is_about_the_past,
         words=frozenset(_WORD.findall(question.text.casefold())),
         neighbours=0 if is_similarity else NEIGHBOURS,
     )
 
 
-def _terms(parts: Parts, question: Question) -> tuple[str, ...]:
+def _terms(engine: Engine, question: Question) -> tuple[str, ...]:
     """The terms of the question, in both forms where it is searched in another than it was asked."""
     texts = dict.fromkeys((question.text, question.search_text))
-    return tuple(dict.fromkeys(term for text in texts for term in parts.analyser.query_terms(text)))
+    return tuple(dict.fromkeys(term for text in texts for term in engine.analyser.query_terms(text)))
 
 
-def _allowed(parts: Parts, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:
-    with parts.store.read() as work:
+def _allowed(engine: Engine, visible: Visibility, question: Question, now: datetime) -> frozenset[str]:
+    with engine.store.read() as work:
         return frozenset(work.memories.ids(visible, question.memory_query(now)))
 
 
@@ -389,22 +389,22 @@ def _messages_until(question: Question) -> int | None:
     return to_microseconds(min(at for at in (question.as_of, question.known_at) if at is not None))
 
 
-def _hits(parts: Parts, visible: Visibility, question: Question, scored: Scored) -> tuple[Hit, ...]:
+def _hits(engine: Engine, visible: Visibility, question: Question, scored: Scored) -> tuple[Hit, ...]:
     """The best candidates that are relevant enough and that the store still shows, within the limits."""
-    order = relevant_enough(parts, scored, question.min_relevance)
+    order = relevant_enough(engine, scored, question.min_relevance)
     limit = len(order) if question.limit is None else question.limit
-    now, chosen, hits, room = parts.clock.now(), Selection(question), list[Hit](), question.room
+    now, chosen, hits, room = engine.clock.now(), Selection(question), list[Hit](), question.room
     step = limit if room == inf else min(limit, ROWS_AT_ONCE)
     for start in range(0, len(order), step or 1):
         if len(hits) >= limit or room <= 0:
             break
         places = order[start : start + step]
-        items = rows_of(parts, visible, [str(i) for i in scored.candidates.ids[places]])
-        for place, sure in zip(places, relevances_of(parts, scored, places), strict=True):
+        items = rows_of(engine, visible, [str(i) for i in scored.candidates.ids[places]])
+        for place, sure in zip(places, relevances_of(engine, scored, places), strict=True):
             item = items.get(str(scored.candidates.ids[place]))
             if item is not None and len(hits) < limit and chosen.takes(item, now):
                 hits.append(_hit(item, scored, int(place), float(sure)))
-                room -= shortened_tokens(parts.analyser.token_count(item.text))
+                room -= shortened_tokens(engine.analyser.token_count(item.text))
     return tuple(hits)
 
 
@@ -416,14 +416,14 @@ def _hit(item: Item, scored: Scored, place: int, sure: float) -> Hit:
     return Hit(item, score, next(known), contributions, relevance=next(known))
 
 
-def background(parts: Parts, visible: Visibility, question: Question) -> tuple[Hit, ...]:
+def background(engine: Engine, visible: Visibility, question: Question) -> tuple[Hit, ...]:
     """The most important memories that may be shown, a few of them; none where only messages were asked for."""
     if not question.asks_memory or (question.kinds and question.kinds <= {MESSAGE}):
         return ()
-    now, chosen = parts.clock.now(), Selection(question)
-    limit = min(question.limit or parts.settings.fallback_limit, parts.settings.fallback_limit)
+    now, chosen = engine.clock.now(), Selection(question)
+    limit = min(question.limit or engine.settings.fallback_limit, engine.settings.fallback_limit)
     query = replace(question.memory_query(now), order=Order.IMPORTANCE, limit=limit * _BACKGROUND_SPARE)
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         memories = work.memories.list(visible, query)
     shown = [memory for memory in memories if not memory.flags and chosen.takes(memory, now)][:limit]
     return tuple(Hit(m, m.present_importance, None, _importance(m), is_fallback=True) for m in shown)
@@ -449,27 +449,27 @@ class WhyNot:
     contributions: tuple[Contribution, ...] = ()
 
 
-def why_not(parts: Parts, scope: Scope, item_id: str, question: Question) -> WhyNot:
+def why_not(engine: Engine, scope: Scope, item_id: str, question: Question) -> WhyNot:
     """Why `question` does not show this item, or at which rank it does. Raises `NotFoundError` when it is not in the
     scope at all.
     """
     visible = scope.visibility
-    item = rows_of(parts, visible, [item_id]).get(item_id)
+    item = rows_of(engine, visible, [item_id]).get(item_id)
     if item is None:
         raise NotFoundError(f"there is no memory, message or passage {item_id!r} in this scope")
-    query = question.memory_query(parts.clock.now())
-    meets_filter = _meets(parts, visible, item, question, query)
+    query = question.memory_query(engine.clock.now())
+    meets_filter = _meets(engine, visible, item, question, query)
     lost = _before_scoring(visible, item, question, query, meets_filter=meets_filter)
-    return lost or _with_flags(_score_of_one(parts, visible, item, question), item, question)
+    return lost or _with_flags(_score_of_one(engine, visible, item, question), item, question)
 
 
-def _meets(parts: Parts, visible: Visibility, item: Item, question: Question, query: MemoryQuery) -> bool:
+def _meets(engine: Engine, visible: Visibility, item: Item, question: Question, query: MemoryQuery) -> bool:
     """True when neither the kinds nor the filter of a question leave the item out."""
     if isinstance(item, Memory):
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             return item.id in work.memories.ids(visible, query)
     if isinstance(item, Chunk):
-        return question.asks_documents and admits(parts, visible, question.filter, item)
+        return question.asks_documents and admits(engine, visible, question.filter, item)
     return question.filter == EVERYTHING and (not question.kinds or MESSAGE in question.kinds)
 
 
@@ -490,23 +490,27 @@ def _before_scoring(
     return None
 
 
-def _score_of_one(parts: Parts, visible: Visibility, item: Item, question: Question) -> WhyNot:
+def _score_of_one(engine: Engine, visible: Visibility, item: Item, question: Question) -> WhyNot:
     asked = visible.at(*question.levels)
-    vectors, _ = question_vectors(parts, asked.partitions, question.text, Watch(None))
+    vectors, _ = question_vectors(engine, asked.partitions, question.text, Watch(None))
     scored, _ = refined(
-        parts, asked, question, ranked(parts, asked, question, vectors, Watch(None)).scored, Watch(question.deadline_ms)
+        engine,
+        asked,
+        question,
+        ranked(engine, asked, question, vectors, Watch(None)).scored,
+        Watch(question.deadline_ms),
     )
     total = len(scored.order)
     places = [place for place in range(len(scored.candidates.ids)) if scored.candidates.ids[place] == item.id]
     if not places:
         reason = "it shares no word with the question, and its vector is not among the nearest"
-        return WhyNot("index", reason if _has_vector(parts, item) else f"{reason}: it has no vector yet", None, total)
+        return WhyNot("index", reason if _has_vector(engine, item) else f"{reason}: it has no vector yet", None, total)
     ranks = [rank for rank, place in enumerate(scored.order, start=1) if place == places[0]]
     score, contributions = scored.score(places[0]), scored.contributions(places[0])
     if not ranks:
         reason = f"its similarity is below the threshold of {question.min_similarity}"
         return WhyNot("threshold", reason, None, total, score, contributions)
-    (sure,) = relevances_of(parts, scored, np.array(places[:1]))
+    (sure,) = relevances_of(engine, scored, np.array(places[:1]))
     if sure < question.min_relevance:  # false where it cannot be told
         reason = f"its relevance of {sure:.2f} is below the threshold of {question.min_relevance}"
         return WhyNot("threshold", reason, ranks[0], total, score, contributions)
@@ -524,9 +528,9 @@ def _with_flags(why: WhyNot, item: Item, question: Question) -> WhyNot:
     return replace(why, reason=f"{why.reason}; it is flagged and put back: {flags}")
 
 
-def _has_vector(parts: Parts, item: Item) -> bool:
-    spaces = [embedder.space.id for embedder in parts.known_embedders]
-    with parts.store.read() as work:
+def _has_vector(engine: Engine, item: Item) -> bool:
+    spaces = [embedder.space.id for embedder in engine.known_embedders]
+    with engine.store.read() as work:
         return any(work.vectors.get(item.partition, [item.id], MAIN_VIEW, space) for space in spaces)
 
 

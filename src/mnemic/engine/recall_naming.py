@@ -10,7 +10,7 @@ import re
 import time
 from dataclasses import replace
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.engine.inputs import Question
 from mnemic.engine.profile import get_profile
@@ -34,9 +34,9 @@ _SAID_NAME = re.compile(
 _LEAST_CHARS = 2
 
 
-def with_user_named(parts: Parts, scope: Scope, question: Question) -> Question:
+def with_user_named(engine: Engine, scope: Scope, question: Question) -> Question:
     """The question, to be searched as if it said "User" wherever it names the scope's user."""
-    searched = retold(question.text, _names(parts, scope, question.text))
+    searched = retold(question.text, _names(engine, scope, question.text))
     return question if searched == question.text else replace(question, searched=searched)
 
 
@@ -53,7 +53,7 @@ def retold(text: str, names: set[str]) -> str:
     return text
 
 
-def _names(parts: Parts, scope: Scope, text: str) -> set[str]:
+def _names(engine: Engine, scope: Scope, text: str) -> set[str]:
     """What the user is called, as far as it matters: nothing is read for a text that names nobody."""
     if scope.user is None:
         return set()
@@ -61,19 +61,19 @@ def _names(parts: Parts, scope: Scope, text: str) -> set[str]:
     capitals = [word for word in _CAPITAL.findall(text) if word != "I"]
     if not capitals and not _HAN.search(text):
         return names
-    for entry in get_profile(parts, scope):
+    for entry in get_profile(engine, scope):
         if entry.key.casefold().replace("_", " ").replace("-", " ") in NAME_KEYS:
             names.update(each.strip() for each in re.split(r"[,;/、]", entry.value) if each.strip())
             names.update(entry.value.split()[:1])
-    return names | _said_names(parts, scope, " ".join(capitals) or text)
+    return names | _said_names(engine, scope, " ".join(capitals) or text)
 
 
-def _said_names(parts: Parts, scope: Scope, words: str) -> set[str]:
+def _said_names(engine: Engine, scope: Scope, words: str) -> set[str]:
     """The names that memories such as "User's name is Ann." give the user, found by keyword alone."""
     question = Question(
         text=f"User's name is {words}", limit=NAME_FACTS, levels=(Level.USER,), kinds=frozenset(("fact", "context"))
     )
-    nothing = Asked(tuple(None for _ in parts.embedders), (), time.perf_counter())
-    found = answer(parts, scope, question, nothing)
+    nothing = Asked(tuple(None for _ in engine.embedders), (), time.perf_counter())
+    found = answer(engine, scope, question, nothing)
     told = (_SAID_NAME.match(hit.text) for hit in found.hits if isinstance(hit.item, Memory) and not hit.is_fallback)
     return {name for each in told if each for name in each.groups() if name}

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.graph_extract import fill_entities
 from mnemic.engine.indexing import fill_vectors, missing_texts
 from mnemic.errors import ConfigError
@@ -66,26 +66,26 @@ class ReembedReport:
 
 
 def reembed(
-    parts: Parts, *, is_dry_run: bool = False, is_pruning: bool = False, progress: Progress | None = None
+    engine: Engine, *, is_dry_run: bool = False, is_pruning: bool = False, progress: Progress | None = None
 ) -> ReembedReport:
     """Embed every item and entity in the configured spaces; `is_pruning` then removes all other vectors. Batches are
     durable, so that an interrupted run resumes. A dry run embeds a few texts to measure. Raises `ConfigError` without
     an embedder, `BackendError` on failure; filled vectors stay, nothing is removed.
     """
-    if not parts.embedders:
+    if not engine.embedders:
         raise ConfigError("no embedder is configured: name one, such as embedder.name = 'minilm', and run it again")
     start = time.perf_counter()
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         places = work.partitions.all()
-        spaces = _spaces(parts, work, places)
-        estimate = _estimate(parts, work, places) if is_dry_run else None
+        spaces = _spaces(engine, work, places)
+        estimate = _estimate(engine, work, places) if is_dry_run else None
     filled, refused = 0, tuple[str, ...]()
     if not is_dry_run:
-        filled, refused = _fill(parts, places, spaces, progress)
-    removed = _remove_spaces(parts, is_dry_run=is_dry_run) if is_pruning else {}
-    with parts.store.read() as work:
-        spaces = spaces if is_dry_run else _spaces(parts, work, work.partitions.all())
-        kept = _others(parts, work)
+        filled, refused = _fill(engine, places, spaces, progress)
+    removed = _remove_spaces(engine, is_dry_run=is_dry_run) if is_pruning else {}
+    with engine.store.read() as work:
+        spaces = spaces if is_dry_run else _spaces(engine, work, work.partitions.all())
+        kept = _others(engine, work)
     seconds = time.perf_counter() - start
     return ReembedReport(spaces, filled, refused, kept, removed, is_dry_run, seconds, estimate)
 
@@ -97,12 +97,12 @@ def space_fill(work: UnitOfWork, places: Sequence[Partition], embedder: Embedder
     return SpaceFill(embedder.space.model, embedder.space.id, items, vectors)
 
 
-def _spaces(parts: Parts, work: UnitOfWork, places: Sequence[Partition]) -> tuple[SpaceFill, ...]:
-    return tuple(space_fill(work, places, embedder) for embedder in parts.embedders)
+def _spaces(engine: Engine, work: UnitOfWork, places: Sequence[Partition]) -> tuple[SpaceFill, ...]:
+    return tuple(space_fill(work, places, embedder) for embedder in engine.embedders)
 
 
 def _fill(
-    parts: Parts, places: Sequence[Partition], spaces: Sequence[SpaceFill], progress: Progress | None
+    engine: Engine, places: Sequence[Partition], spaces: Sequence[SpaceFill], progress: Progress | None
 ) -> tuple[int, tuple[str, ...]]:
     """Fill partition by partition, so that one after the other is answered from the new space alone."""
     done, total = sum(space.vectors for space in spaces), sum(space.items for space in spaces)
@@ -116,44 +116,44 @@ def _fill(
     told(0)
     filled, refused = 0, list[str]()
     for place in places:
-        report = fill_vectors(parts, place, limit=sys.maxsize - 1, told=told)
+        report = fill_vectors(engine, place, limit=sys.maxsize - 1, told=told)
         filled += report.filled
         refused += report.refused
-        filled += fill_entities(parts, place)
+        filled += fill_entities(engine, place)
     return filled, tuple(refused)
 
 
-def _others(parts: Parts, work: UnitOfWork) -> dict[str, int]:
+def _others(engine: Engine, work: UnitOfWork) -> dict[str, int]:
     """Vectors of spaces that no configured embedder fills, by space."""
-    own = {embedder.space.id for embedder in parts.embedders}
+    own = {embedder.space.id for embedder in engine.embedders}
     counts = work.vectors.spaces()
     return {space: counts.get(space, 0) for space in sorted(work.vectors.known() - own)}
 
 
-def _remove_spaces(parts: Parts, *, is_dry_run: bool) -> dict[str, int]:
+def _remove_spaces(engine: Engine, *, is_dry_run: bool) -> dict[str, int]:
     """Remove the vectors of all other spaces, partition by partition; the space itself with the last of them."""
-    with parts.store.read() as work:
-        removed, places = _others(parts, work), work.partitions.all()
+    with engine.store.read() as work:
+        removed, places = _others(engine, work), work.partitions.all()
     if is_dry_run:
         return removed
     for space in removed:
         for place in places:
-            with parts.store.write() as work:
+            with engine.store.write() as work:
                 work.vectors.remove(place, space)
-        with parts.store.write() as work:
+        with engine.store.write() as work:
             work.vectors.remove(None, space)
-        if parts.retired is not None and parts.retired.embedder.space.id == space:
-            parts.retired.is_removed = True
+        if engine.retired is not None and engine.retired.embedder.space.id == space:
+            engine.retired.is_removed = True
     return removed
 
 
-def _estimate(parts: Parts, work: UnitOfWork, places: Sequence[Partition]) -> Estimate:
+def _estimate(engine: Engine, work: UnitOfWork, places: Sequence[Partition]) -> Estimate:
     """From the time that a few of the missing texts take; the first call, which may load a model, is not counted."""
     texts, characters, seconds = 0, 0.0, 0.0
-    for embedder in parts.embedders:
+    for embedder in engine.embedders:
         fill = space_fill(work, places, embedder)
         missing = fill.items - fill.vectors
-        sample = _sample(parts, work, places, embedder)
+        sample = _sample(engine, work, places, embedder)
         if not missing or not sample:
             continue
         embedder.embed_documents(sample[:1])
@@ -165,10 +165,10 @@ def _estimate(parts: Parts, work: UnitOfWork, places: Sequence[Partition]) -> Es
     return Estimate(texts, round(characters), seconds)
 
 
-def _sample(parts: Parts, work: UnitOfWork, places: Sequence[Partition], embedder: Embedder) -> list[str]:
+def _sample(engine: Engine, work: UnitOfWork, places: Sequence[Partition], embedder: Embedder) -> list[str]:
     found: list[str] = []
     for place in places:
-        found += missing_texts(parts, work, embedder, place, SAMPLE - len(found)).values()
+        found += missing_texts(engine, work, embedder, place, SAMPLE - len(found)).values()
         if len(found) >= SAMPLE:
             break
     return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory
-from mnemic.engine.engine import Parts, SessionRun
+from mnemic.engine.engine import Engine, SessionRun
 from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import REFLECT
 from mnemic.engine.lasting_facts import Facts, lasting_facts, put_derived
@@ -46,11 +46,11 @@ class ReflectReport:
     is_dry_run: bool = False
 
 
-def reflect(parts: Parts, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ReflectReport:
+def reflect(engine: Engine, scope: Scope, *, actor: str, is_dry_run: bool = False) -> ReflectReport:
     """Reflect on the scope's session now, if there is enough and something new. Raises the errors of the model."""
     if scope.session is None:
         raise InvalidInputError("a reflection is made of a session; say which, as session=…")
-    work = Reflecting(parts, scope.message_partition, scope.session, actor)
+    work = Reflecting(engine, scope.message_partition, scope.session, actor)
     episodes, skipped = work.plan()
     if is_dry_run or skipped:
         return ReflectReport(scope.session, len(episodes), skipped=skipped, is_dry_run=is_dry_run)
@@ -62,9 +62,9 @@ class Reflecting(SessionRun):
 
     def plan(self) -> tuple[list[Memory], str]:
         """The last summaries of the session in its order; and why no reflection is made of them, or ""."""
-        most = self._parts.settings.life.reflection_episodes
+        most = self._engine.settings.life.reflection_episodes
         least = -(-most // 2)
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             episodes = sorted(self._list_of_kind(work, Kind.SUMMARY, is_of_session(self._session)), key=place_of)[
                 -most:
             ]
@@ -79,11 +79,11 @@ class Reflecting(SessionRun):
     def run(self, episodes: Sequence[Memory]) -> ReflectReport:
         """Make the reflection; nothing is written when a summary is gone by then, or somebody else has reflected."""
         made, proposed = self.digest(episodes)
-        now = self._parts.clock.now()
+        now = self._engine.clock.now()
         memory = derived_memory(made, episodes, now)
-        vectors = document_vectors(self._parts, [indexed_text(memory)])
+        vectors = document_vectors(self._engine, [indexed_text(memory)])
         report = ReflectReport(self._session, len(episodes))
-        with self._parts.store.write() as work:
+        with self._engine.store.write() as work:
             work.dependants.of(self._partition, ())  # takes the lock, so that nothing is erased after the look
             present = work.memories.get(self._visible, [episode.id for episode in episodes])
             if [each.text for each in present] != [each.text for each in episodes]:
@@ -91,14 +91,14 @@ class Reflecting(SessionRun):
             if self._is_known(work, episodes):
                 return replace(report, skipped="somebody else has reflected meanwhile")
             reason = f"reflection on {len(episodes)} summaries of session {self._session}"
-            is_new = add_derived(self._parts, work, memory, vectors, actor=self._actor, reason=reason)
+            is_new = add_derived(self._engine, work, memory, vectors, actor=self._actor, reason=reason)
             facts = put_derived(
-                self._parts, work, self._partition, self._facts(work, episodes, proposed), source=SOURCE
+                self._engine, work, self._partition, self._facts(work, episodes, proposed), source=SOURCE
             )
         _reflect_log.info(
             "session %s: a reflection on %d summaries, %d facts", self._session, len(episodes), len(facts)
         )
-        self._parts.observer.count("mnemic.reflect.reflections", int(is_new))
+        self._engine.observer.count("mnemic.reflect.reflections", int(is_new))
         fallback = fallback_in(made.bookkeeping)
         known = "" if is_new else "it says what another memory says"
         return replace(report, memory_id=memory.id if is_new else None, facts=facts, skipped=known, fallback=fallback)
@@ -108,21 +108,21 @@ class Reflecting(SessionRun):
         texts = [episode.text for episode in episodes]
         language = prompts.language_of(texts)
         sources = [Source(e.id, e.text[: prompts.MAX_MESSAGE_CHARS]) for e in episodes]
-        llm, failure = self._parts.llm, ""
+        llm, failure = self._engine.llm, ""
         if llm is not None:
             try:
                 reply = llm.complete(prompts.reflection_prompt([source.text for source in sources], language))
                 text, proposed = prompts.read_reflection(reply)
-                return self._derive(text, episodes, by_model(self._parts, llm, REFLECT, text, sources)), proposed
+                return self._derive(text, episodes, by_model(self._engine, llm, REFLECT, text, sources)), proposed
             except MnemicError as error:
                 if not self._may_fall_back:
                     raise
                 failure = f"{type(error).__name__}: {error}"[:REASON_CHARS]
                 _reflect_log.warning("session %s: reflected without the model (%s)", self._session, failure)
-                self._parts.observer.count("mnemic.reflect.fallback")
+                self._engine.observer.count("mnemic.reflect.fallback")
         limit = prompts.REFLECTION_LENGTH[language]
         text, provenance = by_rules(
-            self._parts, REFLECT, [line for source in sources for line in _lines(source)], limit
+            self._engine, REFLECT, [line for source in sources for line in _lines(source)], limit
         )
         derived = self._derive(text or texts[-1], episodes, provenance)
         return replace(derived, bookkeeping={**derived.bookkeeping, **note_fallback(failure)}), {}
@@ -131,7 +131,7 @@ class Reflecting(SessionRun):
         return Derived(
             text=text,
             kind=Kind.REFLECTION,
-            importance=self._parts.settings.life.reflection_importance,
+            importance=self._engine.settings.life.reflection_importance,
             provenance=tuple(provenance),
             bookkeeping=note_reflection(self._session, episodes[-1].id),
         )
@@ -152,7 +152,7 @@ class Reflecting(SessionRun):
 
     def _list_of_kind(self, work: UnitOfWork, kind: Kind, condition: Filter) -> list[Memory]:
         """The memories of a kind that meet a condition."""
-        query = MemoryQuery(now=self._parts.clock.now(), kinds=(kind,), filter=condition)
+        query = MemoryQuery(now=self._engine.clock.now(), kinds=(kind,), filter=condition)
         return work.memories.list(self._visible, query)
 
 

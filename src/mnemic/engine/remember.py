@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from mnemic.engine.dependants import said_again
 from mnemic.engine.edit import Editor, gives_way, merged, restate
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import EXPIRED, archive, filled_of, held_key, is_lasting
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.engine.secrets import Kinds, gated, noted, tell_redacted, without_secrets
@@ -242,7 +242,7 @@ def _end_memory(old: Memory, by: Memory, now: datetime) -> Memory:
 
 
 def remember(
-    parts: Parts,
+    engine: Engine,
     scope: Scope,
     drafts: Sequence[MemoryDraft],
     *,
@@ -256,85 +256,85 @@ def remember(
     Secrets are redacted; orders to the model that the user did not say are quarantined. `ids`: fixed ids,
     `ConflictError` if taken. `notes`: per draft.
     """
-    with parts.observer.span("mnemic.remember", memories=len(drafts)):
-        return _remember_drafts(parts, scope, drafts, actor, ids, notes)
+    with engine.observer.span("mnemic.remember", memories=len(drafts)):
+        return _remember_drafts(engine, scope, drafts, actor, ids, notes)
 
 
 def _remember_drafts(
-    parts: Parts,
+    engine: Engine,
     scope: Scope,
     drafts: Sequence[MemoryDraft],
     actor: str,
     ids: Sequence[str],
     notes: Sequence[Mapping[str, object]],
 ) -> list[Memory]:
-    now = parts.clock.now()
-    clean = [without_secrets(parts, draft) for draft in drafts]
-    memories = [_memory(parts, scope, draft, now + place * _TICK) for place, (draft, _) in enumerate(clean)]
+    now = engine.clock.now()
+    clean = [without_secrets(engine, draft) for draft in drafts]
+    memories = [_memory(engine, scope, draft, now + place * _TICK) for place, (draft, _) in enumerate(clean)]
     memories = [replace(memory, id=id_) for memory, id_ in zip(memories, ids, strict=True)] if ids else memories
     if notes:
         noted_on = zip(memories, notes, strict=True)
         memories = [replace(memory, bookkeeping={**memory.bookkeeping, **own}) for memory, own in noted_on]
-    judged = [gated(parts, memory) for memory in memories]
+    judged = [gated(engine, memory) for memory in memories]
     memories = [memory for memory, _ in judged]
     redacted = {memory.id: kinds for memory, (_, kinds) in zip(memories, clean, strict=True)}
-    vectors = document_vectors(parts, [indexed_text(memory) for memory in memories])
-    with parts.store.write() as work:
-        parts.accesses.drain(work)
-        editor = Editor(parts, work, scope.visibility, actor)
-        is_new = _add(parts, work, memories, editor, actor)
+    vectors = document_vectors(engine, [indexed_text(memory) for memory in memories])
+    with engine.store.write() as work:
+        engine.accesses.drain(work)
+        editor = Editor(engine, work, scope.visibility, actor)
+        is_new = _add(engine, work, memories, editor, actor)
         added = [memory for memory, new in zip(memories, is_new, strict=True) if new]
         ready = [v for v, new in zip(vectors, is_new, strict=True) if new] if vectors else vectors
-        put_vectors(parts, work, [(memory.partition, memory.id) for memory in added], ready, now)
+        put_vectors(engine, work, [(memory.partition, memory.id) for memory in added], ready, now)
         work.history.add([_entry(memory, actor, now, redacted[memory.id]) for memory in added])
         for memory, (_, reason), new in zip(memories, judged, is_new, strict=True):
             if reason and new:
                 editor.quarantine(memory, reason)
         kept = [_settle_memory(work, editor, m, is_new=new) for m, new in zip(memories, is_new, strict=True)]
         for partition in dict.fromkeys(m.partition for m in added if m.level is Level.SESSION):
-            _keep_small(parts, work, Visibility((partition,), scope.agent), actor, now)
-    parts.observer.count("mnemic.remember.added", len(added))
-    parts.observer.count("mnemic.remember.duplicates", len(memories) - len(added))
-    tell_redacted(parts, [kind for memory in added for kind in redacted[memory.id]])
+            _keep_small(engine, work, Visibility((partition,), scope.agent), actor, now)
+    engine.observer.count("mnemic.remember.added", len(added))
+    engine.observer.count("mnemic.remember.duplicates", len(memories) - len(added))
+    tell_redacted(engine, [kind for memory in added for kind in redacted[memory.id]])
     return kept
 
 
-def _add(parts: Parts, work: UnitOfWork, memories: Sequence[Memory], editor: Editor, actor: str) -> list[bool]:
+def _add(engine: Engine, work: UnitOfWork, memories: Sequence[Memory], editor: Editor, actor: str) -> list[bool]:
     """True where a memory is new. Expired or ended ones do not block it: they are archived or superseded."""
-    rows = [(memory, parts.terms(indexed_text(memory))) for memory in memories]
+    rows = [(memory, engine.terms(indexed_text(memory))) for memory in memories]
     is_new = work.memories.add(rows)
     taken = [place for place, new in enumerate(is_new) if not new]
-    freed = [place for place in taken if _is_freed(parts, work, memories[place], editor, actor)]
+    freed = [place for place in taken if _is_freed(engine, work, memories[place], editor, actor)]
     if freed:
         for place, new in zip(freed, work.memories.add([rows[place] for place in freed]), strict=True):
             is_new[place] = new
     return is_new
 
 
-def _is_freed(parts: Parts, work: UnitOfWork, memory: Memory, editor: Editor, actor: str) -> bool:
+def _is_freed(engine: Engine, work: UnitOfWork, memory: Memory, editor: Editor, actor: str) -> bool:
     """True when the dedup key of `memory` is free by now, because its holder has expired or ended."""
     holder = work.memories.holder(memory.partition, memory.private_agent, memory.dedup_key)
     if holder is None or holder.expires_at is None or holder.expires_at > editor.now:
         return holder is None or gives_way(work, editor, memory)
-    return archive(parts, work, holder, actor=actor, reason=EXPIRED)
+    return archive(engine, work, holder, actor=actor, reason=EXPIRED)
 
 
-def _keep_small(parts: Parts, work: UnitOfWork, session: Visibility, actor: str, now: datetime) -> None:
+def _keep_small(engine: Engine, work: UnitOfWork, session: Visibility, actor: str, now: datetime) -> None:
     """Archive a session's surplus: the least important, then the oldest; never pinned ones or reflections."""
-    most = parts.settings.max_session_memories
+    most = engine.settings.max_session_memories
     if len(work.memories.ids(session, MemoryQuery(now=now))) <= most:
         return
     ranked = work.memories.list(session, MemoryQuery(now=now, order=Order.IMPORTANCE))
     for memory in sorted(ranked, key=lambda memory: not is_lasting(memory))[most:]:
         if not is_lasting(memory):
-            archive(parts, work, memory, actor=actor, reason=f"the session keeps {most} at most")
+            archive(engine, work, memory, actor=actor, reason=f"the session keeps {most} at most")
 
 
-def _memory(parts: Parts, scope: Scope, draft: MemoryDraft, now: datetime) -> Memory:
+def _memory(engine: Engine, scope: Scope, draft: MemoryDraft, now: datetime) -> Memory:
     level = draft.level or scope.default_level
     expires_at = draft.expires_at
     if expires_at is None and level is Level.SESSION:
-        expires_at = now + timedelta(seconds=parts.settings.session_memory_ttl_s)
+        expires_at = now + timedelta(seconds=engine.settings.session_memory_ttl_s)
     if draft.is_private and scope.agent is None:
         raise InvalidInputError("is_private=True keeps a memory to its agent; this scope names none")
     slots = slot_notes(draft.text) if level in (Level.USER, Level.SESSION) else {}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mnemic.engine.documents import get_document
-from mnemic.engine.engine import Metered, Parts
+from mnemic.engine.engine import Metered, Engine
 from mnemic.engine.inputs import Question
 from mnemic.engine.recall import answer as recalled
 from mnemic.engine.research_notes import LIMITED, Reading, Told, coverage_of, not_read, percent
@@ -71,14 +71,14 @@ class ResearchRequest:
     progress: Told = ignore_progress
 
 
-def research(parts: Parts, scope: Scope, reference: str, request: ResearchRequest) -> ResearchReport:
+def research(engine: Engine, scope: Scope, reference: str, request: ResearchRequest) -> ResearchReport:
     """Answer a question about the document with this id or source; a dry run tells the cost. Raises as `get_document`;
     `InvalidInputError` for no text or too small a model; `ConflictError` on a change meanwhile; `BackendError` when the
     model fails for good. Asking again resumes.
     """
     begin = time.perf_counter()
-    with parts.observer.span("mnemic.research", is_dry_run=request.is_dry_run) as span:
-        report = _Research(parts, scope, reference, request).report()
+    with engine.observer.span("mnemic.research", is_dry_run=request.is_dry_run) as span:
+        report = _Research(engine, scope, reference, request).report()
         span.note(pieces=report.coverage.pieces, read=report.coverage.read, calls=report.usage.calls)
     return replace(report, seconds=time.perf_counter() - begin)
 
@@ -86,10 +86,10 @@ def research(parts: Parts, scope: Scope, reference: str, request: ResearchReques
 class _Research:
     """One call."""
 
-    def __init__(self, parts: Parts, scope: Scope, reference: str, request: ResearchRequest) -> None:
-        self._parts, self._scope, self._request = parts, scope, request
-        self._document = get_document(parts, scope, reference)
-        with parts.store.read() as work:
+    def __init__(self, engine: Engine, scope: Scope, reference: str, request: ResearchRequest) -> None:
+        self._engine, self._scope, self._request = engine, scope, request
+        self._document = get_document(engine, scope, reference)
+        with engine.store.read() as work:
             found = work.documents.get(scope.visibility, [self._document.id])
             self._text = work.documents.text(scope.visibility, self._document.id) or ""
         if not found or found[0].updated_at != self._document.updated_at:
@@ -100,9 +100,9 @@ class _Research:
 
     def report(self) -> ResearchReport:
         """All of it."""
-        if self._parts.llm is None:
+        if self._engine.llm is None:
             return self._passages(NO_MODEL, Coverage(characters=len(self._text)), ResearchPlan(0, 0, 0, 0, 0))
-        model = Metered(self._parts.llm)
+        model = Metered(self._engine.llm)
         reading = self._reading(model)
         reading.take_kept()
         waiting = [piece for piece in reading.pieces if piece.index not in reading.notes]
@@ -127,13 +127,13 @@ class _Research:
             )
         size = min(room, limits.piece_tokens or PIECE_TOKENS)
         parallel = limits.parallel or (SERVER_CALLS if model.capabilities.is_blocking else 1)
-        budget = Budget(limits, self._parts.settings.assistant.timeout_s)
+        budget = Budget(limits, self._engine.settings.assistant.timeout_s)
         return Reading(
             asking=asking,
             document=self._document,
             text=self._text,
             pieces=cut(self._text, size, self._document.headings, self._document.pages),
-            steps=Steps(self._parts, _place(self._scope), self._document, model, budget),
+            steps=Steps(self._engine, _place(self._scope), self._document, model, budget),
             parallel=parallel,
             room=room,
             progress=self._request.progress,
@@ -167,7 +167,7 @@ class _Research:
     def _find_passages(self, reading: Reading | None, limit: int) -> list[Chunk]:
         """The passages of the document that answer the question best."""
         question = Question(
-            text=self._request.question[: self._parts.settings.max_query_chars],
+            text=self._request.question[: self._engine.settings.max_query_chars],
             limit=limit,
             levels=(self._document.level,),
             kinds=frozenset({DOCUMENT}),
@@ -175,7 +175,7 @@ class _Research:
             passages=True,
         )
         try:
-            hits = recalled(self._parts, self._scope, question).hits
+            hits = recalled(self._engine, self._scope, question).hits
         except BackendError as error:
             if reading is None:
                 raise
@@ -250,7 +250,7 @@ class _Research:
         request = self._request
         rest = "" if request.is_dry_run or not coverage.pieces else not_read(coverage, self._language)
         return ResearchReport(
-            at=self._parts.clock.now(),
+            at=self._engine.clock.now(),
             question=request.question,
             document_id=self._document.id,
             source=self._document.source,

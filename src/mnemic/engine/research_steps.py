@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from mnemic import errors
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.secrets import redact
 from mnemic.model.chat import Completion, Prompt
 from mnemic.model.document import Document, ResearchLimits, Step
@@ -133,7 +133,7 @@ class Wish(Generic[_T]):
 class Steps:
     """The replies about one document, of who asks. Safe to use from several threads."""
 
-    parts: Parts
+    engine: Engine
     place: Partition
     document: Document
     llm: Llm
@@ -142,7 +142,7 @@ class Steps:
     def kept(self, keys: Sequence[str]) -> dict[str, Completion]:
         """Those of these replies that are kept."""
         found: dict[str, Step] = {}
-        with self.parts.store.read() as work:
+        with self.engine.store.read() as work:
             for first in range(0, len(keys), _LOOKED_UP):
                 found |= work.research.get(self.place, self.document, keys[first : first + _LOOKED_UP])
         return {key: Completion(step.reply) for key, step in found.items()}
@@ -194,12 +194,12 @@ class Steps:
         usage = completion.usage
         step = Step(
             key=key,
-            reply=redact(self.parts, completion.text.encode(errors="replace").decode()).text,
-            at=self.parts.clock.now(),
+            reply=redact(self.engine, completion.text.encode(errors="replace").decode()).text,
+            at=self.engine.clock.now(),
             prompt_tokens=usage.prompt_tokens,
             completion_tokens=usage.completion_tokens,
         )
-        with self.parts.store.write() as work:
+        with self.engine.store.write() as work:
             if not work.research.put(self.place, self.document, [step]):
                 raise errors.ConflictError(CHANGED)
 

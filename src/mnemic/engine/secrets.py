@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.inputs import check_line
 from mnemic.model.item import Memory, MemoryDraft, Message, MessageDraft, ProfileEntry, State, Trust
 from mnemic.model.records import HistoryEntry
@@ -68,15 +68,15 @@ class Redacted:
         return tuple(dict.fromkeys(finding.kind for finding in self.findings))
 
 
-def redact(parts: Parts, text: str) -> Redacted:
+def redact(engine: Engine, text: str) -> Redacted:
     """Replace each secret by `[REDACTED: <kind>]`, overlapping ones as one. Unchanged without a detector, or for
     allowed kinds. Idempotent.
     """
     found: list[SecretFinding] = []
     rounds: list[tuple[SecretSpan, ...]] = []
-    if parts.detector is not None:
+    if engine.detector is not None:
         for _ in range(MAX_ROUNDS):
-            if not (spans := _spans(parts, text)):
+            if not (spans := _spans(engine, text)):
                 break
             found += [SecretFinding(span.kind, text.count("\n", 0, span.start) + 1) for span in spans]
             rounds.append(tuple(spans))
@@ -84,47 +84,47 @@ def redact(parts: Parts, text: str) -> Redacted:
     return Redacted(text, tuple(found), tuple(rounds))
 
 
-def without_secrets(parts: Parts, noun: Noun) -> tuple[Noun, Kinds]:
+def without_secrets(engine: Engine, noun: Noun) -> tuple[Noun, Kinds]:
     """A draft or item without secrets in texts and metadata, and the kinds found. Without any it is returned as is."""
     fields = {name: getattr(noun, name) for name in (*TEXTS, *MAPPINGS) if hasattr(noun, name)}
-    clean, kinds = fields_without_secrets(parts, fields)
+    clean, kinds = fields_without_secrets(engine, fields)
     return (replace(noun, **clean), kinds) if kinds else (noun, ())
 
 
-def clean_reason(parts: Parts, reason: str) -> str:
+def clean_reason(engine: Engine, reason: str) -> str:
     """Check a reason for the history. Raises `InvalidInputError` if it is too long or invalid Unicode."""
-    return redact(parts, check_line(reason, "reason", limit=MAX_REASON_CHARS)).text
+    return redact(engine, check_line(reason, "reason", limit=MAX_REASON_CHARS)).text
 
 
-def fields_without_secrets(parts: Parts, fields: Mapping[str, Any]) -> tuple[dict[str, Any], Kinds]:
+def fields_without_secrets(engine: Engine, fields: Mapping[str, Any]) -> tuple[dict[str, Any], Kinds]:
     """Fields of a draft or an item by name, texts and mappings without secrets, and the kinds of those they held."""
-    if parts.detector is None:
+    if engine.detector is None:
         return dict(fields), ()
     kinds: list[str] = []
     clean = dict(fields)
     for name, value in fields.items():
         if value and name in TEXTS:
-            redacted = redact(parts, value)
+            redacted = redact(engine, value)
             kinds += redacted.kinds
             clean[name] = redacted.text
         elif value and name in MAPPINGS:
-            clean[name] = _clean(parts, "", value, kinds)
+            clean[name] = _clean(engine, "", value, kinds)
     return clean, tuple(dict.fromkeys(kinds))
 
 
-def fact_without_secrets(parts: Parts, fact: ProfileEntry) -> ProfileEntry:
+def fact_without_secrets(engine: Engine, fact: ProfileEntry) -> ProfileEntry:
     """A fact of the profile whose value holds no secret; its key may say that it does."""
     kinds: list[str] = []
-    value = cast("str", _clean(parts, fact.key, fact.value, kinds))
-    tell_redacted(parts, kinds)
+    value = cast("str", _clean(engine, fact.key, fact.value, kinds))
+    tell_redacted(engine, kinds)
     return replace(fact, value=value) if kinds else fact
 
 
-def tell_redacted(parts: Parts, kinds: Iterable[str]) -> None:
+def tell_redacted(engine: Engine, kinds: Iterable[str]) -> None:
     """Count what was taken out, and write it to the log: the kinds, never the secrets."""
     counted = Counter(kinds)
     for kind, number in counted.items():
-        parts.observer.count("mnemic.secrets.redacted", number, kind=kind)
+        engine.observer.count("mnemic.secrets.redacted", number, kind=kind)
     if counted:
         _log.info("took secrets out before storing: %s", ", ".join(f"{kind} {n}" for kind, n in counted.items()))
 
@@ -135,25 +135,25 @@ def noted(reason: str, kinds: Iterable[str]) -> str:
     return "; ".join(part for part in (reason, f"redacted: {told}" if told else "") if part)
 
 
-def _clean(parts: Parts, key: str, value: object, kinds: list[str]) -> object:
+def _clean(engine: Engine, key: str, value: object, kinds: list[str]) -> object:
     """A JSON value without secrets; the key it stands under says what it is, as in `{"password": "…"}`."""
     if isinstance(value, str):
-        redacted = redact(parts, value)
+        redacted = redact(engine, value)
         if not redacted.findings and key:
-            redacted = _under_key(parts, key, value)
+            redacted = _under_key(engine, key, value)
         kinds += redacted.kinds
         return redacted.text
     if isinstance(value, Mapping):
         items = cast("Mapping[str, object]", value).items()
-        return {name: _clean(parts, name, inner, kinds) for name, inner in items}
+        return {name: _clean(engine, name, inner, kinds) for name, inner in items}
     if isinstance(value, list | tuple):
-        return [_clean(parts, key, inner, kinds) for inner in cast("list[object]", value)]
+        return [_clean(engine, key, inner, kinds) for inner in cast("list[object]", value)]
     return value
 
 
-def _under_key(parts: Parts, key: str, value: str) -> Redacted:
+def _under_key(engine: Engine, key: str, value: str) -> Redacted:
     before, after = f'{key} = "', '"'
-    redacted = redact(parts, f"{before}{value}{after}")
+    redacted = redact(engine, f"{before}{value}{after}")
     if redacted.text.startswith(before) and redacted.text.endswith(after):
         return replace(redacted, text=redacted.text[len(before) : -len(after)], rounds=())
     return Redacted(value)
@@ -164,9 +164,9 @@ def placeholder(kind: str) -> str:
     return f"[REDACTED: {kind}]"
 
 
-def _spans(parts: Parts, text: str) -> list[SecretSpan]:
+def _spans(engine: Engine, text: str) -> list[SecretSpan]:
     """What is to be replaced, in order and without overlap; what was replaced before is no secret."""
-    detector, passing = parts.detector, parts.settings.secrets_passing
+    detector, passing = engine.detector, engine.settings.secrets_passing
     found = [span for span in detector.find(text) if span.kind not in passing] if detector is not None else []
     if not found:
         return []
@@ -204,14 +204,14 @@ SUSPECT = "it gives orders to the model"
 HIGH = "high"
 
 
-def suspicion(parts: Parts, memory: Memory) -> str:
+def suspicion(engine: Engine, memory: Memory) -> str:
     """Why a memory must not be recalled before somebody trusts it; "" where nothing is against it."""
-    return suspicion_of(parts, memory.trust, (memory.text, memory.context, memory.snippet))
+    return suspicion_of(engine, memory.trust, (memory.text, memory.context, memory.snippet))
 
 
-def suspicion_of(parts: Parts, trust: Trust, texts: Sequence[str]) -> str:
+def suspicion_of(engine: Engine, trust: Trust, texts: Sequence[str]) -> str:
     """The same of texts that are no memory yet."""
-    return orders(parts.settings.quarantine, trust, texts)
+    return orders(engine.settings.quarantine, trust, texts)
 
 
 def orders(wanted: Quarantine, trust: Trust, texts: Sequence[str]) -> str:
@@ -222,10 +222,10 @@ def orders(wanted: Quarantine, trust: Trust, texts: Sequence[str]) -> str:
     return f"{SUSPECT}: {', '.join(sorted(found))}" if found else ""
 
 
-def gated(parts: Parts, memory: Memory) -> tuple[Memory, str]:
+def gated(engine: Engine, memory: Memory) -> tuple[Memory, str]:
     """The memory, quarantined where there is a suspicion, and that; an active one only."""
-    reason = suspicion(parts, memory) if memory.state is State.ACTIVE else ""
+    reason = suspicion(engine, memory) if memory.state is State.ACTIVE else ""
     if not reason:
         return memory, ""
-    parts.observer.count("mnemic.guard.quarantined", trust=memory.trust.value)
+    engine.observer.count("mnemic.guard.quarantined", trust=memory.trust.value)
     return replace(memory, state=State.QUARANTINED), reason

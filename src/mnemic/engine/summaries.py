@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mnemic.engine.digest import Derived, Source, add_derived, by_model, by_rules, covered, derived_memory, raw
-from mnemic.engine.engine import Parts, SessionRun
+from mnemic.engine.engine import Engine, SessionRun
 from mnemic.engine.events import publish
 from mnemic.engine.indexing import document_vectors, indexed_text
 from mnemic.engine.kinds import SUMMARISE
@@ -56,22 +56,22 @@ def pending(work: UnitOfWork, life: LifeSettings, partition: Partition, session:
     return Pending(after, max(until, ended, after))
 
 
-def ask_if_pending(parts: Parts, work: UnitOfWork, partition: Partition, session: str, said: int) -> None:
+def ask_if_pending(engine: Engine, work: UnitOfWork, partition: Partition, session: str, said: int) -> None:
     """Ask for a summary if a batch of the `said` messages is pending. A new conversation costs no look."""
-    life = parts.settings.life
+    life = engine.settings.life
     if life.summarises and said >= life.window_messages + life.summary_batch:
-        ask_for_summary(parts, work, partition, session)
+        ask_for_summary(engine, work, partition, session)
 
 
 def ask_for_summary(
-    parts: Parts, work: UnitOfWork, partition: Partition, session: str, *, wanted: int = 0
+    engine: Engine, work: UnitOfWork, partition: Partition, session: str, *, wanted: int = 0
 ) -> tuple[int, bool]:
     """Publish that a summary is due. Returns how many messages are pending, and whether the request is new."""
-    waiting = pending(work, parts.settings.life, partition, session, wanted=wanted)
-    if not waiting.count or not parts.settings.life.summarises:
+    waiting = pending(work, engine.settings.life, partition, session, wanted=wanted)
+    if not waiting.count or not engine.settings.life.summarises:
         return waiting.count, False
     request = SummarisationRequest(partition=partition, session=session, first=waiting.after + 1, last=waiting.until)
-    return waiting.count, publish(work, request, parts.clock.now())
+    return waiting.count, publish(work, request, engine.clock.now())
 
 
 SUMMARY_MESSAGES = 20
@@ -112,12 +112,12 @@ class SummariseReport:
 
 
 def summarise(
-    parts: Parts, scope: Scope, *, actor: str, is_flush: bool = False, is_dry_run: bool = False
+    engine: Engine, scope: Scope, *, actor: str, is_flush: bool = False, is_dry_run: bool = False
 ) -> SummariseReport:
     """Summarise a session's pending messages; `is_flush`: all. Raises the model's errors; earlier summaries stay."""
     if scope.session is None:
         raise InvalidInputError("summaries are made of a session; say which, as session=…")
-    work = Summarising(parts, scope.message_partition, scope.session, actor)
+    work = Summarising(engine, scope.message_partition, scope.session, actor)
     wanted = EVERYTHING if is_flush else 0
     due = work.due(wanted)
     if is_dry_run:
@@ -141,8 +141,8 @@ class Summarising(SessionRun):
 
     def due(self, wanted: int = 0) -> Pending:
         """What is to be summarised now; what was said up to the position `wanted` in any case."""
-        with self._parts.store.read() as work:
-            return pending(work, self._parts.settings.life, self._partition, self._session, wanted=wanted)
+        with self._engine.store.read() as work:
+            return pending(work, self._engine.settings.life, self._partition, self._session, wanted=wanted)
 
     def plan(self, due: Pending) -> list[Pending]:
         """The batches that `due` would be cut into."""
@@ -169,9 +169,9 @@ class Summarising(SessionRun):
 
     def _next(self, due: Pending) -> _Batch:
         """Select the next summary's messages, in equal shares. Positions of erased messages are included."""
-        most = max(SUMMARY_MESSAGES, self._parts.settings.life.summary_batch)
+        most = max(SUMMARY_MESSAGES, self._engine.settings.life.summary_batch)
         share = -(-due.count // -(-due.count // most))
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             found = work.conversations.messages(self._partition, self._session, due.after, share + 1)
         here = [message for message in found if message.position <= due.until]
         taken, chars = list[Message](), 0
@@ -186,13 +186,13 @@ class Summarising(SessionRun):
 
     def _room(self) -> int:
         """Characters of messages for one prompt: a token may be a single character."""
-        llm = self._parts.llm
+        llm = self._engine.llm
         return SUMMARY_CHARS if llm is None else max(500, min(SUMMARY_CHARS, llm.capabilities.context_tokens // 2))
 
     def messages(self, first: int, last: int) -> list[Message]:
         """The messages at these positions, both inclusive, that are not erased; at most as many as one digest reads."""
         most = min(last - first + 1, MOST_MESSAGES)
-        with self._parts.store.read() as work:
+        with self._engine.store.read() as work:
             found = work.conversations.messages(self._partition, self._session, first - 1, most)
         return [message for message in found if message.position <= last]
 
@@ -202,39 +202,41 @@ class Summarising(SessionRun):
             return None
         sources = [Source(m.id, prompts.counted(m), prompts.speaker(m), m.role is Role.USER) for m in messages]
         language = prompts.language_of([source.text for source in sources])
-        if self._parts.llm is None:
+        if self._engine.llm is None:
             limit = prompts.SUMMARY_LENGTH[language]
-            text, provenance = by_rules(self._parts, SUMMARISE, sources, limit)
+            text, provenance = by_rules(self._engine, SUMMARISE, sources, limit)
             return self._derive(text, messages, provenance=provenance) if text else None
         try:
-            text = prompts.read_summary(self._parts.llm.complete(prompts.summary_prompt(messages, language)))
+            text = prompts.read_summary(self._engine.llm.complete(prompts.summary_prompt(messages, language)))
         except MnemicError as error:
             if not self._may_fall_back:
                 raise
             reason = f"{type(error).__name__}: {error}"[:REASON_CHARS]
             _summarise_log.warning("session %s: the raw text becomes the summary (%s)", self._session, reason)
-            self._parts.observer.count("mnemic.summarise.fallback")
+            self._engine.observer.count("mnemic.summarise.fallback")
             derived = self._derive(prompts.raw_lines(messages), messages, provenance=raw(SUMMARISE, sources))
-            importance = self._parts.settings.life.raw_importance
+            importance = self._engine.settings.life.raw_importance
             return replace(derived, importance=importance, bookkeeping={**derived.bookkeeping, **note_fallback(reason)})
-        return self._derive(text, messages, provenance=by_model(self._parts, self._parts.llm, SUMMARISE, text, sources))
+        return self._derive(
+            text, messages, provenance=by_model(self._engine, self._engine.llm, SUMMARISE, text, sources)
+        )
 
     def _derive(self, text: str, messages: Sequence[Message], *, provenance: tuple[Provenance, ...]) -> Derived:
         positions = (messages[0].position, messages[-1].position)
         return Derived(
             text=text,
             kind=Kind.SUMMARY,
-            importance=self._parts.settings.life.summary_importance,
+            importance=self._engine.settings.life.summary_importance,
             provenance=provenance,
             bookkeeping=note_summary(self._session, positions),
         )
 
     def _commit(self, batch: _Batch, made: Derived | None) -> Summarised | None:
         """Write the summary and move the cursor; None if the cursor moved or a message was erased meanwhile."""
-        now = self._parts.clock.now()
+        now = self._engine.clock.now()
         memory = None if made is None else derived_memory(made, batch.messages, now)
-        vectors = None if memory is None else document_vectors(self._parts, [indexed_text(memory)])
-        with self._parts.store.write() as work:
+        vectors = None if memory is None else document_vectors(self._engine, [indexed_text(memory)])
+        with self._engine.store.write() as work:
             ids = [message.id for message in batch.messages]
             place = (self._partition, self._session)
             work.dependants.of(self._partition, ())  # takes the lock, so that nothing is erased after the look
@@ -246,22 +248,22 @@ class Summarising(SessionRun):
                 f"summary of the messages {batch.place.after + 1} to {batch.place.until} of session {self._session}"
             )
             is_new = memory is not None and add_derived(
-                self._parts, work, memory, vectors, actor=self._actor, reason=reason
+                self._engine, work, memory, vectors, actor=self._actor, reason=reason
             )
             if memory is not None and is_new:
                 request = ConsolidationRequest(partition=self._partition, session=self._session, summary=memory.id)
                 publish(work, request, now)
-        if self._parts.window is not None:
-            self._parts.window.moved(self._partition, [self._session], now)
+        if self._engine.window is not None:
+            self._engine.window.moved(self._partition, [self._session], now)
         return self._report_summary(batch.place, memory if is_new else None)
 
     def _report_summary(self, place: Pending, memory: Memory | None) -> Summarised:
         first, last = place.after + 1, place.until
         _summarise_log.info("session %s: messages %d to %d are summarised", self._session, first, last)
-        self._parts.observer.count("mnemic.summarise.messages", place.count)
+        self._engine.observer.count("mnemic.summarise.messages", place.count)
         if memory is None:
             return Summarised(first, last)
-        self._parts.observer.count("mnemic.summarise.summaries")
+        self._engine.observer.count("mnemic.summarise.summaries")
         return Summarised(first, last, memory.id, fallback_in(memory.bookkeeping))
 
 
@@ -269,7 +271,7 @@ class Summarising(SessionRun):
 class SummarisingAgain:
     """The messages at the positions `first` to `last` of a session. Done twice, it makes one summary."""
 
-    parts: Parts
+    engine: Engine
     partition: Partition
     session: str
     first: int
@@ -281,28 +283,28 @@ class SummarisingAgain:
         """Make the summary, where anything is left; False when a message was erased meanwhile. Raises the errors of
         the model unless it may fall back.
         """
-        place = (self.parts, self.partition, self.session, self.actor)
+        place = (self.engine, self.partition, self.session, self.actor)
         work = Summarising(*place, may_fall_back=self.may_fall_back)
         messages = [m for m in work.messages(self.first, self.last) if prompts.counted(m).strip()]
         made = work.digest(messages)
         if made is None:
             return True
-        memory = derived_memory(made, messages, self.parts.clock.now())
+        memory = derived_memory(made, messages, self.engine.clock.now())
         memory = replace(memory, bookkeeping={**memory.bookkeeping, **note_positions((self.first, self.last))})
-        vectors = document_vectors(self.parts, [indexed_text(memory)])
-        with self.parts.store.write() as unit:
+        vectors = document_vectors(self.engine, [indexed_text(memory)])
+        with self.engine.store.write() as unit:
             unit.dependants.of(self.partition, ())  # takes the lock, so that nothing is erased after the look
             ids = [message.id for message in messages]
             if len(unit.messages.get(Visibility((self.partition,), None), ids)) < len(ids):
                 return False
             if not self._is_there(unit):
                 reason = f"summary of what is left of the messages {self.first} to {self.last} of {self.session}"
-                add_derived(self.parts, unit, memory, vectors, actor=self.actor, reason=reason)
+                add_derived(self.engine, unit, memory, vectors, actor=self.actor, reason=reason)
         return True
 
     def _is_there(self, unit: UnitOfWork) -> bool:
         query = MemoryQuery(
-            now=self.parts.clock.now(), states=(), kinds=(Kind.SUMMARY,), filter=is_of_session(self.session)
+            now=self.engine.clock.now(), states=(), kinds=(Kind.SUMMARY,), filter=is_of_session(self.session)
         )
         known = unit.memories.list(Visibility((self.partition,), None), query)
         return any(covered(each) == (self.first, self.last) for each in known)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.model.item import Memory
 from mnemic.model.scope import Partition, Visibility
 from mnemic.ports.store import UnitOfWork
@@ -44,7 +44,7 @@ class Swept(Generic[_Found]):
 
 
 def sweep(
-    parts: Parts,
+    engine: Engine,
     reach: Reach,
     plan: Callable[[UnitOfWork, Sequence[Memory]], Sequence[_Found]],
     deed: Callable[[UnitOfWork, Partition, Sequence[_Found]], Sequence[_Found]] | None,
@@ -55,11 +55,11 @@ def sweep(
     """
     after: str | None = reach.after
     while after is not None:
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             page, following = reach.page(work, after)
             found = plan(work, page)
         if found and deed is not None:
-            with parts.store.write() as work:
+            with engine.store.write() as work:
                 page, following = reach.page(work, after)
                 found = plan(work, page)
                 found = deed(work, reach.partition, found)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.fields import EXPIRED, archive, erase_memories, is_lasting
 from mnemic.engine.sweep import PAGES_A_JOB, Reach, sweep
 from mnemic.model.item import Memory, State
@@ -45,11 +45,11 @@ MOST_OF_A_JOB = 100_000
 _compact_log = logging.getLogger("mnemic.compact")
 
 
-def compact_partition(parts: Parts, partition: Partition) -> int:
+def compact_partition(engine: Engine, partition: Partition) -> int:
     """Remove a partition's passage tombstones, if there are enough; returns how many. Others stay, to keep imports from
     restoring deletions.
     """
-    with parts.store.read() as work:
+    with engine.store.read() as work:
         gone = work.partitions.tombstones(partition)
         rows = work.partitions.count([partition]) if gone >= LEAST_TOMBSTONES else {}
     live = sum(rows.get(name, 0) for name in ("messages", "memories", "chunks"))
@@ -57,13 +57,13 @@ def compact_partition(parts: Parts, partition: Partition) -> int:
         return 0
     removed = 0
     while removed < min(gone, MOST_OF_A_JOB):
-        with parts.store.write() as work:
+        with engine.store.write() as work:
             count = work.partitions.compact(partition, AT_ONCE)
         removed += count
         if not count:
             break
     _compact_log.info("%s %s: %d tombstones of passages are gone", partition.level, partition.owner, removed)
-    parts.observer.count("mnemic.compact.passages", removed)
+    engine.observer.count("mnemic.compact.passages", removed)
     return removed
 
 
@@ -93,27 +93,27 @@ class DecayReport:
     is_dry_run: bool
 
 
-def decay(parts: Parts, scope: Scope, levels: Sequence[Level], *, is_dry_run: bool = False) -> DecayReport:
+def decay(engine: Engine, scope: Scope, levels: Sequence[Level], *, is_dry_run: bool = False) -> DecayReport:
     """Note the decayed importance of visible memories of some levels (none: all). Idempotent at one moment. Pending
     recalls are written first.
     """
-    now, examined, entries = parts.clock.now(), 0, list[Fading]()
-    parts.accesses.flush(parts.store)
+    now, examined, entries = engine.clock.now(), 0, list[Fading]()
+    engine.accesses.flush(engine.store)
     visible = scope.visibility.at(*levels)
     deed = None if is_dry_run else _fade
     for partition in visible.partitions:
-        for page in sweep(parts, Reach(partition, visible), partial(_plan, parts.settings.life, now), deed):
+        for page in sweep(engine, Reach(partition, visible), partial(_plan, engine.settings.life, now), deed):
             examined += page.examined
             entries += page.found
     return DecayReport(now, examined, tuple(entries), is_dry_run)
 
 
-def decay_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
+def decay_partition(engine: Engine, partition: Partition, after: str = "") -> str | None:
     """Decay `PAGES_A_JOB` pages of a partition after the id `after`. Returns the next id, None at the end."""
-    parts.accesses.flush(parts.store)
-    plan = partial(_plan, parts.settings.life, parts.clock.now())
-    for number, page in enumerate(sweep(parts, Reach(partition, None, after), plan, _fade), start=1):
-        parts.observer.count("mnemic.decay.faded", len(page.found))
+    engine.accesses.flush(engine.store)
+    plan = partial(_plan, engine.settings.life, engine.clock.now())
+    for number, page in enumerate(sweep(engine, Reach(partition, None, after), plan, _fade), start=1):
+        engine.observer.count("mnemic.decay.faded", len(page.found))
         if number == PAGES_A_JOB:
             return page.after
     return None
@@ -178,14 +178,16 @@ class EvictReport:
     is_dry_run: bool
 
 
-def evict(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, is_dry_run: bool = False) -> EvictReport:
+def evict(
+    engine: Engine, scope: Scope, levels: Sequence[Level], *, actor: str, is_dry_run: bool = False
+) -> EvictReport:
     """Evict from the visible memories of some levels (none: of all). `undo` restores archived ones only."""
-    parts.accesses.flush(parts.store)
-    evicting, examined, found = _Evicting(parts, actor), 0, list[Eviction]()
+    engine.accesses.flush(engine.store)
+    evicting, examined, found = _Evicting(engine, actor), 0, list[Eviction]()
     visible = scope.visibility.at(*levels)
     for partition in visible.partitions:
         deed = None if is_dry_run else evicting.deed
-        for page in sweep(parts, Reach(partition, visible), evicting.plan, deed):
+        for page in sweep(engine, Reach(partition, visible), evicting.plan, deed):
             examined += page.examined
             found += [eviction for _, eviction in page.found]
     archived = tuple(eviction for eviction in found if eviction.action is Action.ARCHIVED)
@@ -193,11 +195,11 @@ def evict(parts: Parts, scope: Scope, levels: Sequence[Level], *, actor: str, is
     return EvictReport(evicting.now, examined, archived, deleted, is_dry_run)
 
 
-def evict_partition(parts: Parts, partition: Partition, after: str = "") -> str | None:
+def evict_partition(engine: Engine, partition: Partition, after: str = "") -> str | None:
     """Evict from `PAGES_A_JOB` pages of a partition after the id `after`. Returns the next id, None at the end."""
-    parts.accesses.flush(parts.store)
-    evicting, count = _Evicting(parts, UPKEEP), 0
-    for number, page in enumerate(sweep(parts, Reach(partition, None, after), evicting.plan, evicting.deed), start=1):
+    engine.accesses.flush(engine.store)
+    evicting, count = _Evicting(engine, UPKEEP), 0
+    for number, page in enumerate(sweep(engine, Reach(partition, None, after), evicting.plan, evicting.deed), start=1):
         count += len(page.found)
         if number == PAGES_A_JOB:
             return page.after
@@ -209,9 +211,9 @@ def evict_partition(parts: Parts, partition: Partition, after: str = "") -> str 
 class _Evicting:
     """One run: what is to go at its moment, and on whose behalf."""
 
-    def __init__(self, parts: Parts, actor: str) -> None:
-        self.now = parts.clock.now()
-        self._parts, self._actor, self._life = parts, actor, parts.settings.life
+    def __init__(self, engine: Engine, actor: str) -> None:
+        self.now = engine.clock.now()
+        self._engine, self._actor, self._life = engine, actor, engine.settings.life
         self._old = self.now - timedelta(days=self._life.evict_after_days)
 
     def plan(self, work: UnitOfWork, memories: Sequence[Memory]) -> list[tuple[Memory, Eviction]]:
@@ -231,10 +233,10 @@ class _Evicting:
         for memory, eviction in found:
             if eviction.action is Action.DELETED:
                 erase_memories(work, partition, [memory.id], actor=self._actor, reason=eviction.reason, now=self.now)
-            elif not archive(self._parts, work, memory, actor=self._actor, reason=eviction.reason):
+            elif not archive(self._engine, work, memory, actor=self._actor, reason=eviction.reason):
                 continue
             done.append((memory, eviction))
-            self._parts.observer.count(f"mnemic.evict.{eviction.action.value}")
+            self._engine.observer.count(f"mnemic.evict.{eviction.action.value}")
         return done
 
     def _judge_memory(self, work: UnitOfWork, memory: Memory, present: float) -> Eviction | None:

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Message
 from mnemic.model.scope import Partition, Scope, Visibility
 from mnemic.ports.index import within_ttl
 
 
-def window(parts: Parts, scope: Scope, limit: int | None = None, *, include_closed: bool = False) -> list[Message]:
+def window(engine: Engine, scope: Scope, limit: int | None = None, *, include_closed: bool = False) -> list[Message]:
     """The last `limit` messages of the scope's session (None: as many as a window holds), oldest first; none when the
     session is unknown or, but for `include_closed`, nothing was written in it for longer than a window lives.
     """
     if scope.session is None:
         raise InvalidInputError("a window is that of a session; say which, as session=…")
-    wanted = parts.settings.life.window_messages if limit is None else limit
+    wanted = engine.settings.life.window_messages if limit is None else limit
     if include_closed:
-        with parts.store.read() as work:
+        with engine.store.read() as work:
             return list(work.messages.latest(Visibility((scope.message_partition,), None), scope.session, wanted))
-    return latest(parts, scope.message_partition, scope.session, wanted)
+    return latest(engine, scope.message_partition, scope.session, wanted)
 
 
-def latest(parts: Parts, partition: Partition, session: str, limit: int) -> list[Message]:
+def latest(engine: Engine, partition: Partition, session: str, limit: int) -> list[Message]:
     """As the `Window` port gives them; where there is none, the store's rows."""
-    now = parts.clock.now()
-    if parts.window is not None:
-        return parts.window.latest(partition, session, limit, now)
-    with parts.store.read() as work:
+    now = engine.clock.now()
+    if engine.window is not None:
+        return engine.window.latest(partition, session, limit, now)
+    with engine.store.read() as work:
         messages = work.messages.latest(Visibility((partition,), None), session, limit)
-    return within_ttl(messages, now, parts.settings.life.window_ttl_s)
+    return within_ttl(messages, now, engine.settings.life.window_ttl_s)

@@ -22,7 +22,7 @@ from typing import Any
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EXTRACT
@@ -142,10 +142,10 @@ def _capture_session(mnemic: Mnemic, clock: RowClock, scope: Scope, rows: Sequen
     return known
 
 
-def _read_written(parts: Parts, group: str, sources: Mapping[str, CorpusRow]) -> list[Produced]:
+def _read_written(engine: Engine, group: str, sources: Mapping[str, CorpusRow]) -> list[Produced]:
     """What extraction wrote for a user, whatever became of it."""
     memories: list[Memory] = []
-    with parts.store.read() as unit:
+    with engine.store.read() as unit:
         after = ""
         while page := unit.upkeep.memories(Scope(user=group).message_partition, after, PAGE):
             memories += [each for each in page if any(entry.extractor == EXTRACT for entry in each.provenance)]

@@ -29,7 +29,7 @@ from typing import Any, cast
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.errors import InvalidInputError
 from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, Ranking, Unfinished, read_json_lines
@@ -40,17 +40,17 @@ from mnemic.model.scope import Level, Scope, as_utc
 from mnemic.ports.observer import Clock
 
 
-def keep_passages(parts: Parts, scope: Scope, rows: Sequence[CorpusRow]) -> list[tuple[str, str]]:
+def keep_passages(engine: Engine, scope: Scope, rows: Sequence[CorpusRow]) -> list[tuple[str, str]]:
     """Store each row as a document of the user with its title and one passage; (id of the passage, id of the row)."""
-    now = parts.clock.now()
+    now = engine.clock.now()
     documents = [_document_row(scope, row, now) for row in rows]
     chunks = [_chunk(document, row, now) for document, row in zip(documents, rows, strict=True)]
     texts = [indexed_text(chunk) for chunk in chunks]
-    vectors = document_vectors(parts, texts)
-    with parts.store.write() as work:
+    vectors = document_vectors(engine, texts)
+    with engine.store.write() as work:
         for document, row, chunk, text in zip(documents, rows, chunks, texts, strict=True):
-            work.documents.fill(document, row.text, [(chunk, parts.terms(text))])
-        put_vectors(parts, work, [(chunk.partition, chunk.id) for chunk in chunks], vectors, now)
+            work.documents.fill(document, row.text, [(chunk, engine.terms(text))])
+        put_vectors(engine, work, [(chunk.partition, chunk.id) for chunk in chunks], vectors, now)
     return [(chunk.id, row.id) for chunk, row in zip(chunks, rows, strict=True)]
 
 
@@ -221,7 +221,7 @@ def read_run(path: Path) -> list[Ranking]:
 @contextmanager
 def opened(
     options: RetrievalOptions, vectors: KeptVectors | None = None
-) -> Generator[tuple[Mnemic, QuestionClock, Parts]]:
+) -> Generator[tuple[Mnemic, QuestionClock, Engine]]:
     """An empty memory and its clock, in a temporary store or in the empty one of a URL; `vectors` as
     in `run_retrieval`.
     """
@@ -238,8 +238,8 @@ def opened(
             yield mnemic, clock, parts
 
 
-def _check_empty(parts: Parts) -> None:
-    with parts.store.read() as work:
+def _check_empty(engine: Engine) -> None:
+    with engine.store.read() as work:
         if work.partitions.all():
             raise InvalidInputError("the store of an evaluation must be empty, and this one holds memories already")
 
@@ -263,7 +263,7 @@ def spaces_of(dataset: Dataset) -> list[Space]:
     return [Space(group, by_group.get(group, ()), questions) for group, questions in asked.items()]
 
 
-def stored(mnemic: Mnemic, space: Space, batch: int, parts: Parts | None = None) -> Iterator[list[tuple[str, str]]]:
+def stored(mnemic: Mnemic, space: Space, batch: int, parts: Engine | None = None) -> Iterator[list[tuple[str, str]]]:
     """Store the rows of a space; yields (id of the item, id of the corpus row) as they become durable.
 
     A row of a session is a message, one with a title a passage of a document (a memory without `parts` to keep it

@@ -19,7 +19,7 @@ from mnemic.adapters.windows.store import StoreWindow
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config, load_config
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import ConfigError
 from mnemic.model.item import Message
 from mnemic.model.scope import Level, Partition, Scope
@@ -70,7 +70,7 @@ def open_one(server: RedisServer, store: Store, clock: Clock) -> Iterator[Open]:
         told = observer or CounterObserver()
         window = RedisWindow(store, server.url, observer=told, ttl_s=7200.0, most=4, options=options)
         windows.append(window)
-        return Mnemic(Parts(store, ScanIndex(), None, clock, told, window=window, settings=LIFE), actor="tester")
+        return Mnemic(Engine(store, ScanIndex(), None, clock, told, window=window, settings=LIFE), actor="tester")
 
     yield opened
     for window in windows:

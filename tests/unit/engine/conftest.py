@@ -14,7 +14,7 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.build import EXAMPLES
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.tools.toolbox import find_tools
 from mnemic.ports.store import Store
 from tests.unit.engine.kit import Clock, WordEmbedder
@@ -43,22 +43,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Store]:
 
 
 @pytest.fixture
-def make_parts(store: Store, clock: Clock, observer: CounterObserver) -> Callable[..., Parts]:
+def make_parts(store: Store, clock: Clock, observer: CounterObserver) -> Callable[..., Engine]:
     """Parts over the store with another embedder or index."""
 
-    def make(embedder: WordEmbedder | None, *, budget_bytes: int = 1 << 30) -> Parts:
+    def make(embedder: WordEmbedder | None, *, budget_bytes: int = 1 << 30) -> Engine:
         index = ScanIndex(budget_bytes=budget_bytes)
         tools = partial(find_tools, EXAMPLES)
-        return Parts(store=store, index=index, embedder=embedder, clock=clock, observer=observer, tools=tools)
+        return Engine(store=store, index=index, embedder=embedder, clock=clock, observer=observer, tools=tools)
 
     return make
 
 
 @pytest.fixture
-def parts(make_parts: Callable[..., Parts], embedder: WordEmbedder) -> Parts:
+def parts(make_parts: Callable[..., Engine], embedder: WordEmbedder) -> Engine:
     return make_parts(embedder)
 
 
 @pytest.fixture
-def mnemic(parts: Parts) -> Mnemic:
+def mnemic(parts: Engine) -> Mnemic:
     return Mnemic(parts, actor="tester")

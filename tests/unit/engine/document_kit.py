@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.indexing import document_vectors, indexed_text, put_vectors
 from mnemic.model.document import Document, DocumentStatus
 from mnemic.model.item import Chunk
@@ -12,7 +12,7 @@ from mnemic.model.scope import Level, Scope
 
 
 def keep(
-    parts: Parts,
+    parts: Engine,
     scope: Scope,
     texts: Sequence[str],
     *,
@@ -71,7 +71,7 @@ def keep(
     return chunks
 
 
-def document_of(parts: Parts, scope: Scope, chunk: Chunk) -> Document:
+def document_of(parts: Engine, scope: Scope, chunk: Chunk) -> Document:
     """The document that a chunk is of."""
     with parts.store.read() as work:
         return work.documents.get(scope.visibility, [chunk.document_id])[0]

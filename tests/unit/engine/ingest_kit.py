@@ -9,7 +9,7 @@ from pathlib import Path
 from mnemic.adapters.files import LocalFiles
 from mnemic.adapters.readers.registry import AnyReader
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts, ReaderPool
+from mnemic.engine.engine import Engine, ReaderPool
 from mnemic.model.document import Document, IngestReport
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Scope
@@ -23,7 +23,7 @@ class InProcess(AnyReader):
         """Nothing is held."""
 
 
-def reading(parts: Parts, **changes: object) -> Parts:
+def reading(parts: Engine, **changes: object) -> Engine:
     """The parts, able to read files."""
     return replace(parts, files=LocalFiles(), readers=ReaderPool(InProcess, number=2), **changes)
 

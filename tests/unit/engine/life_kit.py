@@ -9,7 +9,7 @@ from mnemic.adapters.llms.registry import Script, ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
 from mnemic.engine.digest import covered
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.model.chat import Prompt
 from mnemic.model.item import Kind, Memory
 from mnemic.model.records import Job, JobState
@@ -24,9 +24,9 @@ USUAL = Settings(life=LifeSettings(extracts=False))
 Answers = Iterable[Script] | Callable[[Prompt], Script]
 
 
-def parts_over(store: Store, clock: Clock, llm: ScriptedLlm | None = None, settings: Settings | None = None) -> Parts:
+def parts_over(store: Store, clock: Clock, llm: ScriptedLlm | None = None, settings: Settings | None = None) -> Engine:
     """Parts without an embedder, in which no facts are extracted."""
-    return Parts(store, ScanIndex(), None, clock, CounterObserver(), llm=llm, settings=settings or USUAL)
+    return Engine(store, ScanIndex(), None, clock, CounterObserver(), llm=llm, settings=settings or USUAL)
 
 
 def opened(

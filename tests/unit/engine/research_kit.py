@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from mnemic import Mnemic
 from mnemic.adapters.llms.registry import Script, ScriptedLlm
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.model.chat import Prompt
 from mnemic.model.document import Document, DocumentStatus, Heading, ResearchReport
 from mnemic.model.item import Chunk
@@ -41,7 +41,7 @@ def huge(characters: int, facts: Sequence[tuple[float, str]] = ((0.2, FACTS[0]),
 
 
 def keep(
-    parts: Parts, sections: Sequence[str], *, level: Level = Level.USER, source: str = "log.md", scope: Scope = ANNA
+    parts: Engine, sections: Sequence[str], *, level: Level = Level.USER, source: str = "log.md", scope: Scope = ANNA
 ) -> Document:
     """Store a document whose passages are these sections."""
     now, text = parts.clock.now(), "".join(sections)
@@ -102,7 +102,7 @@ def careful(prompt: Prompt) -> Script:
 
 
 def reading(
-    parts: Parts, answers: Sequence[Script] | Callable[[Prompt], Script] = careful, *, context_tokens: int = 8192
+    parts: Engine, answers: Sequence[Script] | Callable[[Prompt], Script] = careful, *, context_tokens: int = 8192
 ) -> tuple[Mnemic, ScriptedLlm]:
     """A Mnemic whose model answers so."""
     llm = ScriptedLlm(answers, context_tokens=context_tokens)

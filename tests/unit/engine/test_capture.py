@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.item import Role, Trust
 from mnemic.model.records import JobState
@@ -106,7 +106,7 @@ def test_the_turn_of_somebody_else_is_not_found(mnemic: Mnemic):
 
 @pytest.mark.requirement("J-06", "J-08")
 def test_a_failing_embedder_keeps_the_messages_and_leaves_one_job(
-    mnemic: Mnemic, parts: Parts, embedder: WordEmbedder, caplog: pytest.LogCaptureFixture
+    mnemic: Mnemic, parts: Engine, embedder: WordEmbedder, caplog: pytest.LogCaptureFixture
 ):
     embedder.is_broken = True
     for text in ("the cat sleeps", "the dog barks"):

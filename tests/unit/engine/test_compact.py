@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import catch_up, search
 from mnemic.engine.upkeep import AT_ONCE, LEAST_TOMBSTONES, compact_partition
 from mnemic.model.candidates import IndexQuery
@@ -17,7 +17,7 @@ from mnemic.ports.store import Store
 from mnemic.testing.samples import ANNA, HERS, a_document, fill_document
 from tests.unit.engine.kit import Clock, WordEmbedder
 
-PartsOf = Callable[..., Parts]
+PartsOf = Callable[..., Engine]
 WORDS = [f"word{number}" for number in range(LEAST_TOMBSTONES)]
 
 
@@ -35,7 +35,7 @@ def read_again(store: Store, times: int = 1) -> Document:
     return document
 
 
-def found(parts: Parts, *terms: str) -> tuple[list[str], int]:
+def found(parts: Engine, *terms: str) -> tuple[list[str], int]:
     """The ids of the passages that an index offers, and how many it counts."""
     query = IndexQuery(
         partitions=ANNA.visibility.partitions, agent="jarvis", now=0, terms=terms, vector=None, dense_limit=10
@@ -44,7 +44,7 @@ def found(parts: Parts, *terms: str) -> tuple[list[str], int]:
     return list(candidates.ids), candidates.items
 
 
-def test_enough_tombstones_go_and_a_few_wait(store: Store, parts: Parts):
+def test_enough_tombstones_go_and_a_few_wait(store: Store, parts: Engine):
     document = a_document()
     fill_document(store, document, *WORDS[1:])
     fill_document(store, document, "one")
@@ -55,7 +55,7 @@ def test_enough_tombstones_go_and_a_few_wait(store: Store, parts: Parts):
     assert compact_partition(parts, HERS) == 0
 
 
-def test_tombstones_wait_until_they_are_a_tenth_of_the_rows(store: Store, parts: Parts):
+def test_tombstones_wait_until_they_are_a_tenth_of_the_rows(store: Store, parts: Engine):
     fill_document(store, a_document("large.md"), *(f"passage {number}" for number in range(1005)))
     document = read_again(store)
     assert compact_partition(parts, HERS) == 0
@@ -63,7 +63,7 @@ def test_tombstones_wait_until_they_are_a_tenth_of_the_rows(store: Store, parts:
     assert compact_partition(parts, HERS) == LEAST_TOMBSTONES + 1
 
 
-def test_more_than_one_transaction_may_hold_go(store: Store, parts: Parts):
+def test_more_than_one_transaction_may_hold_go(store: Store, parts: Engine):
     document = a_document()
     fill_document(store, document, *(f"passage {number}" for number in range(AT_ONCE + 5)))
     fill_document(store, document, "one")

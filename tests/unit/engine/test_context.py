@@ -10,7 +10,7 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.engine.context import gather
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import UnavailableError
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
@@ -84,7 +84,7 @@ def test_nothing_found_leaves_system_prompt_and_message_as_they_are(mnemic: Mnem
 
 @pytest.mark.requirement("P-12", "R-28")
 @pytest.mark.parametrize("budget", [0, 5, 40, 60, 100, 400, 4000])
-def test_what_memory_adds_stays_within_the_budget_and_is_whole(mnemic: Mnemic, parts: Parts, budget: int):
+def test_what_memory_adds_stays_within_the_budget_and_is_whole(mnemic: Mnemic, parts: Engine, budget: int):
     living(mnemic)
     mnemic.remember_many(ANNA, [f"Fact {n} about coffee: " + "milk and sugar " * n for n in range(12)])
     context = mnemic.context(ANNA, "coffee with milk", system="S", budget_tokens=budget)
@@ -132,7 +132,7 @@ def test_a_message_that_is_captured_already_comes_once(mnemic: Mnemic):
 
 @pytest.mark.requirement("R-37", "N-38", "N-16", "R-07")
 def test_a_context_keeps_the_caps_of_levels_and_the_least_importance_of_user_memories(
-    make_parts: Callable[..., Parts], embedder: WordEmbedder
+    make_parts: Callable[..., Engine], embedder: WordEmbedder
 ):
     parts = make_parts(embedder)
     mnemic = Mnemic(replace(parts, settings=replace(parts.settings, caps=Caps.LEVELS)))
@@ -198,7 +198,7 @@ class WaitingEmbedder(WordEmbedder):
 
 
 @pytest.mark.requirement("J-41", "J-42", "J-43")
-def test_sources_that_wait_are_read_at_the_same_time(make_parts: Callable[..., Parts]):
+def test_sources_that_wait_are_read_at_the_same_time(make_parts: Callable[..., Engine]):
     parts = make_parts(WaitingEmbedder())
     met = threading.Barrier(3, timeout=20)
 

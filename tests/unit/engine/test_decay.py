@@ -9,7 +9,7 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.engine import sweep
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.jobs import list_jobs
 from mnemic.engine.kinds import DECAY
 from mnemic.engine.upkeep import decay_partition
@@ -30,7 +30,7 @@ def present(mnemic: Mnemic, memory: Memory) -> float:
     return found.present_importance
 
 
-def a_decay_job(mnemic_parts: Parts, clock: Clock) -> Job:
+def a_decay_job(mnemic_parts: Engine, clock: Clock) -> Job:
     """The job that a schedule adds for a partition."""
     job = Job(id="night", partition=HERS, kind=DECAY, key="night", created_at=clock.now(), run_at=clock.now())
     with mnemic_parts.store.write() as work:
@@ -157,7 +157,7 @@ def test_a_scope_lets_only_fade_what_it_may_see_and_nothing_of_the_org_unless_sa
 
 
 @pytest.mark.requirement("R-21", "T-34")
-def test_a_job_lets_everything_of_its_partition_fade(mnemic: Mnemic, parts: Parts, clock: Clock):
+def test_a_job_lets_everything_of_its_partition_fade(mnemic: Mnemic, parts: Engine, clock: Clock):
     other = Scope(org="acme", user="anna", agent="friday")
     memories = [
         mnemic.remember(ANNA, "Anna likes tea", importance=0.8),
@@ -171,7 +171,7 @@ def test_a_job_lets_everything_of_its_partition_fade(mnemic: Mnemic, parts: Part
 
 
 def test_a_large_partition_is_gone_over_by_several_jobs_in_pages(
-    mnemic: Mnemic, parts: Parts, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    mnemic: Mnemic, parts: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sweep, "PAGE", 3)
     monkeypatch.setattr("mnemic.engine.upkeep.PAGES_A_JOB", 2)
@@ -186,7 +186,7 @@ def test_a_large_partition_is_gone_over_by_several_jobs_in_pages(
 
 
 def test_a_partition_whose_size_is_a_whole_number_of_pages_comes_to_its_end(
-    mnemic: Mnemic, parts: Parts, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    mnemic: Mnemic, parts: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sweep, "PAGE", 2)
     monkeypatch.setattr("mnemic.engine.upkeep.PAGES_A_JOB", 2)

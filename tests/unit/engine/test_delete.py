@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import NotFoundError
 from mnemic.model.records import Action
 from tests.unit.engine.kit import ANNA, BERT
@@ -28,7 +28,7 @@ def test_a_deleted_message_is_gone_and_its_neighbours_stay(mnemic: Mnemic):
     assert [hit.id for hit in mnemic.recall(ANNA, "card")] == [turn.messages[1].id]
 
 
-def test_no_vector_and_no_recorded_text_stays(mnemic: Mnemic, parts: Parts):
+def test_no_vector_and_no_recorded_text_stays(mnemic: Mnemic, parts: Engine):
     memory = mnemic.remember(ANNA, "Likes green tea")
     mnemic.delete(ANNA, memory.id)
     with parts.store.read() as work:

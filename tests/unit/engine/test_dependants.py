@@ -9,7 +9,7 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.engine.dependants import MAX_FLAGS
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.remember import remember
 from mnemic.errors import ConflictError, NotFoundError
 from mnemic.model.item import Cause, Kind, Memory, MemoryDraft, Provenance, State
@@ -20,7 +20,7 @@ from mnemic.testing.samples import a_document, fill_document
 from tests.unit.engine.kit import ANNA, BERT, Clock
 
 
-def made(parts: Parts, text: str, *sources: str, scope: Scope = ANNA, **fields: object) -> Memory:
+def made(parts: Engine, text: str, *sources: str, scope: Scope = ANNA, **fields: object) -> Memory:
     """A memory that was made of these items, each of which carries all of it."""
     provenance = tuple(Provenance(source, 0, 200, "tests", "1", 1.0) for source in sources)
     draft = MemoryDraft(text=text, provenance=provenance, **fields)  # pyright: ignore[reportArgumentType] -- names of fields
@@ -46,7 +46,7 @@ def flagged(mnemic: Mnemic, item_id: str, question: str) -> Sequence[Contributio
 
 @pytest.mark.requirement("P-06")
 class TestFlags:
-    def test_what_was_made_of_an_outdated_fact_is_flagged_ranked_down_and_says_so(self, mnemic: Mnemic, parts: Parts):
+    def test_what_was_made_of_an_outdated_fact_is_flagged_ranked_down_and_says_so(self, mnemic: Mnemic, parts: Engine):
         home = mnemic.remember(ANNA, "Her studio is in Lyon")
         derived = made(parts, "She paints boats by the river in Lyon", home.id)
         plain = mnemic.remember(ANNA, "He paints boats by the river in Lyon")
@@ -62,7 +62,7 @@ class TestFlags:
         assert [each.points for each in why.contributions if each.feature == "flagged"] == [-2.0]
         assert "flag" in why.reason
 
-    def test_the_flag_goes_when_the_judgement_is_taken_back(self, mnemic: Mnemic, parts: Parts):
+    def test_the_flag_goes_when_the_judgement_is_taken_back(self, mnemic: Mnemic, parts: Engine):
         home = mnemic.remember(ANNA, "Her studio is in Lyon")
         derived = made(parts, "She paints boats", home.id)
         later = made(parts, "She sells paintings", derived.id)
@@ -76,7 +76,7 @@ class TestFlags:
             Action.CLEARED,
         ]
 
-    def test_a_correction_flags_until_it_is_taken_back(self, mnemic: Mnemic, parts: Parts):
+    def test_a_correction_flags_until_it_is_taken_back(self, mnemic: Mnemic, parts: Engine):
         fact = mnemic.remember(ANNA, "The boat has two masts")
         derived = made(parts, "The boat is a ketch", fact.id)
         mnemic.update(ANNA, fact.id, importance=0.9)
@@ -89,7 +89,7 @@ class TestFlags:
         mnemic.undo(ANNA, fact.id)
         assert causes(mnemic, derived) == []
 
-    def test_what_is_superseded_or_ended_flags_and_what_is_merged_does_not(self, mnemic: Mnemic, parts: Parts):
+    def test_what_is_superseded_or_ended_flags_and_what_is_merged_does_not(self, mnemic: Mnemic, parts: Engine):
         home = mnemic.remember(ANNA, "User lives in Lyon")
         derived = made(parts, "She walks along the Saone", home.id)
         mnemic.remember(ANNA, "User lives in Porto")
@@ -105,7 +105,7 @@ class TestFlags:
         mnemic.update(ANNA, job.id, valid_to=None)
         assert causes(mnemic, shift) == []
 
-    def test_what_expires_or_makes_room_flags_nothing(self, mnemic: Mnemic, parts: Parts, clock: Clock):
+    def test_what_expires_or_makes_room_flags_nothing(self, mnemic: Mnemic, parts: Engine, clock: Clock):
         faint = mnemic.remember(ANNA, "It rained at noon", importance=0.1)
         derived = made(parts, "The picnic was indoors", faint.id)
         clock.turn(days=400)
@@ -116,7 +116,7 @@ class TestFlags:
             mnemic.get(ANNA, faint.id)
         assert causes(mnemic, derived) == []
 
-    def test_memories_that_were_made_of_each_other_are_flagged_once(self, mnemic: Mnemic, parts: Parts):
+    def test_memories_that_were_made_of_each_other_are_flagged_once(self, mnemic: Mnemic, parts: Engine):
         root = mnemic.remember(ANNA, "The mill stands still")
         one = made(parts, "The miller is away", root.id, "two")
         two = made(parts, "Nobody grinds corn", one.id)
@@ -131,7 +131,7 @@ class TestFlags:
         assert causes(mnemic, one) == causes(mnemic, two) == []
 
     def test_what_an_agent_learnt_from_a_user_is_flagged_and_nothing_of_another_user_or_org(
-        self, mnemic: Mnemic, parts: Parts
+        self, mnemic: Mnemic, parts: Engine
     ):
         fact = mnemic.remember(ANNA, "The printer needs blue paper")
         learnt = made(parts, "Printers want blue paper", fact.id, level=Level.AGENT)
@@ -146,7 +146,7 @@ class TestFlags:
             mnemic.get(ANNA, learnt.id)
         assert mnemic.get(BERT, his.id).text == "Her printer is blue"
 
-    def test_the_past_is_asked_without_flags(self, mnemic: Mnemic, parts: Parts, clock: Clock):
+    def test_the_past_is_asked_without_flags(self, mnemic: Mnemic, parts: Engine, clock: Clock):
         home = mnemic.remember(ANNA, "Her studio is in Lyon")
         derived = made(parts, "She paints boats in Lyon", home.id)
         then = clock.now()
@@ -155,7 +155,7 @@ class TestFlags:
         (hit, *_) = [hit for hit in mnemic.recall(ANNA, "boats in Lyon", as_of=then) if hit.id == derived.id]
         assert not [each for each in hit.contributions if each.feature == "flagged"]
 
-    def test_a_flagged_memory_is_no_background_and_no_part_of_the_profile(self, mnemic: Mnemic, parts: Parts):
+    def test_a_flagged_memory_is_no_background_and_no_part_of_the_profile(self, mnemic: Mnemic, parts: Engine):
         home = mnemic.remember(ANNA, "Her studio is in Lyon", importance=0.1)
         derived = made(parts, "She paints boats", home.id, importance=1.0)
         assert derived.id in ids(mnemic, "")
@@ -168,7 +168,7 @@ class TestFlags:
 
 @pytest.mark.requirement("P-06")
 class TestReview:
-    def test_review_lists_the_flagged_with_their_cause_and_trust_clears_them(self, mnemic: Mnemic, parts: Parts):
+    def test_review_lists_the_flagged_with_their_cause_and_trust_clears_them(self, mnemic: Mnemic, parts: Engine):
         home = mnemic.remember(ANNA, "Her studio is in Lyon")
         derived = made(parts, "She paints boats", home.id)
         later = made(parts, "She sells paintings of boats", derived.id)
@@ -185,7 +185,7 @@ class TestReview:
         mnemic.undo(ANNA, derived.id)
         assert causes(mnemic, derived) == [(home.id, Cause.OUTDATED)]
 
-    def test_trusting_one_of_two_leaves_what_was_made_of_both(self, mnemic: Mnemic, parts: Parts):
+    def test_trusting_one_of_two_leaves_what_was_made_of_both(self, mnemic: Mnemic, parts: Engine):
         home = mnemic.remember(ANNA, "Her studio is in Lyon")
         one, two = made(parts, "She paints boats", home.id), made(parts, "She hires models", home.id)
         both = made(parts, "Models sit in boats", one.id, two.id)
@@ -195,7 +195,7 @@ class TestReview:
         mnemic.trust(ANNA, two.id)
         assert causes(mnemic, both) == []
 
-    def test_what_is_rejected_is_archived_and_flags_what_was_made_of_it(self, mnemic: Mnemic, parts: Parts):
+    def test_what_is_rejected_is_archived_and_flags_what_was_made_of_it(self, mnemic: Mnemic, parts: Engine):
         home = mnemic.remember(ANNA, "Her studio is in Lyon")
         derived = made(parts, "She paints boats", home.id)
         later = made(parts, "She sells paintings of boats", derived.id)
@@ -205,7 +205,7 @@ class TestReview:
         mnemic.undo(ANNA, derived.id)
         assert causes(mnemic, later) == [(home.id, Cause.OUTDATED)]
 
-    def test_whoever_writes_a_flagged_memory_anew_answers_for_it(self, mnemic: Mnemic, parts: Parts):
+    def test_whoever_writes_a_flagged_memory_anew_answers_for_it(self, mnemic: Mnemic, parts: Engine):
         home = mnemic.remember(ANNA, "Her studio is in Lyon")
         derived = made(parts, "She paints boats", home.id)
         mnemic.feedback(ANNA, home.id, "outdated")
@@ -213,7 +213,7 @@ class TestReview:
         mnemic.undo(ANNA, derived.id)
         assert causes(mnemic, derived) == [(home.id, Cause.OUTDATED)]
 
-    def test_what_is_said_again_has_no_flags(self, mnemic: Mnemic, parts: Parts):
+    def test_what_is_said_again_has_no_flags(self, mnemic: Mnemic, parts: Engine):
         home = mnemic.remember(ANNA, "Her studio is in Lyon")
         derived = made(parts, "She paints boats", home.id)
         mnemic.feedback(ANNA, home.id, "outdated")
@@ -223,7 +223,7 @@ class TestReview:
 
 @pytest.mark.requirement("P-06")
 class TestErased:
-    def test_what_was_made_of_it_alone_goes_with_it_and_so_on(self, mnemic: Mnemic, parts: Parts):
+    def test_what_was_made_of_it_alone_goes_with_it_and_so_on(self, mnemic: Mnemic, parts: Engine):
         (message,) = mnemic.capture(ANNA, user="My doctor says it is the left kidney").messages
         fact = made(parts, "User has a weak kidney", message.id)
         gem = made(parts, "Kidneys matter to the user", fact.id, kind=Kind.GEM)
@@ -236,7 +236,7 @@ class TestErased:
             assert mnemic.history(ANNA, gone.id)[-1].reason == "all that it was made of is deleted"
         assert ids(mnemic, "kidney") == [other.id]
 
-    def test_what_has_other_sources_is_flagged_at_once_and_kept_when_they_carry_it(self, mnemic: Mnemic, parts: Parts):
+    def test_what_has_other_sources_is_flagged_at_once_and_kept_when_they_carry_it(self, mnemic: Mnemic, parts: Engine):
         one = mnemic.capture(ANNA, user="I sail a red boat, and my brother owes me money").messages[0]
         two = mnemic.capture(ANNA, user="My red boat sails well").messages[0]
         fact = made(
@@ -258,7 +258,7 @@ class TestErased:
         assert mnemic.history(ANNA, fact.id)[-1].action is Action.REMADE
         assert "money" not in repr(mnemic.history(ANNA, fact.id))
 
-    def test_what_the_rest_does_not_carry_stays_flagged_for_a_person(self, mnemic: Mnemic, parts: Parts):
+    def test_what_the_rest_does_not_carry_stays_flagged_for_a_person(self, mnemic: Mnemic, parts: Engine):
         one = mnemic.capture(ANNA, user="I sail a red boat every weekend").messages[0]
         two = mnemic.capture(ANNA, user="Good morning to all of you").messages[0]
         fact = made(parts, "User sails a red boat", one.id, two.id)
@@ -271,7 +271,7 @@ class TestErased:
         with pytest.raises(NotFoundError):
             mnemic.get(ANNA, fact.id)
 
-    def test_what_somebody_also_said_by_himself_is_never_lost(self, mnemic: Mnemic, parts: Parts):
+    def test_what_somebody_also_said_by_himself_is_never_lost(self, mnemic: Mnemic, parts: Engine):
         message = mnemic.capture(ANNA, user="I like green tea, and I am ill").messages[0]
         first = mnemic.remember(ANNA, "Likes green tea")
         assert made(parts, "likes green tea", message.id, snippet="I am ill").id == first.id
@@ -285,7 +285,7 @@ class TestErased:
             assert (kept.state, kept.flags, kept.snippet) == (State.ACTIVE, (), "")
             assert "ill" not in repr((kept, mnemic.history(ANNA, memory.id)))
 
-    def test_what_is_said_again_before_the_job_runs_still_loses_what_was_erased(self, mnemic: Mnemic, parts: Parts):
+    def test_what_is_said_again_before_the_job_runs_still_loses_what_was_erased(self, mnemic: Mnemic, parts: Engine):
         one, two = (mnemic.capture(ANNA, user=t).messages[0] for t in ("I sail boats; I am ill", "Boats sail"))
         fact = made(parts, "Sails boats", one.id, two.id, snippet="I am ill")
         mnemic.delete(ANNA, one.id)
@@ -296,7 +296,7 @@ class TestErased:
         assert isinstance(kept, Memory)
         assert (kept.flags, kept.snippet) == ((), "")
 
-    def test_of_many_causes_some_are_told_and_an_erasure_always_is(self, mnemic: Mnemic, parts: Parts):
+    def test_of_many_causes_some_are_told_and_an_erasure_always_is(self, mnemic: Mnemic, parts: Engine):
         sources = [mnemic.remember(ANNA, f"Harbour {number} is deep") for number in range(MAX_FLAGS + 4)]
         fact = made(parts, "All harbours are deep", *(source.id for source in sources))
         for source in sources[:-1]:
@@ -306,7 +306,7 @@ class TestErased:
         assert len(causes(mnemic, fact)) == MAX_FLAGS
         assert causes(mnemic, fact)[-1] == (sources[-1].id, Cause.ERASED)
 
-    def test_what_lost_a_source_and_was_made_of_another_that_did_is_flagged_once(self, mnemic: Mnemic, parts: Parts):
+    def test_what_lost_a_source_and_was_made_of_another_that_did_is_flagged_once(self, mnemic: Mnemic, parts: Engine):
         one, two = (mnemic.capture(ANNA, user=text).messages[0] for text in ("I sail red boats", "Red boats sail"))
         first = made(parts, "Sails red boats", one.id, two.id)
         second = made(parts, "Red boats sail", one.id, first.id)
@@ -316,7 +316,7 @@ class TestErased:
         mnemic.work()
         assert [causes(mnemic, each) for each in (first, second, third)] == [[], [], []]
 
-    def test_clearing_follows_too(self, mnemic: Mnemic, parts: Parts):
+    def test_clearing_follows_too(self, mnemic: Mnemic, parts: Engine):
         fact = mnemic.remember(ANNA, "The printer needs blue paper")
         learnt = made(parts, "Printers want blue paper", fact.id, level=Level.AGENT)
         receipt = mnemic.clear(ANNA, levels=["user"])
@@ -324,7 +324,7 @@ class TestErased:
         with pytest.raises(NotFoundError):
             mnemic.get(ANNA, learnt.id)
 
-    def test_a_deleted_document_takes_along_what_was_made_of_its_passages(self, mnemic: Mnemic, parts: Parts):
+    def test_a_deleted_document_takes_along_what_was_made_of_its_passages(self, mnemic: Mnemic, parts: Engine):
         document = a_document("boats.md", ANNA.partition(Level.USER))
         (passage,) = fill_document(parts.store, document, "The ketch has two masts.")
         fact = made(parts, "A ketch has two masts", passage.id)
@@ -335,7 +335,7 @@ class TestErased:
             with pytest.raises(NotFoundError):
                 mnemic.get(ANNA, gone.id)
 
-    def test_a_job_is_left_for_each_that_is_to_be_made_anew(self, mnemic: Mnemic, parts: Parts):
+    def test_a_job_is_left_for_each_that_is_to_be_made_anew(self, mnemic: Mnemic, parts: Engine):
         one, two = (mnemic.capture(ANNA, user=text).messages[0] for text in ("I sail boats", "Boats sail"))
         fact = made(parts, "Sails boats", one.id, two.id)
         mnemic.delete(ANNA, one.id)
@@ -344,7 +344,7 @@ class TestErased:
 
 
 @pytest.mark.requirement("P-06")
-def test_an_export_keeps_flags_and_one_of_before_has_none(mnemic: Mnemic, parts: Parts):
+def test_an_export_keeps_flags_and_one_of_before_has_none(mnemic: Mnemic, parts: Engine):
     home = mnemic.remember(ANNA, "Her studio is in Lyon")
     derived = made(parts, "She paints boats", home.id)
     mnemic.feedback(ANNA, home.id, "outdated")

@@ -19,7 +19,7 @@ from mnemic.adapters.stores.sqlite.store import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import Config
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.kinds import EMBED
 from mnemic.errors import BackendError, ConfigError, UnavailableError
 from mnemic.evaluation.embedders import SyntheticEmbedder
@@ -80,7 +80,7 @@ def opened(tmp_path: Path) -> Generator[Open]:
         config = Config(
             store=str(tmp_path / "m.db"), embedder="none", lock_wait_s=0.05, settings=settings or Settings()
         )
-        built: Parts = replace(build(config), **{"embedder": SyntheticEmbedder(), **parts})
+        built: Engine = replace(build(config), **{"embedder": SyntheticEmbedder(), **parts})
         held.append(Mnemic(built))
         return held[-1]
 

@@ -12,7 +12,7 @@ import pytest
 from mnemic.api import Mnemic
 from mnemic.api.asking import context_request_of
 from mnemic.engine.context import context, gather
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.passages import passages_of
 from mnemic.model.item import Chunk
 from mnemic.model.recall import Context, Hit
@@ -31,7 +31,7 @@ PETS = "Cats are allowed, parrots need the consent of the neighbours."
 
 
 @pytest.fixture
-def contract(parts: Parts) -> list[Chunk]:
+def contract(parts: Engine) -> list[Chunk]:
     return keep(parts, ANNA, [RENT, NOTICE, PETS], source="home/anna/contract.pdf", pages=[1, 7, 9])
 
 
@@ -77,7 +77,7 @@ def test_every_excerpt_has_a_source_line_with_its_page_and_a_number_that_resolve
 
 
 @pytest.mark.requirement("P-12")
-def test_the_span_of_a_citation_holds_what_is_shown(mnemic: Mnemic, parts: Parts):
+def test_the_span_of_a_citation_holds_what_is_shown(mnemic: Mnemic, parts: Engine):
     texts = ["Tea grows in the hills.", "It is picked by hand.", "Then it is dried."]
     chunks = keep(parts, ANNA, texts, source="tea.md", headings=[("Tea",)] * 3)
     found = mnemic.context(ANNA, "Where does tea grow and how is it picked and dried?")
@@ -89,7 +89,7 @@ def test_the_span_of_a_citation_holds_what_is_shown(mnemic: Mnemic, parts: Parts
     assert "".join(shown).replace("  ", "") == '"' + "".join(texts) + '"'
 
 
-def test_chunks_that_overlap_become_one_excerpt_in_which_nothing_stands_twice(parts: Parts):
+def test_chunks_that_overlap_become_one_excerpt_in_which_nothing_stands_twice(parts: Engine):
     whole = "One two three. Four five six. Seven eight nine. Ten."
     (first,) = keep(parts, ANNA, [whole[:30]], source="a.md")
     second = replace(first, id="b", index=1, start=15, end=48, text=whole[15:48])
@@ -104,7 +104,7 @@ def test_chunks_that_overlap_become_one_excerpt_in_which_nothing_stands_twice(pa
     assert len(passages_of([hits[1], *(Hit(chunk, 1.0, None, ()) for chunk in (apart, elsewhere, other_page))])) == 4
 
 
-def test_where_there_is_room_the_best_excerpt_comes_with_its_section(mnemic: Mnemic, parts: Parts):
+def test_where_there_is_room_the_best_excerpt_comes_with_its_section(mnemic: Mnemic, parts: Engine):
     texts = ["The oven heats up.", "Then bake the zebra cake.", "Let it cool down.", "Another recipe begins."]
     keep(parts, ANNA, texts, source="cakes.md", headings=[("Cake",), ("Cake",), ("Cake",), ("Bread",)])
     block = mnemic.context(ANNA, "zebra", documents=1).blocks["documents"]
@@ -114,7 +114,7 @@ def test_where_there_is_room_the_best_excerpt_comes_with_its_section(mnemic: Mne
 
 
 @pytest.mark.requirement("J-48", "R-31", "R-32")
-def test_a_hostile_document_can_neither_forge_the_frame_nor_give_orders(mnemic: Mnemic, parts: Parts):
+def test_a_hostile_document_can_neither_forge_the_frame_nor_give_orders(mnemic: Mnemic, parts: Engine):
     keep(
         parts,
         ANNA,
@@ -140,7 +140,7 @@ def test_a_hostile_document_can_neither_forge_the_frame_nor_give_orders(mnemic: 
 
 @pytest.mark.requirement("P-12", "R-28")
 @pytest.mark.parametrize("budget", [0, 20, 60, 120, 250, 400, 4000])
-def test_what_memory_and_documents_add_stays_within_the_budget(mnemic: Mnemic, parts: Parts, budget: int):
+def test_what_memory_and_documents_add_stays_within_the_budget(mnemic: Mnemic, parts: Engine, budget: int):
     living(mnemic)
     keep(parts, ANNA, [f"Rule {n} of the rent: " + "pay it in time " * n for n in range(12)], pages=list(range(1, 13)))
     mnemic.remember_many(ANNA, [f"Fact {n} about the rent: " + "it was paid " * n for n in range(12)])
@@ -154,7 +154,7 @@ def test_what_memory_and_documents_add_stays_within_the_budget(mnemic: Mnemic, p
 
 
 @pytest.mark.requirement("P-12", "N-43")
-def test_neither_facts_nor_documents_nor_history_push_the_others_out(mnemic: Mnemic, parts: Parts):
+def test_neither_facts_nor_documents_nor_history_push_the_others_out(mnemic: Mnemic, parts: Engine):
     mnemic.remember_many(ANNA, [f"Fact {n} about rent: " + f"word{n} " * 25 for n in range(10)])
     keep(parts, ANNA, [f"Rule {n} of rent: " + f"term{n} " * 25 for n in range(10)], pages=list(range(1, 11)))
     for n in range(10):
@@ -165,7 +165,7 @@ def test_neither_facts_nor_documents_nor_history_push_the_others_out(mnemic: Mne
 
 
 @pytest.mark.requirement("R-28")
-def test_a_passage_larger_than_all_there_is_is_cut_at_a_sentence(mnemic: Mnemic, parts: Parts):
+def test_a_passage_larger_than_all_there_is_is_cut_at_a_sentence(mnemic: Mnemic, parts: Engine):
     keep(parts, ANNA, ["The boat is called Wanda. " + "It has a long story that nobody will read. " * 60])
     found = mnemic.context(ANNA, "boat", budget_tokens=120)
     assert "The boat is called Wanda." in found.blocks["documents"]
@@ -175,7 +175,7 @@ def test_a_passage_larger_than_all_there_is_is_cut_at_a_sentence(mnemic: Mnemic,
     assert citation.end < 1000
 
 
-def test_documents_of_the_org_and_of_the_user_are_both_shown(mnemic: Mnemic, parts: Parts):
+def test_documents_of_the_org_and_of_the_user_are_both_shown(mnemic: Mnemic, parts: Engine):
     keep(parts, ANNA, ["My holiday plan"], source="plan.md")
     keep(parts, ANNA, ["The holiday policy of the company"], source="policy.md", level=Level.ORG)
     block = mnemic.context(ANNA, "holiday").blocks["documents"]
@@ -207,7 +207,7 @@ class WaitingEmbedder(WordEmbedder):
 
 
 @pytest.mark.requirement("J-41", "J-42", "J-43", "J-54")
-def test_a_context_over_a_waiting_embedder_asks_it_once_and_shows_all_sources(make_parts: Callable[..., Parts]):
+def test_a_context_over_a_waiting_embedder_asks_it_once_and_shows_all_sources(make_parts: Callable[..., Engine]):
     embedder = WaitingEmbedder()
     parts = make_parts(embedder)
     mnemic = Mnemic(parts)
@@ -221,7 +221,7 @@ def test_a_context_over_a_waiting_embedder_asks_it_once_and_shows_all_sources(ma
 
 
 @pytest.mark.requirement("J-42")
-def test_while_one_source_is_slow_the_others_do_not_wait(make_parts: Callable[..., Parts]):
+def test_while_one_source_is_slow_the_others_do_not_wait(make_parts: Callable[..., Engine]):
     parts = make_parts(WaitingEmbedder())
     others = threading.Barrier(2, timeout=20)
     done: list[str] = []
@@ -242,7 +242,7 @@ def meet(barrier: threading.Barrier) -> None:
 
 @pytest.mark.requirement("J-42")
 def test_history_and_profile_are_read_while_the_question_is_embedded(
-    make_parts: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
+    make_parts: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
 ):
     embedder = WaitingEmbedder()
     parts = make_parts(embedder)
@@ -267,7 +267,7 @@ def test_history_and_profile_are_read_while_the_question_is_embedded(
     assert RENT in mnemic.context(ANNA, "When is the rent due?").blocks["documents"]
 
 
-def test_the_same_context_comes_from_the_engine_and_the_verb(mnemic: Mnemic, parts: Parts, contract: list[Chunk]):
+def test_the_same_context_comes_from_the_engine_and_the_verb(mnemic: Mnemic, parts: Engine, contract: list[Chunk]):
     request = context_request_of("rent", {}, parts.settings)
     built: Context = context(parts, ANNA, request)
     assert built.blocks["documents"] == mnemic.context(ANNA, "rent").blocks["documents"]

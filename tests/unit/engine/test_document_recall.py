@@ -11,7 +11,7 @@ import pytest
 from mnemic.adapters.indexes.hnsw import GraphKeeper
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import fill_vectors, indexed_text
 from mnemic.errors import NotFoundError
 from mnemic.model.item import Chunk
@@ -27,7 +27,7 @@ PETS = "Cats are allowed, parrots need the consent of the neighbours."
 
 
 @pytest.fixture
-def contract(parts: Parts) -> list[Chunk]:
+def contract(parts: Engine) -> list[Chunk]:
     return keep(parts, ANNA, [RENT, NOTICE, PETS], pages=[1, 7, 9])
 
 
@@ -70,7 +70,7 @@ def test_kinds_narrow_to_documents_or_leave_them_out(mnemic: Mnemic, contract: l
     assert found() >= found("document")
 
 
-def test_documents_beside_change_nothing_about_what_is_found_of_memories(mnemic: Mnemic, parts: Parts):
+def test_documents_beside_change_nothing_about_what_is_found_of_memories(mnemic: Mnemic, parts: Engine):
     mnemic.remember_many(ANNA, [f"Fact {n}: the boat {n} has {n} sails" for n in range(30)])
     mnemic.capture(ANNA, user="Which boat is the fastest?", assistant="The one with seven sails")
 
@@ -84,7 +84,7 @@ def test_documents_beside_change_nothing_about_what_is_found_of_memories(mnemic:
 
 
 @pytest.mark.requirement("J-44")
-def test_a_passage_is_found_by_the_title_of_its_document_and_by_its_headings(mnemic: Mnemic, parts: Parts):
+def test_a_passage_is_found_by_the_title_of_its_document_and_by_its_headings(mnemic: Mnemic, parts: Engine):
     keep(parts, ANNA, ["It grows in shade."], title="Ferns of Norway", source="a.md")
     (chunk,) = keep(parts, ANNA, ["Water it daily."], title="b", source="b.md", headings=[("Orchids", "Care")])
     assert mnemic.recall(ANNA, "ferns norway", kinds=["document"]).hits[0].text == "It grows in shade."
@@ -95,7 +95,7 @@ def test_a_passage_is_found_by_the_title_of_its_document_and_by_its_headings(mne
 
 
 @pytest.mark.requirement("J-43", "J-44")
-def test_a_document_belongs_to_its_level_and_its_private_agent(mnemic: Mnemic, parts: Parts):
+def test_a_document_belongs_to_its_level_and_its_private_agent(mnemic: Mnemic, parts: Engine):
     keep(parts, ANNA, ["the secret recipe of anna"], source="anna.md")
     keep(parts, BERT, ["the secret recipe of bert"], source="bert.md")
     keep(parts, ANNA, ["the secret recipe of the house"], source="org.md", level=Level.ORG)
@@ -126,7 +126,9 @@ def test_why_not_says_at_which_rank_a_passage_is_found(mnemic: Mnemic, contract:
     assert mnemic.why_not(ANNA, contract[1].id, "notice", kinds=["fact"]).stage == "filter"
 
 
-def test_what_is_read_anew_takes_the_place_of_what_was_read_before(mnemic: Mnemic, parts: Parts, contract: list[Chunk]):
+def test_what_is_read_anew_takes_the_place_of_what_was_read_before(
+    mnemic: Mnemic, parts: Engine, contract: list[Chunk]
+):
     assert mnemic.recall(ANNA, "rent", kinds=["document"]).hits[0].id == contract[0].id
     keep(parts, ANNA, ["The rent of 950 euros is due."], known=document_of(parts, ANNA, contract[0]))
     assert [hit.text for hit in mnemic.recall(ANNA, "rent", limit=None)] == ["The rent of 950 euros is due."]
@@ -136,7 +138,7 @@ def test_what_is_read_anew_takes_the_place_of_what_was_read_before(mnemic: Mnemi
 
 
 @pytest.mark.requirement("J-44")
-def test_a_filter_admits_documents_by_the_fields_that_they_have(mnemic: Mnemic, parts: Parts):
+def test_a_filter_admits_documents_by_the_fields_that_they_have(mnemic: Mnemic, parts: Engine):
     keep(parts, ANNA, ["tea in contract"], source="contract.pdf", metadata={"team": "core"})
     keep(parts, ANNA, ["tea in notes"], source="notes.md")
     mnemic.remember(ANNA, "tea in a memory", importance=0.9, source="chat")
@@ -153,7 +155,7 @@ def test_a_filter_admits_documents_by_the_fields_that_they_have(mnemic: Mnemic, 
 
 
 @pytest.mark.requirement("J-44")
-def test_of_the_past_only_what_was_read_by_then_is_found(mnemic: Mnemic, parts: Parts, clock: Clock):
+def test_of_the_past_only_what_was_read_by_then_is_found(mnemic: Mnemic, parts: Engine, clock: Clock):
     keep(parts, ANNA, ["tea of old"], source="old.md")
     between = clock.now()
     clock.turn(days=10)
@@ -169,13 +171,13 @@ def test_a_similarity_threshold_holds_for_passages_too(mnemic: Mnemic, contract:
     assert hits[0].similarity == pytest.approx(1.0, abs=1e-5)
 
 
-def test_without_an_embedder_passages_are_found_by_their_words(make_parts: Callable[..., Parts]):
+def test_without_an_embedder_passages_are_found_by_their_words(make_parts: Callable[..., Engine]):
     parts = make_parts(None)
     keep(parts, ANNA, [RENT, NOTICE])
     assert Mnemic(parts).recall(ANNA, "notice quarter").hits[0].text == NOTICE
 
 
-def test_an_index_without_room_for_all_still_finds_passages(make_parts: Callable[..., Parts]):
+def test_an_index_without_room_for_all_still_finds_passages(make_parts: Callable[..., Engine]):
     parts = make_parts(WordEmbedder(), budget_bytes=1)
     mnemic = Mnemic(parts)
     for user in ("anna", "bert", "carl"):
@@ -186,7 +188,7 @@ def test_an_index_without_room_for_all_still_finds_passages(make_parts: Callable
         assert {hit.text for hit in found} >= {RENT, "The rent is high"}
 
 
-def test_an_index_that_is_made_anew_knows_what_the_store_holds(parts: Parts, mnemic: Mnemic, contract: list[Chunk]):
+def test_an_index_that_is_made_anew_knows_what_the_store_holds(parts: Engine, mnemic: Mnemic, contract: list[Chunk]):
     mnemic.remember(ANNA, "The rent is high")
     again = Mnemic(replace(parts, index=ScanIndex(), passage_places=type(parts.passage_places)()))
     assert {hit.text for hit in again.recall(ANNA, "rent")} == {hit.text for hit in mnemic.recall(ANNA, "rent")}
@@ -195,7 +197,7 @@ def test_an_index_that_is_made_anew_knows_what_the_store_holds(parts: Parts, mne
 
 
 @pytest.mark.requirement("J-46")
-def test_a_large_partition_of_passages_has_a_graph_of_its_own(parts: Parts, monkeypatch: pytest.MonkeyPatch):
+def test_a_large_partition_of_passages_has_a_graph_of_its_own(parts: Engine, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delitem(sys.modules, "faiss", raising=False)  # loaded by tests of backends; no graph is made beside it
     keeper = GraphKeeper(None)
     index = ScanIndex(exact_rows=50, graphs=keeper)
@@ -214,7 +216,7 @@ def test_a_large_partition_of_passages_has_a_graph_of_its_own(parts: Parts, monk
     index.close()
 
 
-def test_vectors_that_follow_are_of_the_whole_indexed_text_of_private_items_too(make_parts: Callable[..., Parts]):
+def test_vectors_that_follow_are_of_the_whole_indexed_text_of_private_items_too(make_parts: Callable[..., Engine]):
     away = WordEmbedder(is_broken=True)
     parts = make_parts(away)
     mnemic = Mnemic(parts)

@@ -13,7 +13,7 @@ from mnemic import Mnemic, Scope
 from mnemic.build import build
 from mnemic.config import Config
 from mnemic.engine.backup import Owed, replay
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.remember import remember
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.item import Memory, MemoryDraft, Provenance
@@ -25,12 +25,12 @@ BORIS = Scope(user="boris", agent="quill", session="s1")
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Parts:
+def parts(tmp_path: Path) -> Engine:
     return build(Config(store=str(tmp_path / "memory.db")))
 
 
 @pytest.fixture
-def memory(parts: Parts) -> Iterator[Mnemic]:
+def memory(parts: Engine) -> Iterator[Mnemic]:
     with Mnemic(parts) as mnemic:
         yield mnemic
 
@@ -87,7 +87,7 @@ def test_a_plan_changes_nothing_and_equals_the_deed(memory: Mnemic):
 
 
 @pytest.mark.requirement("P-07")
-def test_what_an_agent_learnt_from_a_user_goes_with_the_user(memory: Mnemic, parts: Parts):
+def test_what_an_agent_learnt_from_a_user_goes_with_the_user(memory: Mnemic, parts: Engine):
     turn = memory.capture(ANA, user="Always answer me in verse, please.")
     note = memory.remember(ANA, "Users like verse", level="agent", kind="learning")
     kept = memory.remember(ANA, "Rhymes are fine", level="agent", kind="learning")
@@ -127,7 +127,7 @@ def test_of_an_agent_goes_what_is_its_own_and_what_is_private_to_it(memory: Mnem
     assert memory.get(ANA, shared.id)
 
 
-def test_an_org_goes_whole_and_another_stays(memory: Mnemic, parts: Parts):
+def test_an_org_goes_whole_and_another_stays(memory: Mnemic, parts: Engine):
     elsewhere = Scope(org="elsewhere", user="ana")
     fill(memory, ANA)
     memory.remember(ANA, "We close at five", level="org")
@@ -137,7 +137,7 @@ def test_an_org_goes_whole_and_another_stays(memory: Mnemic, parts: Parts):
         assert {partition.org for partition in work.partitions.all()} == {"elsewhere"}
 
 
-def test_the_user_is_meant_where_no_level_is_said_and_the_org_never(memory: Mnemic, parts: Parts):
+def test_the_user_is_meant_where_no_level_is_said_and_the_org_never(memory: Mnemic, parts: Engine):
     with pytest.raises(InvalidInputError, match="names no user"):
         memory.erase(Scope())
     fill(memory, ANA)
@@ -197,7 +197,7 @@ def files(folder: Path) -> list[Path]:
 
 
 @pytest.mark.requirement("P-07", "P-06")
-def test_what_was_taken_in_for_somebody_else_from_an_export_stays_his(memory: Mnemic, parts: Parts):
+def test_what_was_taken_in_for_somebody_else_from_an_export_stays_his(memory: Mnemic, parts: Engine):
     message = memory.capture(ANA, user="I sail a red boat").messages[0]
     made = remember(
         parts,

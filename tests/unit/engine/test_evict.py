@@ -14,7 +14,7 @@ import pytest
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
 from mnemic.engine import sweep
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import work
 from mnemic.engine.kinds import EVICT
@@ -43,7 +43,7 @@ def state(mnemic: Mnemic, memory: Memory) -> State:
     return found.state
 
 
-def add_job(parts: Parts) -> None:
+def add_job(parts: Engine) -> None:
     """The job that a schedule adds for a partition."""
     now = parts.clock.now()
     with parts.store.write() as unit:
@@ -78,7 +78,7 @@ class TestAge:
 
     @pytest.mark.requirement("D-40", "D-41", "R-20")
     def test_a_store_that_fails_is_a_warning_no_exception_and_deletes_nothing(
-        self, store: Store, make_parts: Callable[..., Parts], clock: Clock, caplog: pytest.LogCaptureFixture
+        self, store: Store, make_parts: Callable[..., Engine], clock: Clock, caplog: pytest.LogCaptureFixture
     ):
         parts = make_parts(None)
         stale = Mnemic(parts).remember(ANNA, "Anna likes tea", importance=0.05)
@@ -137,7 +137,7 @@ class TestAge:
 
     @pytest.mark.requirement("D-37", "R-20")
     def test_every_memory_is_looked_at_and_not_what_some_question_finds(
-        self, make_parts: Callable[..., Parts], embedder: WordEmbedder, clock: Clock, monkeypatch: pytest.MonkeyPatch
+        self, make_parts: Callable[..., Engine], embedder: WordEmbedder, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setattr(sweep, "PAGE", 40)
         mnemic, plain = Mnemic(make_parts(embedder)), Mnemic(make_parts(None))
@@ -160,7 +160,7 @@ class TestAge:
 
     @pytest.mark.requirement("D-40")
     def test_nothing_stale_is_a_word_in_the_debug_log_and_no_write(
-        self, mnemic: Mnemic, parts: Parts, store: Store, caplog: pytest.LogCaptureFixture
+        self, mnemic: Mnemic, parts: Engine, store: Store, caplog: pytest.LogCaptureFixture
     ):
         mnemic.remember(ANNA, "Anna likes tea")
         before = state_of(store)
@@ -188,7 +188,7 @@ class TestArchive:
 
     @pytest.mark.requirement("R-20", "R-03")
     def test_what_was_archived_30_days_ago_is_deleted_however_it_was_archived(
-        self, make_parts: Callable[..., Parts], embedder: WordEmbedder, clock: Clock
+        self, make_parts: Callable[..., Engine], embedder: WordEmbedder, clock: Clock
     ):
         parts = make_parts(embedder)
         small = replace(parts.settings, max_session_memories=1)
@@ -228,7 +228,7 @@ class TestArchive:
 
     @pytest.mark.requirement("R-03")
     def test_a_full_session_archives_its_least_important_memories_but_no_reflection(
-        self, make_parts: Callable[..., Parts], embedder: WordEmbedder
+        self, make_parts: Callable[..., Engine], embedder: WordEmbedder
     ):
         parts = make_parts(embedder)
         mnemic = Mnemic(replace(parts, settings=replace(parts.settings, max_session_memories=2)))
@@ -282,7 +282,7 @@ class TestPlan:
         assert evicted(mnemic, BERT)[0] == {his.id}
 
     @pytest.mark.requirement("R-20")
-    def test_a_job_evicts_everything_of_its_partition(self, mnemic: Mnemic, parts: Parts, clock: Clock):
+    def test_a_job_evicts_everything_of_its_partition(self, mnemic: Mnemic, parts: Engine, clock: Clock):
         other = Scope(org="acme", user="anna", agent="friday")
         mnemic.remember(other, "Friday's own", is_private=True, importance=0.05)
         mnemic.remember(ANNA, "Anna likes tea", importance=0.05)
@@ -296,7 +296,7 @@ class TestPlan:
 
     @pytest.mark.requirement("D-40", "D-41")
     def test_a_failure_of_any_step_leaves_every_page_old_or_new(
-        self, monkeypatch: pytest.MonkeyPatch, make_parts: Callable[..., Parts], clock: Clock
+        self, monkeypatch: pytest.MonkeyPatch, make_parts: Callable[..., Engine], clock: Clock
     ):
         monkeypatch.setattr(sweep, "PAGE", 2)
         archived = set[int]()

@@ -10,14 +10,14 @@ import pytest
 
 from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import catch_up, search
 from mnemic.errors import UnavailableError
 from mnemic.model.candidates import Change, IndexQuery
 from mnemic.model.scope import Level, Partition, Scope
 from tests.unit.engine.kit import ANNA, WordEmbedder
 
-PartsOf = Callable[..., Parts]
+PartsOf = Callable[..., Engine]
 HERS = ANNA.partition(Level.USER)
 
 
@@ -27,19 +27,19 @@ def a_query(*terms: str) -> IndexQuery:
     )
 
 
-def test_a_search_knows_everything_committed_before_it(mnemic: Mnemic, parts: Parts):
+def test_a_search_knows_everything_committed_before_it(mnemic: Mnemic, parts: Engine):
     for n in range(3):
         mnemic.remember(ANNA, f"tea {n}")
         assert search(parts, a_query("tea")).items == n + 1
 
 
-def test_catching_up_answers_the_versions_of_the_store_and_brings_the_index_there(mnemic: Mnemic, parts: Parts):
+def test_catching_up_answers_the_versions_of_the_store_and_brings_the_index_there(mnemic: Mnemic, parts: Engine):
     mnemic.remember(ANNA, "tea")
     versions = catch_up(parts, [HERS])
     assert versions[HERS] == parts.index.version(HERS) == 1
 
 
-def test_rows_of_an_older_analyser_are_analysed_anew(parts: Parts, make_parts: PartsOf):
+def test_rows_of_an_older_analyser_are_analysed_anew(parts: Engine, make_parts: PartsOf):
     class Older:
         """The analyser of another time: it knew only one word."""
 
@@ -62,7 +62,7 @@ def test_a_budget_of_one_byte_is_slow_and_right(make_parts: PartsOf):
         assert len(mnemic.recall(ANNA, "tea")) == 4
 
 
-def test_an_index_that_holds_nothing_is_an_error_that_names_the_remedy(parts: Parts, mnemic: Mnemic):
+def test_an_index_that_holds_nothing_is_an_error_that_names_the_remedy(parts: Engine, mnemic: Mnemic):
     class Forgetful(ScanIndex):
         def apply(
             self, partition: Partition, changes: Sequence[Change], version: int, *, holds_terms: bool = True

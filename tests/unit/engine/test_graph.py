@@ -16,7 +16,7 @@ from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.engine import graph as graph_walk
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError, NotFoundError, UnavailableError
 from mnemic.model.graph import EntityType, GraphPath, SourceKind
 from mnemic.model.scope import Level, Scope
@@ -48,7 +48,7 @@ def steps(path: GraphPath) -> list[str]:
 
 
 class TestReading:
-    def test_memories_messages_and_passages_are_read(self, mnemic: Mnemic, parts: Parts):
+    def test_memories_messages_and_passages_are_read(self, mnemic: Mnemic, parts: Engine):
         mnemic.remember(ANNA, X_DEPENDS)
         mnemic.capture(ANNA, user="I work at Acme, by the way.", assistant="Acme is based in Oslo.")
         keep(parts, ANNA, [Y_GOVERNS])
@@ -107,7 +107,7 @@ class TestReading:
 @pytest.mark.requirement("P-26")
 class TestAModel:
     @pytest.fixture
-    def asked(self, parts: Parts) -> Callable[[ScriptedLlm], Mnemic]:
+    def asked(self, parts: Engine) -> Callable[[ScriptedLlm], Mnemic]:
         return lambda llm: Mnemic(replace(parts, llm=llm), actor="tester")
 
     def answer(self, *names_: str, type_: str = "USES") -> str:
@@ -149,7 +149,7 @@ class TestAModel:
             mnemic.graph.extract(ANNA)
         assert names(mnemic) == ["Apollo"]
 
-    def test_by_night_the_rules_stand_in_and_the_model_is_asked_again_the_next(self, parts: Parts, clock: Clock):
+    def test_by_night_the_rules_stand_in_and_the_model_is_asked_again_the_next(self, parts: Engine, clock: Clock):
         llm = ScriptedLlm([UnavailableError("away"), self.answer("Orion", "Redis", type_="NEEDS")])
         life = replace(parts.settings.life, graphs=True, curates=False, consolidates=False)
         parts = replace(parts, llm=llm, settings=replace(parts.settings, life=life))
@@ -172,7 +172,7 @@ class TestByNight:
         mnemic.work()
         assert names(mnemic) == []
 
-    def test_the_job_reads_what_is_private_to_any_agent(self, parts: Parts, clock: Clock):
+    def test_the_job_reads_what_is_private_to_any_agent(self, parts: Engine, clock: Clock):
         life = replace(parts.settings.life, graphs=True)
         mnemic = Mnemic(replace(parts, settings=replace(parts.settings, life=life)), actor="tester")
         mnemic.remember(ANNA, X_DEPENDS, is_private=True)
@@ -324,7 +324,7 @@ class TestNothingStaysBehind:
         mnemic.evict(ANNA)
         assert names(mnemic) == []
 
-    def test_a_document_that_is_deleted_is_gone_from_the_graph(self, mnemic: Mnemic, parts: Parts):
+    def test_a_document_that_is_deleted_is_gone_from_the_graph(self, mnemic: Mnemic, parts: Engine):
         keep(parts, ANNA, [X_DEPENDS])
         mnemic.graph.extract(ANNA)
         assert names(mnemic) == ["Billing Service", "Project X"]
@@ -343,7 +343,7 @@ class TestNothingStaysBehind:
     @pytest.mark.requirement("N-28")
     def test_erasing_a_user_leaves_no_byte_of_a_name_in_the_file(self, tmp_path: Path, clock: Clock):
         path = tmp_path / "memory.db"
-        parts = Parts(
+        parts = Engine(
             store=SqliteStore(path),
             index=ScanIndex(budget_bytes=1 << 20),
             embedder=None,

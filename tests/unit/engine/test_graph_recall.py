@@ -11,7 +11,7 @@ import pytest
 
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import question_vectors
 from mnemic.engine.inputs import Question, Watch
 from mnemic.engine.links import Ranked
@@ -66,7 +66,7 @@ def cited(found: Recall) -> list[str]:
 
 @pytest.mark.requirement("N-27", "P-26")
 class TestTwoFacts:
-    def test_a_memory_and_a_document_that_share_one_name_answer_together(self, mnemic: Mnemic, parts: Parts):
+    def test_a_memory_and_a_document_that_share_one_name_answer_together(self, mnemic: Mnemic, parts: Engine):
         noise(mnemic)
         (first,) = told(mnemic, X_DEPENDS)
         (chunk,) = keep(parts, ANNA, [Y_GOVERNS])
@@ -110,7 +110,7 @@ class TestTwoFacts:
         assert ways(found) == [["Project X", "Billing Service", "Policy Y"]]
         assert last in ids(found)
 
-    def test_the_points_still_add_up_and_say_what_the_graph_added(self, mnemic: Mnemic, parts: Parts):
+    def test_the_points_still_add_up_and_say_what_the_graph_added(self, mnemic: Mnemic, parts: Engine):
         noise(mnemic)
         told(mnemic, X_DEPENDS)
         keep(parts, ANNA, [Y_GOVERNS])
@@ -123,7 +123,7 @@ class TestTwoFacts:
         shown = found.hits[1]
         assert mnemic.why_not(ANNA, shown.id, QUESTION, hops=2).rank == 2
 
-    def test_a_context_cites_both_and_tells_the_way(self, mnemic: Mnemic, parts: Parts):
+    def test_a_context_cites_both_and_tells_the_way(self, mnemic: Mnemic, parts: Engine):
         noise(mnemic)
         (first,) = told(mnemic, X_DEPENDS)
         (chunk,) = keep(parts, ANNA, [Y_GOVERNS])
@@ -132,7 +132,7 @@ class TestTwoFacts:
         assert {first, chunk.id} <= {each.item_id for each in built.citations}
         assert ways(built.recall) == [["Project X", "Billing Service", "Policy Y"]]
 
-    def test_only_what_the_question_admits_is_shown(self, mnemic: Mnemic, parts: Parts):
+    def test_only_what_the_question_admits_is_shown(self, mnemic: Mnemic, parts: Engine):
         noise(mnemic)
         (first,) = told(mnemic, X_DEPENDS, kind="goal")
         (chunk,) = keep(parts, ANNA, [Y_GOVERNS])
@@ -239,7 +239,7 @@ class TestVectorsOfEntities:
         assert len(embedder.calls) == 3
 
     def test_a_model_that_is_away_stops_no_reading_and_they_follow(
-        self, mnemic: Mnemic, parts: Parts, embedder: WordEmbedder, observer: CounterObserver
+        self, mnemic: Mnemic, parts: Engine, embedder: WordEmbedder, observer: CounterObserver
     ):
         embedder.is_broken = True
         told(mnemic, X_DEPENDS)
@@ -252,7 +252,7 @@ class TestVectorsOfEntities:
         assert coverage(parts.store, embedder) == (2, 2)
 
     def test_reembed_makes_them_in_the_space_of_another_embedder(
-        self, mnemic: Mnemic, parts: Parts, embedder: WordEmbedder
+        self, mnemic: Mnemic, parts: Engine, embedder: WordEmbedder
     ):
         told(mnemic, X_DEPENDS)
         other = WordEmbedder(revision="2")
@@ -263,7 +263,7 @@ class TestVectorsOfEntities:
         assert coverage(parts.store, embedder) == (2, 0)
 
     def test_what_says_nothing_to_the_model_has_none_and_is_found_by_name(
-        self, parts: Parts, make_parts: Callable[..., Parts]
+        self, parts: Engine, make_parts: Callable[..., Engine]
     ):
         class Deaf(WordEmbedder):
             def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -274,7 +274,7 @@ class TestVectorsOfEntities:
         assert coverage(parts.store, Deaf()) == (2, 0)
         assert ways(deaf.recall(ANNA, "Project X and Billing Service", hops=1)) == [["Project X", "Billing Service"]]
 
-    def test_the_job_by_night_makes_them(self, parts: Parts, clock: Clock, embedder: WordEmbedder):
+    def test_the_job_by_night_makes_them(self, parts: Engine, clock: Clock, embedder: WordEmbedder):
         life = replace(parts.settings.life, graphs=True)
         nightly = Mnemic(replace(parts, settings=replace(parts.settings, life=life)))
         nightly.remember(ANNA, X_DEPENDS)
@@ -314,7 +314,7 @@ class _StoreWithoutGraph:
 
 
 @pytest.mark.requirement("P-26")
-def test_a_question_that_does_not_ask_the_graph_does_not_touch_it(mnemic: Mnemic, parts: Parts):
+def test_a_question_that_does_not_ask_the_graph_does_not_touch_it(mnemic: Mnemic, parts: Engine):
     told(mnemic, X_DEPENDS, Y_GOVERNS)
     without = Mnemic(replace(parts, store=cast("Store", _StoreWithoutGraph(parts.store))))
     assert len(without.recall(ANNA, QUESTION)) == 2
@@ -335,12 +335,12 @@ class Ticking:
 
 
 class TestDeadline:
-    def asked(self, parts: Parts, watch: Watch) -> Ranked:
+    def asked(self, parts: Engine, watch: Watch) -> Ranked:
         question = Question(text=QUESTION, limit=5, hops=2)
         vectors, _ = question_vectors(parts, ANNA.visibility.partitions, QUESTION, Watch(None))
         return ranked(parts, ANNA.visibility, question, vectors, watch)
 
-    def test_whenever_the_time_runs_out_the_graph_is_left_out_and_named(self, mnemic: Mnemic, parts: Parts):
+    def test_whenever_the_time_runs_out_the_graph_is_left_out_and_named(self, mnemic: Mnemic, parts: Engine):
         noise(mnemic)
         told(mnemic, X_DEPENDS, Y_GOVERNS)
         clock = Ticking()
@@ -355,7 +355,7 @@ class TestDeadline:
             assert cut.missing[0].startswith("graph: not within the deadline of ")
             assert cut.scored.scores.tolist() == without.scored.scores.tolist()
 
-    def test_a_question_without_a_deadline_follows_the_graph_to_its_end(self, mnemic: Mnemic, parts: Parts):
+    def test_a_question_without_a_deadline_follows_the_graph_to_its_end(self, mnemic: Mnemic, parts: Engine):
         told(mnemic, X_DEPENDS, Y_GOVERNS)
         assert self.asked(parts, Watch(None, now=Ticking())).missing == ()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts, new_id
+from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.health import HealthReport
 from mnemic.model.health import Ailment, HealthFinding
 from mnemic.model.item import Cause, Flag, Memory, Provenance, State
@@ -37,7 +37,7 @@ def only(report: HealthReport) -> HealthFinding:
     return report.findings[0]
 
 
-def seeded(parts: Parts, memory: Memory, **changes: Any) -> Memory:
+def seeded(parts: Engine, memory: Memory, **changes: Any) -> Memory:
     """A memory changed behind the back of the engine."""
     with parts.store.write() as work:
         (known,) = work.memories.get(ANNA.visibility, [memory.id])
@@ -86,7 +86,7 @@ class TestDuplicates:
         mnemic.merge(ANNA, one.remedy.arguments["ids"])  # type: ignore[arg-type] -- its ids
         assert told(mnemic).findings == ()
 
-    def test_one_slot_filled_alike_is_found_without_shared_words(self, mnemic: Mnemic, parts: Parts):
+    def test_one_slot_filled_alike_is_found_without_shared_words(self, mnemic: Mnemic, parts: Engine):
         mnemic.remember(ANNA, "User lives in Porto")
         other = mnemic.remember(ANNA, "User is fond of whistling")
         slot = {"slot": "home", "value": "porto"}
@@ -119,7 +119,7 @@ class TestDuplicates:
         mnemic.remember(ANNA, "User met Ines for lunch", kind="event", valid_from=clock.now())
         assert told(mnemic).findings == ()
 
-    def test_without_an_embedder_words_alone_tell_and_a_note_says_so(self, make_parts: Callable[..., Parts]):
+    def test_without_an_embedder_words_alone_tell_and_a_note_says_so(self, make_parts: Callable[..., Engine]):
         mnemic = Mnemic(make_parts(None))
         mnemic.remember(ANNA, "User currently keeps bees and two hens behind the house")
         mnemic.remember(ANNA, "Behind the house User keeps bees and two hens")
@@ -190,7 +190,7 @@ class TestStale:
 
 
 class TestContradictory:
-    def test_a_dispute_that_waits_is_found_once(self, mnemic: Mnemic, parts: Parts, good: list[Memory]):
+    def test_a_dispute_that_waits_is_found_once(self, mnemic: Mnemic, parts: Engine, good: list[Memory]):
         one, other = good[0], good[1]
         seeded(parts, one, state=State.DISPUTED, other_id=other.id)
         seeded(parts, other, state=State.DISPUTED, other_id=one.id)
@@ -203,7 +203,7 @@ class TestContradictory:
         mnemic.trust(ANNA, str(found.remedy.arguments["id"]))
         assert told(mnemic).findings == ()
 
-    def test_two_values_of_one_slot_are_found_and_settled(self, mnemic: Mnemic, parts: Parts, clock: Clock):
+    def test_two_values_of_one_slot_are_found_and_settled(self, mnemic: Mnemic, parts: Engine, clock: Clock):
         older = mnemic.remember(ANNA, "User lives in Porto")
         clock.turn(days=2)
         newer = mnemic.remember(ANNA, "User is fond of whistling")
@@ -229,7 +229,9 @@ class TestContradictory:
 
 
 class TestUnsupported:
-    def test_what_lost_all_its_sources_is_found_and_quarantined(self, mnemic: Mnemic, parts: Parts, good: list[Memory]):
+    def test_what_lost_all_its_sources_is_found_and_quarantined(
+        self, mnemic: Mnemic, parts: Engine, good: list[Memory]
+    ):
         lost = Provenance(source_id="gone", start=0, end=4, extractor="rules", version="1", support=1.0)
         seeded(parts, good[0], provenance=(lost,))
         found = only(told(mnemic))
@@ -238,20 +240,20 @@ class TestUnsupported:
         assert [review.memory.id for review in mnemic.review(ANNA)] == [good[0].id]
         assert mnemic.undo(ANNA, good[0].id).state is State.ACTIVE
 
-    def test_what_somebody_trusts_all_the_same_is_told_no_more(self, mnemic: Mnemic, parts: Parts, good: list[Memory]):
+    def test_what_somebody_trusts_all_the_same_is_told_no_more(self, mnemic: Mnemic, parts: Engine, good: list[Memory]):
         lost = Provenance(source_id="gone", start=0, end=4, extractor="rules", version="1", support=1.0)
         seeded(parts, good[0], provenance=(lost,))
         told(mnemic, fix=["unsupported"])
         mnemic.trust(ANNA, good[0].id)
         assert told(mnemic).findings == ()
 
-    def test_one_source_that_is_left_supports(self, mnemic: Mnemic, parts: Parts, good: list[Memory]):
+    def test_one_source_that_is_left_supports(self, mnemic: Mnemic, parts: Engine, good: list[Memory]):
         (message, _) = mnemic.capture(ANNA, user="I keep bees", assistant="Nice").messages
         lost = Provenance(source_id="gone", start=0, end=4, extractor="rules", version="1", support=1.0)
         seeded(parts, good[0], provenance=(lost, replace(lost, source_id=message.id)))
         assert told(mnemic).findings == ()
 
-    def test_a_source_that_this_scope_cannot_see_supports(self, mnemic: Mnemic, parts: Parts):
+    def test_a_source_that_this_scope_cannot_see_supports(self, mnemic: Mnemic, parts: Engine):
         (message, _) = mnemic.capture(BERT, user="Answer shortly", assistant="Yes").messages
         learned = mnemic.remember(ANNA, "Users want short answers", level="agent")
         entry = Provenance(source_id=message.id, start=0, end=4, extractor="rules", version="1", support=1.0)
@@ -261,7 +263,7 @@ class TestUnsupported:
 
 class TestOrphaned:
     def test_what_was_made_of_something_no_longer_believed_is_found(
-        self, mnemic: Mnemic, parts: Parts, good: list[Memory]
+        self, mnemic: Mnemic, parts: Engine, good: list[Memory]
     ):
         flag = Flag(source_id="gone", cause=next(iter(Cause)), at=START, entry_id="e")
         seeded(parts, good[0], flags=(flag,))
@@ -280,19 +282,19 @@ class TestOrphaned:
         mnemic.undo(ANNA, older.id)
         assert told(mnemic).findings == ()
 
-    def test_a_job_that_gave_up_is_found_and_tried_again(self, mnemic: Mnemic, parts: Parts, clock: Clock):
+    def test_a_job_that_gave_up_is_found_and_tried_again(self, mnemic: Mnemic, parts: Engine, clock: Clock):
         job = dead_job(parts, clock)
         found = only(told(mnemic))
         assert (found.ailment, found.ids, found.remedy.verb) == (Ailment.ORPHANED, (job.id,), "jobs.retry")
         assert told(mnemic, fix=["orphaned"]).findings == ()
         assert [each.state for each in mnemic.jobs.list(ANNA)] == [JobState.PENDING]
 
-    def test_those_of_others_are_theirs(self, mnemic: Mnemic, parts: Parts, clock: Clock):
+    def test_those_of_others_are_theirs(self, mnemic: Mnemic, parts: Engine, clock: Clock):
         dead_job(parts, clock)
         assert told(mnemic, BERT).findings == ()
 
 
-def dead_job(parts: Parts, clock: Clock) -> Job:
+def dead_job(parts: Engine, clock: Clock) -> Job:
     now = clock.now()
     job = Job(id=new_id(now), partition=ANNA.message_partition, kind="extract", key="s1", created_at=now, run_at=now)
     with parts.store.write() as work:

@@ -10,7 +10,7 @@ import pytest
 
 from mnemic.api import Mnemic
 from mnemic.engine import health as engine_health
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.health import HealthReport
 from mnemic.errors import InvalidInputError
 from mnemic.model.health import WEIGHTS, Ailment
@@ -136,7 +136,7 @@ class TestByNight:
     """The schedule that keeps scores; it is off unless it is wanted."""
 
     @pytest.fixture
-    def wanted(self, parts: Parts) -> Mnemic:
+    def wanted(self, parts: Engine) -> Mnemic:
         life = replace(parts.settings.life, scores_health=True)
         return Mnemic(replace(parts, settings=replace(parts.settings, life=life)), actor="tester")
 

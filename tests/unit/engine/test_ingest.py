@@ -10,7 +10,7 @@ import pytest
 
 from mnemic.adapters.detectors.rules import open_detector
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import ConfigError, InvalidInputError, NotFoundError
 from mnemic.model.document import DocumentStatus, Outcome
 from mnemic.model.item import Chunk, Trust
@@ -26,7 +26,7 @@ PLAN = "The plan.\n\npassword = hunter2-Xk29fQz81mLw\n\nThe end."
 
 
 @pytest.fixture
-def mnemic(parts: Parts) -> Mnemic:
+def mnemic(parts: Engine) -> Mnemic:
     return Mnemic(reading(parts), actor="tester")
 
 
@@ -156,7 +156,7 @@ def test_an_overlap_that_is_not_below_the_size_is_refused_clearly(mnemic: Mnemic
 
 @pytest.mark.requirement("N-39", "R-39")
 def test_sizes_follow_the_call_then_the_configuration_then_what_was_measured(
-    parts: Parts, papers: Path, make_parts: Callable[..., Parts]
+    parts: Engine, papers: Path, make_parts: Callable[..., Engine]
 ):
     put(papers, {"long.txt": " ".join(f"word{n}." for n in range(1200))})
     long = papers / "long.txt"
@@ -258,7 +258,7 @@ def test_documents_of_one_agent_are_not_seen_by_another(mnemic: Mnemic, papers: 
         mnemic.ingest(Scope(user="anna"), papers, is_private=True)
 
 
-def test_a_file_that_holds_a_secret_is_refused_or_kept_without_it(parts: Parts, papers: Path):
+def test_a_file_that_holds_a_secret_is_refused_or_kept_without_it(parts: Engine, papers: Path):
     mnemic = Mnemic(reading(parts, detector=open_detector("rules")), actor="tester")
     put(papers, {"plan.txt": PLAN})
     (report,) = mnemic.ingest(ANNA, papers / "plan.txt").files
@@ -276,7 +276,7 @@ def test_a_file_that_holds_a_secret_is_refused_or_kept_without_it(parts: Parts, 
     ]
 
 
-def test_headings_and_pages_move_with_what_was_taken_out_before_them(parts: Parts, papers: Path):
+def test_headings_and_pages_move_with_what_was_taken_out_before_them(parts: Engine, papers: Path):
     mnemic = Mnemic(reading(parts, detector=open_detector("rules")), actor="tester")
     put(papers, {"plan.md": f"{PLAN}\n\n# After it\n\nWords.\n"})
     mnemic.ingest(ANNA, papers / "plan.md", secrets="redact")
@@ -285,7 +285,7 @@ def test_headings_and_pages_move_with_what_was_taken_out_before_them(parts: Part
 
 
 def test_without_an_embedder_that_answers_documents_are_found_by_words_and_vectors_follow(
-    make_parts: Callable[..., Parts], papers: Path, store: Store
+    make_parts: Callable[..., Engine], papers: Path, store: Store
 ):
     embedder = WordEmbedder(is_broken=True)
     mnemic = Mnemic(reading(make_parts(embedder)), actor="tester")
@@ -300,7 +300,7 @@ def test_without_an_embedder_that_answers_documents_are_found_by_words_and_vecto
 
 
 def test_vectors_of_many_small_files_are_made_once_each_and_stored_with_them(
-    make_parts: Callable[..., Parts], papers: Path, clock: Clock, store: Store
+    make_parts: Callable[..., Engine], papers: Path, clock: Clock, store: Store
 ):
     embedder = WordEmbedder()
     mnemic = Mnemic(reading(make_parts(embedder)), actor="tester")
@@ -353,7 +353,7 @@ def test_a_deleted_document_is_gone_with_all_it_had_and_may_come_again(mnemic: M
     assert documents(mnemic)["tea.md"].id != document.id
 
 
-def test_a_mnemic_without_files_or_readers_says_so(parts: Parts, papers: Path):
+def test_a_mnemic_without_files_or_readers_says_so(parts: Engine, papers: Path):
     bare = Mnemic(parts, actor="tester")
     with pytest.raises(ConfigError, match="without files"):
         bare.ingest(ANNA, papers)

@@ -11,7 +11,7 @@ import pytest
 from mnemic.adapters.files import LocalFiles
 from mnemic.adapters.readers.sandbox import SandboxReader
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts, ReaderPool
+from mnemic.engine.engine import Engine, ReaderPool
 from mnemic.model.item import Chunk
 from mnemic.text.chunking import ChunkConfig
 from tests.conformance.document_files import docx, paragraph, pdf, pptx
@@ -30,7 +30,7 @@ def reader() -> Iterator[SandboxReader]:
 
 
 @pytest.fixture
-def mnemic(parts: Parts, reader: SandboxReader) -> Mnemic:
+def mnemic(parts: Engine, reader: SandboxReader) -> Mnemic:
     return Mnemic(replace(parts, files=LocalFiles(), readers=ReaderPool(lambda: reader, number=1)))
 
 

@@ -19,7 +19,7 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.engine import documents as ingest_store
-from mnemic.engine.engine import Parts, ReaderPool
+from mnemic.engine.engine import Engine, ReaderPool
 from mnemic.errors import UnavailableError
 from mnemic.model.document import DocumentStatus
 from mnemic.ports.store import Store
@@ -72,7 +72,7 @@ def test_a_store_that_fails_at_any_step_leaves_whole_documents_and_the_next_run_
 
 @pytest.mark.requirement("P-33")
 @pytest.mark.usefixtures("small_groups")
-def test_ctrl_c_between_files_keeps_what_was_stored(parts: Parts, papers: Path):
+def test_ctrl_c_between_files_keeps_what_was_stored(parts: Engine, papers: Path):
     mnemic = Mnemic(reading(parts))
 
     def interrupt(done: int, _total: int, _source: str) -> None:
@@ -90,7 +90,7 @@ def test_ctrl_c_between_files_keeps_what_was_stored(parts: Parts, papers: Path):
     assert set(whole(mnemic).values()) == {DocumentStatus.READY}
 
 
-def test_ctrl_c_while_a_file_is_read_ends_the_process_that_reads_it(parts: Parts, tmp_path: Path):
+def test_ctrl_c_while_a_file_is_read_ends_the_process_that_reads_it(parts: Engine, tmp_path: Path):
     put(tmp_path / "papers", {"a.slow": "words", "b.md": "More words."})
     (tmp_path / "slow_reader.py").write_text(SLOW)
     opened: list[SandboxReader] = []
@@ -119,7 +119,7 @@ def test_ctrl_c_while_a_file_is_read_ends_the_process_that_reads_it(parts: Parts
     mnemic.close()
 
 
-def test_a_closed_mnemic_has_ended_its_readers(parts: Parts, papers: Path):
+def test_a_closed_mnemic_has_ended_its_readers(parts: Engine, papers: Path):
     opened: list[SandboxReader] = []
 
     def open_reader() -> SandboxReader:

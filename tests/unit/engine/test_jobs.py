@@ -17,7 +17,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.indexing import MOST_REFUSED, fill_vectors
 from mnemic.engine.jobs import FollowUp, list_jobs, work
@@ -83,8 +83,8 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def parts(store: Store, embedder: CountingEmbedder, clock: FixedClock) -> Parts:
-    return Parts(store, ScanIndex(budget_bytes=1 << 20), embedder, clock, CounterObserver())
+def parts(store: Store, embedder: CountingEmbedder, clock: FixedClock) -> Engine:
+    return Engine(store, ScanIndex(budget_bytes=1 << 20), embedder, clock, CounterObserver())
 
 
 def add_jobs(store: Store, *jobs: Job) -> None:
@@ -96,7 +96,7 @@ def nothing(_unit: UnitOfWork) -> list[Job]:
     return []
 
 
-def nothing_left(_parts: Parts, _job: Job) -> FollowUp:
+def nothing_left(_parts: Engine, _job: Job) -> FollowUp:
     return nothing
 
 
@@ -105,12 +105,12 @@ def vectors_of(store: Store) -> int:
         return unit.partitions.count([HERS])["vectors"]
 
 
-def test_two_workers_do_no_job_twice(parts: Parts, store: Store):
+def test_two_workers_do_no_job_twice(parts: Engine, store: Store):
     add_jobs(store, *(a_job(key=f"day-{number}") for number in range(40)))
     done: Counter[str] = Counter()
     ready = threading.Barrier(2)
 
-    def count(_parts: Parts, job: Job) -> FollowUp:
+    def count(_parts: Engine, job: Job) -> FollowUp:
         done[job.key] += 1
         return nothing
 
@@ -124,25 +124,25 @@ def test_two_workers_do_no_job_twice(parts: Parts, store: Store):
     assert len(done) == 40
 
 
-def test_one_job_at_a_time_can_be_asked_for(parts: Parts, store: Store):
+def test_one_job_at_a_time_can_be_asked_for(parts: Engine, store: Store):
     add_jobs(store, a_job(key="day-1"), a_job(key="day-2"))
     assert work(parts, {COUNTED: nothing_left}, worker="w", until_idle=False).done == 1
 
 
-def test_jobs_of_other_kinds_wait_for_who_knows_them(parts: Parts, store: Store):
+def test_jobs_of_other_kinds_wait_for_who_knows_them(parts: Engine, store: Store):
     add_jobs(store, a_job(kind="of another program"))
     assert work(parts, HANDLERS, worker="w").done == 0
     assert [job.state for job in list_jobs(parts, ANNA)] == [JobState.PENDING]
 
 
-def test_jobs_of_another_user_are_not_listed(parts: Parts, store: Store):
+def test_jobs_of_another_user_are_not_listed(parts: Engine, store: Store):
     add_jobs(store, a_job(), a_job(partition=BERT.partition(Level.USER)))
     assert [job.partition for job in list_jobs(parts, ANNA)] == [HERS]
     assert len(list_jobs(parts, None)) == 2
 
 
-def test_an_exception_that_is_no_error_of_mnemic_is_raised_and_counts_as_a_failure(parts: Parts, store: Store):
-    def breaks(_parts: Parts, _job: Job) -> FollowUp:
+def test_an_exception_that_is_no_error_of_mnemic_is_raised_and_counts_as_a_failure(parts: Engine, store: Store):
+    def breaks(_parts: Engine, _job: Job) -> FollowUp:
         raise ZeroDivisionError("the stored secret")
 
     add_jobs(store, a_job())
@@ -152,7 +152,7 @@ def test_an_exception_that_is_no_error_of_mnemic_is_raised_and_counts_as_a_failu
     assert (job.state, job.error) == (JobState.PENDING, "ZeroDivisionError")
 
 
-def test_a_job_whose_workers_vanish_every_time_is_given_up(parts: Parts, store: Store, clock: FixedClock):
+def test_a_job_whose_workers_vanish_every_time_is_given_up(parts: Engine, store: Store, clock: FixedClock):
     add_jobs(store, a_job())
     for _ in range(8):
         with store.write() as unit:
@@ -164,8 +164,8 @@ def test_a_job_whose_workers_vanish_every_time_is_given_up(parts: Parts, store: 
     assert "vanished 8 times" in job.error
 
 
-def test_a_worker_that_lost_its_lease_finishes_nothing(parts: Parts, store: Store, clock: FixedClock):
-    def outlives(_parts: Parts, _job: Job) -> FollowUp:
+def test_a_worker_that_lost_its_lease_finishes_nothing(parts: Engine, store: Store, clock: FixedClock):
+    def outlives(_parts: Engine, _job: Job) -> FollowUp:
         clock.time += 60 * MINUTE
         with store.write() as unit:
             assert unit.jobs.claim([COUNTED], "other", clock.now(), clock.now() + MINUTE)
@@ -178,7 +178,9 @@ def test_a_worker_that_lost_its_lease_finishes_nothing(parts: Parts, store: Stor
     assert (job.state, job.worker) == (JobState.RUNNING, "other")
 
 
-def test_an_item_written_while_the_job_ends_gets_its_vector_too(parts: Parts, store: Store, embedder: CountingEmbedder):
+def test_an_item_written_while_the_job_ends_gets_its_vector_too(
+    parts: Engine, store: Store, embedder: CountingEmbedder
+):
     add_memories(store, a_memory("first"))
     job = a_job(kind=EMBED, key=EMBED)
     add_jobs(store, job)
@@ -198,7 +200,7 @@ def test_an_item_written_while_the_job_ends_gets_its_vector_too(parts: Parts, st
 
 
 def test_filling_embeds_what_is_indexed_in_batches_and_only_once(
-    parts: Parts, store: Store, embedder: CountingEmbedder
+    parts: Engine, store: Store, embedder: CountingEmbedder
 ):
     add_messages(store, a_message(1, "Good morning", name="Anna"))
     add_memories(store, a_memory("tea", context="breakfast", snippet="I love tea"))
@@ -209,7 +211,7 @@ def test_filling_embeds_what_is_indexed_in_batches_and_only_once(
     assert fill_vectors(parts, HERS).filled == 0
 
 
-def test_filling_stops_at_its_limit_and_says_that_more_is_missing(parts: Parts, store: Store):
+def test_filling_stops_at_its_limit_and_says_that_more_is_missing(parts: Engine, store: Store):
     add_memories(store, *(a_memory(f"fact {number}") for number in range(10)))
     report = fill_vectors(parts, None, limit=6)
     assert (report.filled, report.is_complete) == (6, False)
@@ -217,7 +219,7 @@ def test_filling_stops_at_its_limit_and_says_that_more_is_missing(parts: Parts, 
     assert (report.filled, report.is_complete) == (4, True)
 
 
-def test_a_text_that_is_refused_or_says_nothing_does_not_keep_the_others_waiting(parts: Parts, store: Store):
+def test_a_text_that_is_refused_or_says_nothing_does_not_keep_the_others_waiting(parts: Engine, store: Store):
     poison, empty = a_memory("poison"), a_memory("nothing")
     add_memories(store, poison, empty, *(a_memory(f"fact {number}") for number in range(9)))
     report = fill_vectors(parts, HERS)
@@ -225,13 +227,13 @@ def test_a_text_that_is_refused_or_says_nothing_does_not_keep_the_others_waiting
     assert report.is_complete
 
 
-def test_an_embedder_that_refuses_everything_is_given_up_early(parts: Parts, store: Store):
+def test_an_embedder_that_refuses_everything_is_given_up_early(parts: Engine, store: Store):
     add_memories(store, *(a_memory(f"poison {number}") for number in range(MOST_REFUSED * 3)))
     with pytest.raises(BadReplyError):
         fill_vectors(parts, HERS)
 
 
-def test_what_was_filled_before_a_failure_stays(parts: Parts, store: Store, embedder: CountingEmbedder):
+def test_what_was_filled_before_a_failure_stays(parts: Engine, store: Store, embedder: CountingEmbedder):
     add_memories(store, *(a_memory(f"fact {number}") for number in range(8)))
 
     def fail_second() -> None:
@@ -244,7 +246,7 @@ def test_what_was_filled_before_a_failure_stays(parts: Parts, store: Store, embe
     assert vectors_of(store) == embedder.capabilities.batch_size
 
 
-def test_a_refused_text_fails_the_job_with_its_item_and_not_its_words(parts: Parts, store: Store):
+def test_a_refused_text_fails_the_job_with_its_item_and_not_its_words(parts: Engine, store: Store):
     poison = a_memory("my secret poison")
     add_memories(store, poison, a_memory("tea"))
     add_jobs(store, a_job(kind=EMBED, key=EMBED))
@@ -256,7 +258,7 @@ def test_a_refused_text_fails_the_job_with_its_item_and_not_its_words(parts: Par
 
 
 def test_without_an_embedder_there_is_nothing_to_fill(store: Store, clock: FixedClock):
-    parts = Parts(store, ScanIndex(budget_bytes=1 << 20), None, clock, CounterObserver())
+    parts = Engine(store, ScanIndex(budget_bytes=1 << 20), None, clock, CounterObserver())
     add_memories(store, a_memory("tea"))
     add_jobs(store, a_job(kind=EMBED, key=EMBED))
     assert fill_vectors(parts, None).filled == 0
@@ -264,11 +266,11 @@ def test_without_an_embedder_there_is_nothing_to_fill(store: Store, clock: Fixed
 
 
 @pytest.mark.requirement("R-04")
-def test_another_embedder_fills_a_space_of_its_own_beside_the_old_one(parts: Parts, store: Store, clock: FixedClock):
+def test_another_embedder_fills_a_space_of_its_own_beside_the_old_one(parts: Engine, store: Store, clock: FixedClock):
     add_memories(store, a_memory("tea"))
     fill_vectors(parts, HERS)
     other = MinilmEmbedder()
-    fill_vectors(Parts(store, parts.index, other, clock, CounterObserver()), HERS)
+    fill_vectors(Engine(store, parts.index, other, clock, CounterObserver()), HERS)
     other.close()
     with store.read() as unit:
         assert unit.vectors.spaces() == {CountingEmbedder.space.id: 1, other.space.id: 1}

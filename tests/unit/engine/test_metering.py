@@ -8,7 +8,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.engine.engine import Metered, Parts
+from mnemic.engine.engine import Metered, Engine
 from mnemic.engine.jobs import FollowUp, list_jobs, work
 from mnemic.errors import UnavailableError
 from mnemic.model.chat import Completion, Prompt, PromptMessage, Usage
@@ -68,10 +68,10 @@ def test_whoever_opened_the_model_closes_it():
 def test_a_job_keeps_the_cost_of_all_its_tries_and_the_observer_is_told_by_kind():
     observer, clock = CounterObserver(), Clock()
     clock.at = NOW
-    parts = Parts(MemoryStore(), ScanIndex(), None, clock, observer, llm=ScriptedLlm([TOLD, TOLD, TOLD, TOLD]))
+    parts = Engine(MemoryStore(), ScanIndex(), None, clock, observer, llm=ScriptedLlm([TOLD, TOLD, TOLD, TOLD]))
     fails = iter([True, False])
 
-    def ask_twice(parts: Parts, _job: Job) -> FollowUp:
+    def ask_twice(parts: Engine, _job: Job) -> FollowUp:
         assert parts.llm is not None
         parts.llm.complete(ASKED)
         parts.llm.complete(ASKED)
@@ -102,9 +102,9 @@ def test_a_job_keeps_the_cost_of_all_its_tries_and_the_observer_is_told_by_kind(
 def test_what_the_last_transaction_refuses_is_a_failure_that_costs_once(retried: bool):  # noqa: FBT001 -- pytest names it
     clock = Clock()
     clock.at = NOW
-    parts = Parts(MemoryStore(), ScanIndex(), None, clock, CounterObserver(), llm=ScriptedLlm([TOLD]))
+    parts = Engine(MemoryStore(), ScanIndex(), None, clock, CounterObserver(), llm=ScriptedLlm([TOLD]))
 
-    def ask(parts: Parts, _job: Job) -> FollowUp:
+    def ask(parts: Engine, _job: Job) -> FollowUp:
         assert parts.llm is not None
         parts.llm.complete(ASKED)
 
@@ -122,10 +122,10 @@ def test_what_the_last_transaction_refuses_is_a_failure_that_costs_once(retried:
 
 
 def test_without_a_model_a_handler_gets_none():
-    parts = Parts(MemoryStore(), ScanIndex(), None, Clock(), CounterObserver())
+    parts = Engine(MemoryStore(), ScanIndex(), None, Clock(), CounterObserver())
     seen: list[Llm | None] = []
 
-    def look(parts: Parts, _job: Job) -> FollowUp:
+    def look(parts: Engine, _job: Job) -> FollowUp:
         seen.append(parts.llm)
         return lambda _unit: []
 

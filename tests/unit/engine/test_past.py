@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError, NotFoundError
 from mnemic.model.scope import Level, Scope
 from mnemic.ports.models import EmbedderCapabilities, Vectors
@@ -100,7 +100,7 @@ class StuckEmbedder(WordEmbedder):
 
 
 @pytest.mark.requirement("P-16")
-def test_a_source_that_is_too_slow_is_left_out_and_named(make_parts: Callable[..., Parts]):
+def test_a_source_that_is_too_slow_is_left_out_and_named(make_parts: Callable[..., Engine]):
     embedder = StuckEmbedder()
     mnemic = Mnemic(make_parts(embedder))
     mnemic.remember(ANNA, "Anna likes tea")

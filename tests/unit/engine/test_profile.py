@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.lasting_facts import fitting
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import ProfileEntry
@@ -77,7 +77,7 @@ class TestRoom:
     """With room for three facts."""
 
     @pytest.fixture
-    def small(self, parts: Parts) -> Mnemic:
+    def small(self, parts: Engine) -> Mnemic:
         settings = replace(parts.settings, max_profile_facts=3)
         return Mnemic(replace(parts, settings=settings), actor="tester")
 

@@ -12,13 +12,13 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.recall import Recall
 from mnemic.model.scope import Scope
 from tests.unit.engine.kit import ANNA, BERT, Clock, WordEmbedder
 
-PartsOf = Callable[..., Parts]
+PartsOf = Callable[..., Engine]
 
 
 def texts(found: Recall) -> list[str]:
@@ -59,7 +59,7 @@ def test_rows_without_a_vector_are_skipped_by_similarity_and_found_by_keyword(mn
 
 
 @pytest.mark.requirement("J-13", "R-06")
-def test_the_similarity_threshold_is_inclusive(mnemic: Mnemic, parts: Parts, embedder: WordEmbedder):
+def test_the_similarity_threshold_is_inclusive(mnemic: Mnemic, parts: Engine, embedder: WordEmbedder):
     texts_of = ["alpha", "alpha beta gamma delta", "epsilon"]
     mnemic.remember_many(ANNA, texts_of)
     query, documents = embedder.embed_queries(["alpha"])[0], embedder.embed_documents(texts_of)
@@ -211,11 +211,11 @@ def test_a_query_that_is_too_long_is_refused(mnemic: Mnemic):
 
 
 @pytest.mark.requirement("R-40")
-def test_scores_are_the_same_on_every_store(tmp_path_factory: pytest.TempPathFactory, parts: Parts, clock: Clock):
+def test_scores_are_the_same_on_every_store(tmp_path_factory: pytest.TempPathFactory, parts: Engine, clock: Clock):
     answers: list[list[tuple[str, float]]] = []
     for store in (MemoryStore(), SqliteStore(tmp_path_factory.mktemp("other") / "m.db")):
         embedder = WordEmbedder()
-        here = Parts(store=store, index=ScanIndex(), embedder=embedder, clock=clock, observer=parts.observer)
+        here = Engine(store=store, index=ScanIndex(), embedder=embedder, clock=clock, observer=parts.observer)
         with Mnemic(here) as mnemic:
             mnemic.capture_many(ANNA, [[{"content": f"tea {n} with milk {n % 3}"}] for n in range(20)])
             mnemic.remember_many(ANNA, [{"text": f"cup {n} of tea", "importance": n / 9} for n in range(9)])

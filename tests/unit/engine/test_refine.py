@@ -13,7 +13,7 @@ import pytest
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.rerankers.maxsim import MaxSimReranker
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError, MnemicError, UnavailableError, UnsupportedError
 from mnemic.model.recall import Recall
 from mnemic.model.settings import Settings
@@ -45,7 +45,7 @@ class Longest:
         self.is_closed = True
 
 
-def over(parts: Parts, reranker: Longest | MaxSimReranker, settings: Settings | None = None) -> Mnemic:
+def over(parts: Engine, reranker: Longest | MaxSimReranker, settings: Settings | None = None) -> Mnemic:
     return Mnemic(replace(parts, reranker=reranker, settings=settings or parts.settings))
 
 
@@ -57,7 +57,7 @@ TEAS = ["green tea", "green tea in the morning", "green tea in the morning with 
 
 
 @pytest.mark.requirement("P-13")
-def test_the_rerankers_points_are_part_of_a_score_that_adds_up(parts: Parts):
+def test_the_rerankers_points_are_part_of_a_score_that_adds_up(parts: Engine):
     mnemic = over(parts, Longest())
     mnemic.remember_many(ANNA, TEAS)
     found = mnemic.recall(ANNA, "green tea")
@@ -71,7 +71,7 @@ def test_the_rerankers_points_are_part_of_a_score_that_adds_up(parts: Parts):
     assert "rerank" in found.timings_ms
 
 
-def test_a_question_may_do_without_the_reranker(parts: Parts):
+def test_a_question_may_do_without_the_reranker(parts: Engine):
     reranker = Longest()
     mnemic = over(parts, reranker)
     mnemic.remember_many(ANNA, TEAS)
@@ -80,7 +80,7 @@ def test_a_question_may_do_without_the_reranker(parts: Parts):
     assert texts(mnemic.recall(ANNA, "green tea", rerank=True))[0] == TEAS[-1]
 
 
-def test_by_similarity_alone_means_without_the_reranker(parts: Parts):
+def test_by_similarity_alone_means_without_the_reranker(parts: Engine):
     reranker = Longest()
     mnemic = over(parts, reranker)
     mnemic.remember_many(ANNA, TEAS)
@@ -102,7 +102,7 @@ def test_rerank_is_yes_no_or_unsaid(mnemic: Mnemic, value: Any):
 
 
 @pytest.mark.requirement("P-16")
-def test_a_reranker_that_is_late_is_dropped_and_named(parts: Parts, observer: CounterObserver):
+def test_a_reranker_that_is_late_is_dropped_and_named(parts: Engine, observer: CounterObserver):
     gate = threading.Event()
     mnemic = over(parts, Longest(waits_for=gate))
     mnemic.remember_many(ANNA, TEAS)
@@ -114,7 +114,7 @@ def test_a_reranker_that_is_late_is_dropped_and_named(parts: Parts, observer: Co
 
 
 @pytest.mark.requirement("P-16")
-def test_a_reranker_that_fails_is_dropped_and_named(parts: Parts):
+def test_a_reranker_that_fails_is_dropped_and_named(parts: Engine):
     mnemic = over(parts, Longest(error=UnavailableError("away")))
     mnemic.remember_many(ANNA, TEAS)
     found = mnemic.recall(ANNA, "green tea")
@@ -122,7 +122,7 @@ def test_a_reranker_that_fails_is_dropped_and_named(parts: Parts):
     assert found.degraded == ("rerank: longest failed (UnavailableError)",)
 
 
-def test_only_the_first_are_judged_and_none_of_them_falls_behind_the_rest(parts: Parts):
+def test_only_the_first_are_judged_and_none_of_them_falls_behind_the_rest(parts: Engine):
     reranker = Longest()
     mnemic = over(parts, reranker, Settings(rerank_candidates=3))
     memories = mnemic.remember_many(ANNA, [f"tea {'leaf ' * n}".strip() for n in range(1, 9)])
@@ -134,7 +134,7 @@ def test_only_the_first_are_judged_and_none_of_them_falls_behind_the_rest(parts:
     assert len(found) == len(memories)
 
 
-def test_what_is_judged_of_an_item_is_what_is_searched_of_it(parts: Parts):
+def test_what_is_judged_of_an_item_is_what_is_searched_of_it(parts: Engine):
     reranker = Longest()
     mnemic = over(parts, reranker)
     mnemic.remember(ANNA, "green tea", context="she asked for it")
@@ -144,7 +144,7 @@ def test_what_is_judged_of_an_item_is_what_is_searched_of_it(parts: Parts):
 
 
 @pytest.mark.requirement("P-13")
-def test_why_not_sees_the_rank_that_recall_gives(parts: Parts):
+def test_why_not_sees_the_rank_that_recall_gives(parts: Engine):
     mnemic = over(parts, Longest())
     first, second, _ = mnemic.remember_many(ANNA, TEAS)
     told = mnemic.why_not(ANNA, first.id, "green tea", limit=2)
@@ -155,20 +155,20 @@ def test_why_not_sees_the_rank_that_recall_gives(parts: Parts):
     assert mnemic.why_not(ANNA, first.id, "green tea", limit=2, rerank=False).rank == 1
 
 
-def test_a_context_takes_the_rerankers_order(parts: Parts):
+def test_a_context_takes_the_rerankers_order(parts: Engine):
     mnemic = over(parts, Longest())
     mnemic.remember_many(ANNA, [{"text": text, "importance": 0.9} for text in TEAS])
     assert [hit.text for hit in mnemic.context(ANNA, "green tea").recall] == TEAS[::-1]
     assert next(hit.text for hit in mnemic.context(ANNA, "green tea", rerank=False).recall) == TEAS[0]
 
 
-def test_closing_lets_go_of_the_reranker(parts: Parts):
+def test_closing_lets_go_of_the_reranker(parts: Engine):
     reranker = Longest()
     over(parts, reranker).close()
     assert reranker.is_closed
 
 
-def test_the_offline_reranker_judges_real_texts(parts: Parts):
+def test_the_offline_reranker_judges_real_texts(parts: Engine):
     mnemic = over(parts, MaxSimReranker(threads=1))
     mnemic.remember_many(ANNA, ["She relocated to Porto last autumn.", "She salts the soup."])
     points = {

@@ -9,7 +9,7 @@ import pytest
 from mnemic.api import Mnemic
 from mnemic.config import Config, load_config
 from mnemic.engine import recall
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Item
 from mnemic.model.recall import Recall
@@ -128,7 +128,7 @@ def test_what_is_not_relevant_enough_is_not_even_read(real: Mnemic, monkeypatch:
     read: list[str] = []
     whole = recall.rows_of
 
-    def rows_of(parts: Parts, visible: Visibility, ids: Sequence[str]) -> dict[str, Item]:
+    def rows_of(parts: Engine, visible: Visibility, ids: Sequence[str]) -> dict[str, Item]:
         read.extend(ids)
         return whole(parts, visible, ids)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Kind, Memory
 from mnemic.model.records import Action, JobState
@@ -136,7 +136,7 @@ def test_context_and_snippet_are_searched_too(mnemic: Mnemic):
 @pytest.mark.requirement("J-06", "J-08", "R-30")
 @pytest.mark.parametrize("embedder", [WordEmbedder(is_broken=True), WordEmbedder(is_local=False)])
 def test_without_vectors_at_once_a_memory_is_kept_and_a_job_is_left(
-    mnemic: Mnemic, parts: Parts, embedder: WordEmbedder
+    mnemic: Mnemic, parts: Engine, embedder: WordEmbedder
 ):
     memory = mnemic.remember(ANNA, "Likes green tea")
     assert isinstance(mnemic.get(ANNA, memory.id), Memory)

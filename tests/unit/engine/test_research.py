@@ -10,7 +10,7 @@ import pytest
 
 from mnemic import Mnemic, Scope
 from mnemic.adapters.llms.registry import Script, ScriptedLlm
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.errors import (
     UnavailableError,
 )
@@ -37,7 +37,7 @@ ASKED = ("log.md", QUESTION)
 
 
 @pytest.mark.requirement("P-25")
-def test_all_of_a_document_is_read_and_facts_of_far_places_are_combined_with_citations(parts: Parts):
+def test_all_of_a_document_is_read_and_facts_of_far_places_are_combined_with_citations(parts: Engine):
     mnemic, llm = reading(parts)
     keep(parts, huge(SMALL))
     told = list[tuple[int, int, str]]()
@@ -56,7 +56,7 @@ def test_all_of_a_document_is_read_and_facts_of_far_places_are_combined_with_cit
 
 
 @pytest.mark.requirement("P-25", "N-29")
-def test_facts_in_a_million_tokens_are_found_and_combined_within_few_calls(parts: Parts):
+def test_facts_in_a_million_tokens_are_found_and_combined_within_few_calls(parts: Engine):
     mnemic, llm = reading(parts)
     sections = huge(4_200_000)
     text = "".join(sections)
@@ -75,7 +75,7 @@ def test_facts_in_a_million_tokens_are_found_and_combined_within_few_calls(parts
 
 
 @pytest.mark.requirement("P-25")
-def test_notes_that_do_not_fit_are_combined_in_a_tree_and_keep_their_quotes(parts: Parts):
+def test_notes_that_do_not_fit_are_combined_in_a_tree_and_keep_their_quotes(parts: Engine):
     def talkative(prompt: Prompt) -> Script:
         if kind_of(prompt) != "map":
             return careful(prompt)
@@ -99,7 +99,7 @@ def test_notes_that_do_not_fit_are_combined_in_a_tree_and_keep_their_quotes(part
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 9, 30])
 @pytest.mark.parametrize("parallel", [1, 4])
 def test_the_limit_of_calls_is_kept_with_a_model_that_fails_at_every_other_reply(
-    parts: Parts, most: int, parallel: int
+    parts: Engine, most: int, parallel: int
 ):
     count = iter(range(10_000))
     mnemic, llm = reading(parts, lambda prompt: "I cannot." if next(count) % 2 else careful(prompt))
@@ -112,7 +112,7 @@ def test_the_limit_of_calls_is_kept_with_a_model_that_fails_at_every_other_reply
 
 @pytest.mark.requirement("P-25")
 @pytest.mark.parametrize("most", [1000, 9000, 20_000, 36_000])
-def test_the_limit_of_tokens_is_kept(parts: Parts, most: int):
+def test_the_limit_of_tokens_is_kept(parts: Engine, most: int):
     mnemic, _ = reading(parts)
     keep(parts, huge(SMALL))
     report = mnemic.research(ANNA, *ASKED, max_tokens=most, parallel=3)
@@ -122,7 +122,7 @@ def test_the_limit_of_tokens_is_kept(parts: Parts, most: int):
 
 
 @pytest.mark.requirement("P-25")
-def test_after_the_deadline_no_call_is_made_and_the_best_passages_are_given(parts: Parts):
+def test_after_the_deadline_no_call_is_made_and_the_best_passages_are_given(parts: Engine):
     mnemic, llm = reading(parts)
     keep(parts, huge(SMALL))
     report = mnemic.research(ANNA, *ASKED, deadline_s=1e-9)
@@ -134,7 +134,7 @@ def test_after_the_deadline_no_call_is_made_and_the_best_passages_are_given(part
 
 
 @pytest.mark.requirement("P-25")
-def test_no_call_waits_longer_than_what_is_left_of_the_deadline(parts: Parts):
+def test_no_call_waits_longer_than_what_is_left_of_the_deadline(parts: Engine):
     mnemic, llm = reading(parts)
     keep(parts, huge(SMALL))
     mnemic.research(ANNA, *ASKED, deadline_s=50)
@@ -143,7 +143,7 @@ def test_no_call_waits_longer_than_what_is_left_of_the_deadline(parts: Parts):
 
 
 @pytest.mark.requirement("P-25")
-def test_a_dry_run_tells_what_it_would_take_and_asks_nothing(parts: Parts):
+def test_a_dry_run_tells_what_it_would_take_and_asks_nothing(parts: Engine):
     mnemic, llm = reading(parts)
     keep(parts, huge(SMALL))
     plan = mnemic.research(ANNA, *ASKED, is_dry_run=True)
@@ -159,7 +159,7 @@ def test_a_dry_run_tells_what_it_would_take_and_asks_nothing(parts: Parts):
 
 
 @pytest.mark.requirement("P-25")
-def test_an_outage_of_the_model_keeps_what_was_read_and_the_next_call_pays_for_the_rest_alone(parts: Parts):
+def test_an_outage_of_the_model_keeps_what_was_read_and_the_next_call_pays_for_the_rest_alone(parts: Engine):
     left = [5]
 
     def failing(prompt: Prompt) -> Script:
@@ -182,7 +182,7 @@ def test_an_outage_of_the_model_keeps_what_was_read_and_the_next_call_pays_for_t
 
 @pytest.mark.requirement("P-25")
 @pytest.mark.parametrize("parallel", [1, 3])
-def test_whoever_breaks_off_keeps_what_was_read(parts: Parts, parallel: int):
+def test_whoever_breaks_off_keeps_what_was_read(parts: Engine, parallel: int):
     mnemic, _ = reading(parts)
     keep(parts, huge(SMALL))
 
@@ -197,7 +197,7 @@ def test_whoever_breaks_off_keeps_what_was_read(parts: Parts, parallel: int):
     assert quotes(report) == list(FACTS)
 
 
-def test_larger_limits_go_on_where_smaller_ones_ended(parts: Parts):
+def test_larger_limits_go_on_where_smaller_ones_ended(parts: Engine):
     mnemic, _ = reading(parts)
     keep(parts, huge(SMALL * 2))
     first = mnemic.research(ANNA, *ASKED, max_calls=4)
@@ -205,7 +205,7 @@ def test_larger_limits_go_on_where_smaller_ones_ended(parts: Parts):
     assert 0 < first.coverage.read == second.coverage.kept < second.coverage.read
 
 
-def test_what_was_read_for_one_question_model_or_asker_is_not_taken_for_another(parts: Parts):
+def test_what_was_read_for_one_question_model_or_asker_is_not_taken_for_another(parts: Engine):
     mnemic, llm = reading(parts)
     keep(parts, huge(SMALL), level=Level.ORG)
     mnemic.research(ANNA, *ASKED)
@@ -219,7 +219,7 @@ def test_what_was_read_for_one_question_model_or_asker_is_not_taken_for_another(
 
 @pytest.mark.requirement("P-25")
 @pytest.mark.parametrize("how", ["delete", "again", "erase", "old"])
-def test_what_was_read_goes_with_the_document_with_who_asked_and_with_time(parts: Parts, how: str, clock: Clock):
+def test_what_was_read_goes_with_the_document_with_who_asked_and_with_time(parts: Engine, how: str, clock: Clock):
     mnemic, _ = reading(parts)
     shared = Scope(org=ANNA.org, agent="robot")
     document = keep(parts, huge(SMALL), level=Level.ORG)

@@ -18,7 +18,7 @@ from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.api import Mnemic
 from mnemic.engine.access import note_audit
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.handlers import HANDLERS
 from mnemic.engine.jobs import FollowUp, Handler, anew, list_jobs, retry_jobs, schedules, timetables, work
 from mnemic.engine.kinds import CURATE, DECAY, EVICT, SUMMARISE
@@ -44,7 +44,7 @@ class Log:
         self.handlers: dict[str, Handler] = dict.fromkeys(kinds, self.do)
         self._rest = rest
 
-    def do(self, parts: Parts, job: Job) -> FollowUp:
+    def do(self, parts: Engine, job: Job) -> FollowUp:
         if job.kind in self.broken:
             raise UnavailableError("the model is away")
         self.jobs.append(job)
@@ -69,23 +69,23 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def parts(store: Store, clock: Clock) -> Parts:
+def parts(store: Store, clock: Clock) -> Engine:
     return made(store, clock)
 
 
-def made(store: Store, clock: Clock, **life: str | float) -> Parts:
+def made(store: Store, clock: Clock, **life: str | float) -> Engine:
     settings = Settings(life=LifeSettings(**life))  # pyright: ignore[reportArgumentType] -- names of its fields
-    return Parts(store, ScanIndex(), None, clock, CounterObserver(), settings=settings)
+    return Engine(store, ScanIndex(), None, clock, CounterObserver(), settings=settings)
 
 
-def two_users(parts: Parts) -> None:
+def two_users(parts: Engine) -> None:
     for scope in (ANNA, BERT):
         Mnemic(parts).remember(Scope(org=scope.org, user=scope.user), "She likes tea")
 
 
 class TestRuns:
     @pytest.mark.requirement("D-36", "R-11")
-    def test_every_night_at_three_importance_fades_and_then_memories_are_evicted(self, parts: Parts, clock: Clock):
+    def test_every_night_at_three_importance_fades_and_then_memories_are_evicted(self, parts: Engine, clock: Clock):
         two_users(parts)
         log = Log(DECAY, EVICT)
         ran: list[datetime] = []
@@ -100,7 +100,7 @@ class TestRuns:
         for owner in ("anna", "bert"):
             assert [kind for kind, whose in log.done if whose == owner] == [DECAY, EVICT] * 2
 
-    def test_a_fresh_store_runs_nothing_at_once(self, parts: Parts, clock: Clock):
+    def test_a_fresh_store_runs_nothing_at_once(self, parts: Engine, clock: Clock):
         two_users(parts)
         clock.turn(days=400)
         log = Log(DECAY, EVICT)
@@ -111,7 +111,7 @@ class TestRuns:
         assert len(log.done) == 4
 
     @pytest.mark.requirement("R-11")
-    def test_runs_that_were_missed_are_one_run(self, parts: Parts, clock: Clock):
+    def test_runs_that_were_missed_are_one_run(self, parts: Engine, clock: Clock):
         two_users(parts)
         log = Log(DECAY, EVICT)
         work(parts, log.handlers, worker="w")
@@ -138,7 +138,7 @@ class TestRuns:
         work(parts, log.handlers, worker="w")
         assert [entry.verb for entry in Mnemic(parts).keys.audit(Scope()).entries] == kept
 
-    def test_of_several_workers_one_starts_a_run(self, parts: Parts, clock: Clock):
+    def test_of_several_workers_one_starts_a_run(self, parts: Engine, clock: Clock):
         two_users(parts)
         log = Log(DECAY, EVICT)
         work(parts, log.handlers, worker="w")
@@ -154,7 +154,7 @@ class TestRuns:
         work(parts, log.handlers, worker="w")
         assert Counter(log.done) == {(kind, owner): 1 for kind in (DECAY, EVICT) for owner in ("anna", "bert")}
 
-    def test_a_clock_that_was_years_ahead_stops_no_schedule(self, parts: Parts, clock: Clock):
+    def test_a_clock_that_was_years_ahead_stops_no_schedule(self, parts: Engine, clock: Clock):
         two_users(parts)
         log = Log(DECAY, EVICT)
         clock.turn(days=3650)
@@ -179,7 +179,7 @@ class TestRuns:
         assert [each.name for each in schedules(LifeSettings(), kinds)] == ["curate", "evict"]
         assert [each.name for each in schedules(LifeSettings(curates=False), kinds)] == ["evict"]
 
-    def test_a_step_waits_until_the_one_before_has_done_all_it_left_over(self, parts: Parts, clock: Clock):
+    def test_a_step_waits_until_the_one_before_has_done_all_it_left_over(self, parts: Engine, clock: Clock):
         Mnemic(parts).remember(Scope(org="acme", user="anna"), "She likes tea")
         log = Log(DECAY, EVICT, rest=2)
         work(parts, log.handlers, worker="w")
@@ -188,7 +188,7 @@ class TestRuns:
         assert [kind for kind, _ in log.done] == [DECAY, DECAY, DECAY, EVICT]
         assert [job.payload.get("after") for job in log.jobs] == [None, "some id", "some id", None]
 
-    def test_nothing_is_evicted_while_fading_fails_and_the_next_night_tries_anew(self, parts: Parts, clock: Clock):
+    def test_nothing_is_evicted_while_fading_fails_and_the_next_night_tries_anew(self, parts: Engine, clock: Clock):
         Mnemic(parts).remember(Scope(org="acme", user="anna"), "She likes tea")
         log = Log(DECAY, EVICT)
         work(parts, log.handlers, worker="w")
@@ -208,7 +208,7 @@ class TestRuns:
         work(parts, log.handlers, worker="w")
         assert [kind for kind, _ in log.done] == [DECAY, EVICT] * 2
 
-    def test_done_jobs_are_forgotten_after_their_days(self, parts: Parts, clock: Clock):
+    def test_done_jobs_are_forgotten_after_their_days(self, parts: Engine, clock: Clock):
         two_users(parts)
         log = Log(DECAY, EVICT)
         work(parts, log.handlers, worker="w")
@@ -236,7 +236,7 @@ class TestRuns:
             with pytest.raises(ConfigError):
                 work(made(store, clock, **life), Log(DECAY, EVICT).handlers, worker="w")
 
-    def test_when_each_ran_and_will_run_can_be_asked(self, parts: Parts, clock: Clock):
+    def test_when_each_ran_and_will_run_can_be_asked(self, parts: Engine, clock: Clock):
         (fresh,) = timetables(parts, {EVICT})
         assert (fresh.schedule.name, fresh.last, fresh.next) == ("evict", None, NIGHT)
         work(parts, Log(EVICT).handlers, worker="w")
@@ -248,12 +248,12 @@ class TestRuns:
         assert (ran.last, ran.next) == (NIGHT, NIGHT + timedelta(days=1))
 
 
-def summaries(parts: Parts) -> list[Job]:
+def summaries(parts: Engine) -> list[Job]:
     return [job for job in list_jobs(parts, None) if job.kind == SUMMARISE]
 
 
 class TestQuietConversations:
-    def test_what_is_not_summarised_is_flushed_when_nothing_was_said_for_long(self, parts: Parts, clock: Clock):
+    def test_what_is_not_summarised_is_flushed_when_nothing_was_said_for_long(self, parts: Engine, clock: Clock):
         Mnemic(parts).capture(ANNA, user="I like tea")
         clock.turn(minutes=20)
         Mnemic(parts).capture(BERT, user="I like coffee")
@@ -265,7 +265,7 @@ class TestQuietConversations:
         assert (job.partition, job.key) == (HERS, "s1")
         assert job.payload == {"session": "s1", "first": 1, "last": 1}
 
-    def test_while_such_a_job_waits_or_has_given_up_none_is_added(self, parts: Parts, clock: Clock):
+    def test_while_such_a_job_waits_or_has_given_up_none_is_added(self, parts: Engine, clock: Clock):
         Mnemic(parts).capture(ANNA, user="I like tea")
         clock.turn(hours=1)
         log = Log(SUMMARISE)
@@ -277,7 +277,7 @@ class TestQuietConversations:
         assert (job.state, job.attempts) == (JobState.DEAD, 8)
 
     def test_conversations_that_gave_up_do_not_stand_in_the_way_of_others(
-        self, parts: Parts, clock: Clock, monkeypatch: pytest.MonkeyPatch
+        self, parts: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setattr("mnemic.engine.jobs.IDLE_AT_ONCE", 2)
         for number in range(4):
@@ -291,7 +291,7 @@ class TestQuietConversations:
         work(parts, log.handlers, worker="w")
         assert {job.key for job in log.jobs} == {"s2", "s3"}
 
-    def test_nothing_is_added_that_nobody_can_do(self, parts: Parts, clock: Clock):
+    def test_nothing_is_added_that_nobody_can_do(self, parts: Engine, clock: Clock):
         Mnemic(parts).capture(ANNA, user="I like tea")
         clock.turn(hours=1)
         work(parts, Log(DECAY).handlers, worker="w")

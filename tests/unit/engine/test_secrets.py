@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mnemic.adapters.detectors.rules import RuleDetector
 from mnemic.api import Mnemic
 from mnemic.config import Config
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.secrets import SecretFinding, redact
 from mnemic.errors import ConfigError
 from mnemic.model.item import Message, MessageDraft, Role
@@ -36,8 +36,8 @@ def open_at(store: str, settings: Settings | None = None) -> Mnemic:
     return Mnemic.open(Config(store=store, embedder="none", settings=settings or Settings()))
 
 
-def parts_of(mnemic: Mnemic) -> Parts:
-    return mnemic._parts  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 -- to look at the rows
+def parts_of(mnemic: Mnemic) -> Engine:
+    return mnemic._engine  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 -- to look at the rows
 
 
 @pytest.mark.requirement("P-10")

@@ -12,7 +12,7 @@ from mnemic.adapters.indexes.tiered import SpacesIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts, RetiredSpace
+from mnemic.engine.engine import Engine, RetiredSpace
 from mnemic.engine.indexing import fill_vectors
 from mnemic.engine.jobs import list_jobs
 from mnemic.engine.kinds import EMBED
@@ -41,16 +41,16 @@ def second() -> Synonyms:
 
 
 @pytest.fixture
-def parts(store: Store, clock: Clock, embedder: WordEmbedder, second: Synonyms) -> Parts:
+def parts(store: Store, clock: Clock, embedder: WordEmbedder, second: Synonyms) -> Engine:
     index = SpacesIndex(ScanIndex(), [ScanIndex()])
-    return Parts(store, index, embedder, clock, CounterObserver(), further_embedders=(second,))
+    return Engine(store, index, embedder, clock, CounterObserver(), further_embedders=(second,))
 
 
-def alone(parts: Parts, embedder: WordEmbedder) -> Mnemic:
+def alone(parts: Engine, embedder: WordEmbedder) -> Mnemic:
     return Mnemic(replace(parts, index=ScanIndex(), embedder=embedder, further_embedders=()))
 
 
-def spaces_of(parts: Parts, item_id: str) -> list[bool]:
+def spaces_of(parts: Engine, item_id: str) -> list[bool]:
     with parts.store.read() as work:
         return [bool(work.vectors.get(HERS, [item_id], "item", each.space.id)) for each in parts.embedders]
 
@@ -61,7 +61,7 @@ def about_vectors(mnemic: Mnemic) -> list[Finding]:
 
 @pytest.mark.requirement("N-30", "N-31")
 def test_every_item_has_a_vector_of_each_model_and_a_question_is_asked_in_each(
-    parts: Parts, embedder: WordEmbedder, second: Synonyms
+    parts: Engine, embedder: WordEmbedder, second: Synonyms
 ):
     mnemic = Mnemic(parts)
     memory, _ = mnemic.remember_many(ANNA, ["a blue mug", "the cat sleeps"])
@@ -74,7 +74,7 @@ def test_every_item_has_a_vector_of_each_model_and_a_question_is_asked_in_each(
         assert hit.score == pytest.approx(sum(part.points for part in hit.contributions))
 
 
-def test_a_change_of_text_changes_the_vectors_of_each_model(parts: Parts):
+def test_a_change_of_text_changes_the_vectors_of_each_model(parts: Engine):
     mnemic = Mnemic(parts)
     memory = mnemic.remember(ANNA, "a blue mug")
     mnemic.update(ANNA, memory.id, text="a red plate")
@@ -84,14 +84,14 @@ def test_a_change_of_text_changes_the_vectors_of_each_model(parts: Parts):
     assert spaces_of(parts, memory.id) == [False, False]
 
 
-def test_the_similarity_of_a_hit_is_always_of_the_first_space(parts: Parts):
+def test_the_similarity_of_a_hit_is_always_of_the_first_space(parts: Engine):
     mnemic = Mnemic(parts)
     mnemic.remember_many(ANNA, ["blue cup", "blue mug"])
     assert [hit.text for hit in mnemic.recall(ANNA, "blue cup", min_similarity=0.9)] == ["blue cup"]
 
 
 @pytest.mark.requirement("P-16")
-def test_when_one_model_fails_the_other_answers_and_the_missing_one_is_named(parts: Parts, embedder: WordEmbedder):
+def test_when_one_model_fails_the_other_answers_and_the_missing_one_is_named(parts: Engine, embedder: WordEmbedder):
     mnemic = Mnemic(parts)
     mnemic.remember_many(ANNA, ["a blue mug", "the cat sleeps"])
     embedder.is_broken = True
@@ -100,7 +100,9 @@ def test_when_one_model_fails_the_other_answers_and_the_missing_one_is_named(par
     assert found.degraded == ("dense: words failed (UnavailableError)",)
 
 
-def test_what_one_model_could_not_embed_follows_by_a_job_and_the_other_is_there_at_once(parts: Parts, second: Synonyms):
+def test_what_one_model_could_not_embed_follows_by_a_job_and_the_other_is_there_at_once(
+    parts: Engine, second: Synonyms
+):
     mnemic = Mnemic(parts)
     second.is_broken = True
     memory = mnemic.remember(ANNA, "a blue mug")
@@ -111,7 +113,7 @@ def test_what_one_model_could_not_embed_follows_by_a_job_and_the_other_is_there_
 
 
 def test_a_model_that_is_down_does_not_keep_the_job_from_filling_the_other(
-    parts: Parts, embedder: WordEmbedder, second: Synonyms
+    parts: Engine, embedder: WordEmbedder, second: Synonyms
 ):
     mnemic = Mnemic(parts)
     embedder.is_broken = second.is_broken = True
@@ -123,7 +125,7 @@ def test_a_model_that_is_down_does_not_keep_the_job_from_filling_the_other(
 
 @pytest.mark.requirement("N-33", "N-34")
 def test_a_model_that_is_added_later_is_filled_by_work_and_the_doctor_shows_how_far_it_is(
-    parts: Parts, embedder: WordEmbedder
+    parts: Engine, embedder: WordEmbedder
 ):
     before = alone(parts, embedder)
     memory, _ = before.remember_many(ANNA, ["a blue mug", "the cat sleeps"])
@@ -138,7 +140,7 @@ def test_a_model_that_is_added_later_is_filled_by_work_and_the_doctor_shows_how_
 
 
 @pytest.mark.requirement("N-33")
-def test_a_model_in_the_place_of_another_is_filled_by_work(parts: Parts, embedder: WordEmbedder, second: Synonyms):
+def test_a_model_in_the_place_of_another_is_filled_by_work(parts: Engine, embedder: WordEmbedder, second: Synonyms):
     memory = alone(parts, embedder).remember(ANNA, "a blue mug")
     changed = alone(parts, second)
     assert changed.recall(ANNA, "mug").hits[0].similarity is None
@@ -148,7 +150,7 @@ def test_a_model_in_the_place_of_another_is_filled_by_work(parts: Parts, embedde
     assert spaces_of(parts, memory.id) == [True, True]
 
 
-def test_a_model_that_is_removed_leaves_its_vectors_unused(parts: Parts, embedder: WordEmbedder):
+def test_a_model_that_is_removed_leaves_its_vectors_unused(parts: Engine, embedder: WordEmbedder):
     mnemic = Mnemic(parts)
     mnemic.remember_many(ANNA, ["a blue mug", "the cat sleeps"])
     left = alone(parts, embedder)
@@ -158,7 +160,7 @@ def test_a_model_that_is_removed_leaves_its_vectors_unused(parts: Parts, embedde
     assert (unused.condition, unused.message.split()[0]) == (Condition.OK, "2")
 
 
-def test_work_does_not_revive_what_gave_up(parts: Parts, second: Synonyms, clock: Clock):
+def test_work_does_not_revive_what_gave_up(parts: Engine, second: Synonyms, clock: Clock):
     mnemic = Mnemic(parts)
     second.is_broken = True
     mnemic.remember(ANNA, "a blue mug")
@@ -171,12 +173,12 @@ def test_work_does_not_revive_what_gave_up(parts: Parts, second: Synonyms, clock
 
 
 @pytest.fixture
-def routed(parts: Parts, embedder: WordEmbedder) -> Parts:
+def routed(parts: Engine, embedder: WordEmbedder) -> Engine:
     return replace(parts, writings={embedder.space.id: frozenset({Writing.LATIN})})
 
 
 @pytest.mark.requirement("N-31", "N-34")
-def test_a_model_for_latin_letters_is_not_given_others(routed: Parts, embedder: WordEmbedder, second: Synonyms):
+def test_a_model_for_latin_letters_is_not_given_others(routed: Engine, embedder: WordEmbedder, second: Synonyms):
     mnemic = Mnemic(routed)
     chinese, english, numbers = mnemic.remember_many(ANNA, ["她喜欢喝绿茶", "she likes tea", "12 : 30"])
     assert embedder.calls == ["she likes tea", "12 : 30"]
@@ -188,14 +190,14 @@ def test_a_model_for_latin_letters_is_not_given_others(routed: Parts, embedder: 
     assert found.hits[0].similarity == pytest.approx(1.0)
 
 
-def test_texts_that_a_model_is_not_given_are_no_lag_and_no_work(routed: Parts, embedder: WordEmbedder):
+def test_texts_that_a_model_is_not_given_are_no_lag_and_no_work(routed: Engine, embedder: WordEmbedder):
     mnemic = Mnemic(routed)
     mnemic.capture(ANNA, [{"role": "user", "content": "你好吗"}, {"role": "assistant", "content": "我很好，谢谢"}])
     assert (mnemic.work().done, embedder.calls) == (0, [])
     assert [finding.condition for finding in about_vectors(mnemic)] == [Condition.OK] * 2
 
 
-def test_filling_passes_by_more_texts_of_others_than_it_may_embed(routed: Parts, embedder: WordEmbedder):
+def test_filling_passes_by_more_texts_of_others_than_it_may_embed(routed: Engine, embedder: WordEmbedder):
     mnemic = Mnemic(routed)
     embedder.is_broken = True
     mnemic.remember_many(ANNA, [*(f"第{n}杯茶很好喝" for n in range(40)), "green tea", "black tea"])
@@ -205,14 +207,14 @@ def test_filling_passes_by_more_texts_of_others_than_it_may_embed(routed: Parts,
     assert sorted(embedder.calls) == ["black tea", "green tea"]
 
 
-def test_diversity_compares_each_space_with_itself(parts: Parts):
+def test_diversity_compares_each_space_with_itself(parts: Engine):
     mnemic = Mnemic(parts)
     mnemic.remember_many(ANNA, ["blue mug one", "blue mug two", "blue plate with a rim"])
     found = mnemic.recall(ANNA, "blue mug", limit=2, diversity=0.9)
     assert "blue plate with a rim" in [hit.text for hit in found]
 
 
-def test_why_not_says_whether_any_space_has_a_vector(parts: Parts, embedder: WordEmbedder, second: Synonyms):
+def test_why_not_says_whether_any_space_has_a_vector(parts: Engine, embedder: WordEmbedder, second: Synonyms):
     mnemic = Mnemic(parts)
     embedder.is_broken = second.is_broken = True
     memory = mnemic.remember(ANNA, "a blue mug")
@@ -227,11 +229,11 @@ def test_a_store_that_fails_at_any_step_of_a_fill_is_filled_by_the_next_one(embe
     failed = 0
     for nth in range(1, 40):
         store, now = MemoryStore(), WordEmbedder(revision="new")
-        before = Parts(store, ScanIndex(), embedder, Clock(), CounterObserver())
+        before = Engine(store, ScanIndex(), embedder, Clock(), CounterObserver())
         Mnemic(before).remember_many(ANNA, ["a blue mug", "the cat sleeps"])
         retired = RetiredSpace(embedder)
         index = SpacesIndex(ScanIndex(), [ScanIndex()])
-        parts = Parts(FaultyStore(store, Fault(nth)), index, now, Clock(), CounterObserver(), retired=retired)
+        parts = Engine(FaultyStore(store, Fault(nth)), index, now, Clock(), CounterObserver(), retired=retired)
         try:
             Mnemic(parts).reembed(is_pruning=True)
         except UnavailableError:

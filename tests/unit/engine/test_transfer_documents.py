@@ -13,7 +13,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus, Heading
 from mnemic.model.item import Chunk, State
 from mnemic.model.scope import Level
@@ -70,9 +70,9 @@ def lines(mnemic: Mnemic, store: Store) -> list[str]:
     return list(mnemic.export(ANNA))
 
 
-def parts_of(store: Store, **more: Any) -> Parts:
+def parts_of(store: Store, **more: Any) -> Engine:
     """What a Mnemic over the store is made of."""
-    return Parts(
+    return Engine(
         store=store, index=ScanIndex(), embedder=WordEmbedder(), clock=Clock(), observer=CounterObserver(), **more
     )
 

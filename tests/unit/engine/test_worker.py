@@ -17,7 +17,7 @@ from mnemic.adapters.stores.sqlite import SqliteStore
 from mnemic.adapters.system_clock import SystemClock
 from mnemic.api import Mnemic
 from mnemic.config import Config
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.jobs import FollowUp, Handler, JobRun, Worker, list_jobs
 from mnemic.errors import ConfigError, InvalidInputError, UnavailableError
 from mnemic.model.records import Job, JobState
@@ -59,9 +59,9 @@ def hire() -> Iterator[Callable[..., Worker]]:
         assert worker.join(PATIENCE_S)
 
 
-def made(store: Store, life: LifeSettings | None = None) -> Parts:
+def made(store: Store, life: LifeSettings | None = None) -> Engine:
     settings = Settings(life=life or LifeSettings())
-    return Parts(store, ScanIndex(), None, SystemClock(), CounterObserver(), settings=settings)
+    return Engine(store, ScanIndex(), None, SystemClock(), CounterObserver(), settings=settings)
 
 
 def add_jobs(store: Store, *jobs: Job) -> None:
@@ -69,7 +69,7 @@ def add_jobs(store: Store, *jobs: Job) -> None:
         unit.jobs.add(jobs)
 
 
-def nothing_left(_parts: Parts, _job: Job) -> FollowUp:
+def nothing_left(_parts: Engine, _job: Job) -> FollowUp:
     return lambda _unit: []
 
 
@@ -77,7 +77,7 @@ def test_two_workers_do_every_job_once_also_those_that_come_later(store: Store, 
     done: Counter[str] = Counter()
     all_done = threading.Event()
 
-    def count(_parts: Parts, job: Job) -> FollowUp:
+    def count(_parts: Engine, job: Job) -> FollowUp:
         done[job.key] += 1
         if len(done) == 40:
             all_done.set()
@@ -94,7 +94,7 @@ def test_two_workers_do_every_job_once_also_those_that_come_later(store: Store, 
 def test_it_ends_after_the_job_it_is_doing_and_leaves_the_next_ones(store: Store, hire: Callable[..., Worker]):
     began, go_on = threading.Event(), threading.Event()
 
-    def slow(_parts: Parts, _job: Job) -> FollowUp:
+    def slow(_parts: Engine, _job: Job) -> FollowUp:
         began.set()
         assert go_on.wait(PATIENCE_S)
         return lambda _unit: []
@@ -144,7 +144,7 @@ def test_a_faulty_handler_and_a_store_that_is_away_do_not_end_it(
 ):
     done = threading.Event()
 
-    def breaks_first(_parts: Parts, job: Job) -> FollowUp:
+    def breaks_first(_parts: Engine, job: Job) -> FollowUp:
         if job.key == "bad":
             raise ZeroDivisionError("the stored secret")
         done.set()
@@ -160,7 +160,7 @@ def test_a_faulty_handler_and_a_store_that_is_away_do_not_end_it(
 
 
 def test_until_idle_it_ends_by_itself_and_tells_every_try_and_what_stopped_it(store: Store):
-    def breaks(_parts: Parts, _job: Job) -> FollowUp:
+    def breaks(_parts: Engine, _job: Job) -> FollowUp:
         raise UnavailableError("the model is away")
 
     add_jobs(store, a_job())
@@ -192,7 +192,7 @@ def test_every_step_is_logged_with_its_kind_and_session_and_without_a_text(
 ):
     fails = iter([True, False])
 
-    def sometimes(_parts: Parts, _job: Job) -> FollowUp:
+    def sometimes(_parts: Engine, _job: Job) -> FollowUp:
         if next(fails):
             raise ZeroDivisionError("She likes tea")
         return lambda _unit: []

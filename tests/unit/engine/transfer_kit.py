@@ -8,7 +8,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
 from mnemic.api import Mnemic
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.import_files import ImportReport
 from mnemic.model.scope import Scope
 from mnemic.ports.store import Store
@@ -21,8 +21,8 @@ def opened(store: Store | None = None, clock: Clock | None = None) -> Mnemic:
     return Mnemic(opened_parts(store, clock), actor="tester")
 
 
-def opened_parts(store: Store | None = None, clock: Clock | None = None) -> Parts:
-    return Parts(
+def opened_parts(store: Store | None = None, clock: Clock | None = None) -> Engine:
+    return Engine(
         store=store or MemoryStore(),
         index=ScanIndex(),
         embedder=WordEmbedder(),

@@ -12,7 +12,7 @@ from datetime import tzinfo
 from typing import Literal
 
 from mnemic.engine.browse import get
-from mnemic.engine.engine import Parts
+from mnemic.engine.engine import Engine
 from mnemic.engine.erase import delete
 from mnemic.engine.inputs import Question, check_id, memory_draft
 from mnemic.engine.jobs import zone_of
@@ -46,15 +46,15 @@ QUOTES = 3
 """So many quotes of each citation are shown."""
 
 
-def open_toolbox(parts: Parts) -> Toolbox:
+def open_toolbox(engine: Engine) -> Toolbox:
     """The toolbox. A name of Mnemic's own stays Mnemic's: raises `ConfigError` for another tool of that name."""
     own = (
-        clock_tool(parts.settings.life.time_zone),
-        *memory_tools(parts),
-        *document_tools(parts),
-        *research_tools(parts),
+        clock_tool(engine.settings.life.time_zone),
+        *memory_tools(engine),
+        *document_tools(engine),
+        *research_tools(engine),
     )
-    return Toolbox([*own, *parts.tools()], parts.settings.assistant)
+    return Toolbox([*own, *engine.tools()], engine.settings.assistant)
 
 
 def clock_tool(time_zone: str) -> Tool:
@@ -75,7 +75,7 @@ def clock_tool(time_zone: str) -> Tool:
     return clock
 
 
-def memory_tools(parts: Parts) -> Sequence[Tool]:
+def memory_tools(engine: Engine) -> Sequence[Tool]:
     """The tools over these parts. They see and change what the scope of the call may see, and nothing else."""
 
     @tool
@@ -90,8 +90,8 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
             text: The thing to keep, as one sentence in the third person, such as: User prefers dark mode.
             kind: What sort of thing it is.
         """
-        draft = memory_draft(text, {"kind": kind, "trust": Trust.ASSISTANT}, parts.settings)
-        memory = keep(parts, context.scope, [draft], actor=context.actor)[0]
+        draft = memory_draft(text, {"kind": kind, "trust": Trust.ASSISTANT}, engine.settings)
+        memory = keep(engine, context.scope, [draft], actor=context.actor)[0]
         context.tell(memory)
         if memory.state is State.QUARANTINED:
             return f"kept aside as {memory.id}: it reads like an order to a model; a person must review it first"
@@ -108,8 +108,8 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
             limit: The most results, 1 to 20.
             hops: 2 for a question that joins several facts, such as how two things are related; else 0.
         """
-        question = replace(_make_question(parts, query, limit, _NO_DOCUMENTS), hops=min(max(hops, 0), MAX_HOPS))
-        found = find(parts, context.scope, question)
+        question = replace(_make_question(engine, query, limit, _NO_DOCUMENTS), hops=min(max(hops, 0), MAX_HOPS))
+        found = find(engine, context.scope, question)
         context.tell(found)
         ways = [line for path in found.paths for line in edge_lines(path.nodes, path.edges)]
         lines = [*(_format_hit(hit) for hit in found), *dict.fromkeys(ways)]
@@ -126,17 +126,17 @@ def memory_tools(parts: Parts) -> Sequence[Tool]:
             id: The id of the memory, as recall showed it.
             reason: Why it is forgotten.
         """
-        item = get(parts, context.scope, check_id(id))
+        item = get(engine, context.scope, check_id(id))
         if isinstance(item, Chunk):
             raise InvalidInputError("this is a passage of a document; documents are not deleted by tools")
         text = item.text
-        context.tell(delete(parts, context.scope, item.id, actor=context.actor, reason=reason[:200]))
+        context.tell(delete(engine, context.scope, item.id, actor=context.actor, reason=reason[:200]))
         return facts_block([f"deleted: {text}"])
 
     return remember, recall, forget
 
 
-def document_tools(parts: Parts) -> Sequence[Tool]:
+def document_tools(engine: Engine) -> Sequence[Tool]:
     """The tools over the documents of the scope of the call."""
 
     @tool(is_read_only=True)
@@ -149,7 +149,7 @@ def document_tools(parts: Parts) -> Sequence[Tool]:
             query: What to look for, as a question or a few words.
             limit: The most passages, 1 to 20.
         """
-        found = find(parts, context.scope, _make_question(parts, query, limit, _DOCUMENTS))
+        found = find(engine, context.scope, _make_question(engine, query, limit, _DOCUMENTS))
         context.tell(found)
         block = documents_block(_make_excerpt(hit.item) for hit in found if not hit.is_fallback)
         return block or "no document says anything about that"
@@ -157,7 +157,7 @@ def document_tools(parts: Parts) -> Sequence[Tool]:
     return (search_documents,)
 
 
-def research_tools(parts: Parts) -> Sequence[Tool]:
+def research_tools(engine: Engine) -> Sequence[Tool]:
     """The tool over the documents of the scope of the call."""
 
     @tool(is_read_only=True, timeout_s=TIMEOUT_S)
@@ -177,7 +177,7 @@ def research_tools(parts: Parts) -> Sequence[Tool]:
         if not question.strip() or len(question) > MAX_QUESTION_CHARS:
             raise InvalidInputError(f"'question' must have 1 to {MAX_QUESTION_CHARS} characters")
         limits = ResearchLimits(max_calls=max_calls, deadline_s=DEADLINE_S)
-        report = research(parts, context.scope, document, ResearchRequest(question=question, limits=limits))
+        report = research(engine, context.scope, document, ResearchRequest(question=question, limits=limits))
         context.tell(report)
         return documents_block(_make_excerpts(report))
 
@@ -191,12 +191,12 @@ def _find_zone(name: str) -> tzinfo:
         raise InvalidInputError(str(error)) from error
 
 
-def _make_question(parts: Parts, query: str, limit: int, kinds: frozenset[str]) -> Question:
+def _make_question(engine: Engine, query: str, limit: int, kinds: frozenset[str]) -> Question:
     if not 1 <= limit <= MAX_HITS:
         raise InvalidInputError(f"'limit' must be 1 to {MAX_HITS}, not {limit}")
-    if len(query) > parts.settings.max_query_chars:
-        raise InvalidInputError(f"'query' is longer than {parts.settings.max_query_chars} characters")
-    return Question(text=query, limit=limit, kinds=kinds, min_relevance=least_relevance(parts))
+    if len(query) > engine.settings.max_query_chars:
+        raise InvalidInputError(f"'query' is longer than {engine.settings.max_query_chars} characters")
+    return Question(text=query, limit=limit, kinds=kinds, min_relevance=least_relevance(engine))
 
 
 def _format_hit(hit: Hit) -> str:
