@@ -146,4 +146,5 @@ def explain_score(hit: Hit) -> str:
 def _describe_source(citation: Citation) -> str:
     pages = pages_told(citation.page, citation.last_page)
     name = output.one_line(citation.title or citation.source or citation.kind)
-    return f"[{citation.number}] {name}{pages and f', {pages}'}, {output.format_time(citation.observed_at)} ({citation.item_id})"
+    at = output.format_time(citation.observed_at)
+    return f"[{citation.number}] {name}{pages and f', {pages}'}, {at} ({citation.item_id})"

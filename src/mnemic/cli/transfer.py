@@ -244,7 +244,8 @@ def _end_import(reports: list[tuple[str, ImportReport]], options: ScopeOptions) 
         added = sum(report.added.total() for _, report in reports)
         known = sum(report.known.total() for _, report in reports)
         would = "would be " if any(report.is_dry_run for _, report in reports) else ""
-        failed = f"{output.format_count(problems, 'records')} could not be read; {added:,} {would}added, {known:,} known already"
+        unread = output.format_count(problems, "records")
+        failed = f"{unread} could not be read; {added:,} {would}added, {known:,} known already"
         output.end_partly(failed, as_json=options.as_json)
 
 
@@ -296,12 +297,10 @@ def _show_backup(report: BackupReport, *, is_checking: bool) -> None:
     manifest = report.manifest
     done = "is whole" if report.notes else "is whole and readable" if is_checking else "written and read again"
     output.write(f"{output.one_line(report.path)}: {done}, {report.size:,} bytes")
-    output.write(
-        f"  made {output.format_time(manifest.made_at)} by Mnemic {output.one_line(manifest.made_by)} of {output.one_line(manifest.store)}"
-    )
-    output.write(
-        f"  {manifest.contents.value}: {_list_sorted(manifest.counts)}; {output.format_count(manifest.receipts, 'receipts')}"
-    )
+    made_by, store = output.one_line(manifest.made_by), output.one_line(manifest.store)
+    output.write(f"  made {output.format_time(manifest.made_at)} by Mnemic {made_by} of {store}")
+    receipts = output.format_count(manifest.receipts, "receipts")
+    output.write(f"  {manifest.contents.value}: {_list_sorted(manifest.counts)}; {receipts}")
     if manifest.sealed is not None:
         output.write(
             f"  sealed: {output.format_count(len(manifest.sealed.parts), 'orgs')}, each under a key of its own"
@@ -318,9 +317,8 @@ def _show_restore(report: RestoreReport) -> None:
     if any(report.replaced.values()):
         output.write(f"  in place of {_list_sorted(report.replaced)}")
     if report.replayed:
-        output.write(
-            f"  {output.format_count(report.replayed, 'erasures')} made since, and made again: {_list_sorted(report.erased)}"
-        )
+        erasures = output.format_count(report.replayed, "erasures")
+        output.write(f"  {erasures} made since, and made again: {_list_sorted(report.erased)}")
     if report.kept:
         output.write(f"  kept as they are: {', '.join(name.replace('_', ' ') for name in report.kept)}")
     _show_lost(report.lost)

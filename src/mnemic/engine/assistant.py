@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from mnemic.engine.context import ContextRequest, context
 from mnemic.engine.conversation import capture, complete
-from mnemic.engine.engine import Metered, Engine
+from mnemic.engine.engine import Engine, Metered
 from mnemic.engine.tools.toolbox import Toolbox, read_arguments
 from mnemic.engine.window import window
 from mnemic.errors import BackendError, BadReplyError, ConfigError, InvalidInputError, UnsupportedError

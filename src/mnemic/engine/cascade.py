@@ -83,7 +83,7 @@ def cascade(hand: Hand, deleted: Sequence[HistoryEntry]) -> Cascaded:
     left = [loss for place, loss in lost.items() if place not in gone]
     for loss in left:
         _flag(hand, loss)
-    hand.parts.observer.count("mnemic.dependants.erased", erased)
+    hand.engine.observer.count("mnemic.dependants.erased", erased)
     return Cascaded(erased, len(left))
 
 
@@ -394,7 +394,7 @@ def _lost_flags(memory: Memory) -> tuple[Flag, ...]:
 def _replace_memory(hand: Hand, old: Memory, new: Memory, *, is_derived: bool) -> Memory:
     """Store the new form; its history keeps what was done, and nothing of what the memory said."""
     new = replace(new, updated_at=max(hand.now, old.updated_at + _TICK))
-    hand.work.memories.replace(new, hand.parts.terms(indexed_text(new)), old.updated_at)
+    hand.work.memories.replace(new, hand.engine.terms(indexed_text(new)), old.updated_at)
     hand.work.history.scrub(new.partition, [new.id])
     entry = HistoryEntry(
         id=new_id(hand.now),

@@ -100,7 +100,7 @@ def flag_all(hand: Hand, source: Place, flag: Flag) -> list[Memory]:
             new = with_flag(memory, flag)
             if new is not memory:
                 flagged.append(hand.put(memory, new, Action.FLAGGED, told(flag)))
-    hand.parts.observer.count("mnemic.dependants.flagged", len(flagged))
+    hand.engine.observer.count("mnemic.dependants.flagged", len(flagged))
     return flagged
 
 

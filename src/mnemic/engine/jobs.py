@@ -21,7 +21,7 @@ from typing import Self, cast
 from cronsim import CronSim, CronSimError
 
 from mnemic.engine.access import KEPT
-from mnemic.engine.engine import Metered, Engine, new_id
+from mnemic.engine.engine import Engine, Metered, new_id
 from mnemic.engine.kinds import CONSOLIDATE, CURATE, DECAY, EVICT, EXTRACT, GRAPH, HEALTH, SUMMARISE
 from mnemic.engine.summaries import ask_for_summary
 from mnemic.errors import ConfigError, MnemicError, RateLimitedError
@@ -315,7 +315,7 @@ def run_jobs(engine: Engine, handlers: Mapping[str, Handler], *, worker: str) ->
     add_due(engine, handlers)
     while job := _claim(engine, handlers, worker):
         with _Lease(engine, job) as lease, engine.observer.span("mnemic.job", kind=job.kind, attempt=job.attempts):
-            lease.follow_up = handlers[job.kind](lease.parts, job)
+            lease.follow_up = handlers[job.kind](lease.engine, job)
         yield lease.run
 
 

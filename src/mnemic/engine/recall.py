@@ -128,7 +128,7 @@ class _Look:
 
 
 def _reranked(look: _Look, reranker: Reranker) -> tuple[Scored, tuple[str, ...]]:
-    count = min(look.parts.settings.rerank_candidates, reranker.capabilities.max_texts)
+    count = min(look.engine.settings.rerank_candidates, reranker.capabilities.max_texts)
     places = look.places[:count]
     if not places:
         return look.scored, ()
@@ -137,10 +137,10 @@ def _reranked(look: _Look, reranker: Reranker) -> tuple[Scored, tuple[str, ...]]
         judged = _judged(look, reranker, texts)
     except (BackendError, ConfigError) as error:
         _log.error("reranking failed (%s); answering without it", type(error).__name__)
-        look.parts.observer.count("mnemic.rerank.failure")
+        look.engine.observer.count("mnemic.rerank.failure")
         return look.scored, (f"rerank: {reranker.name} failed ({type(error).__name__})",)
     except TimeoutError:
-        look.parts.observer.count("mnemic.recall.late", source="rerank")
+        look.engine.observer.count("mnemic.recall.late", source="rerank")
         return look.scored, (f"rerank: not within the deadline of {look.watch.deadline_ms:g} ms",)
     look.watch.lap("rerank")
     values = np.zeros(look.scored.scores.shape, dtype=np.float32)
@@ -154,7 +154,7 @@ def _judged(look: _Look, reranker: Reranker, texts: Sequence[str]) -> Scores:
         return reranker.rerank(look.question.text, texts)
     if left_s <= 0:
         raise TimeoutError
-    judging = look.parts.pool.submit(reranker.rerank, look.question.text, texts)
+    judging = look.engine.pool.submit(reranker.rerank, look.question.text, texts)
     try:
         return judging.result(left_s)
     except TimeoutError:
@@ -190,8 +190,8 @@ def _vectors(look: _Look) -> NDArray[np.float32]:
     So each space is compared with itself alone; an item without vectors has a zero row, which is like nothing.
     """
     spaces = [np.zeros((len(look.items), 1), dtype=np.float32)]
-    with look.parts.store.read() as work:
-        for embedder in look.parts.known_embedders:
+    with look.engine.store.read() as work:
+        for embedder in look.engine.known_embedders:
             rows = np.zeros((len(look.items), embedder.space.dims), dtype=np.float32)
             for partition in dict.fromkeys(item.partition for item in look.items):
                 mine = {item.id: row for row, item in enumerate(look.items) if item.partition == partition}

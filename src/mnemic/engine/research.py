@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mnemic.engine.documents import get_document
-from mnemic.engine.engine import Metered, Engine
+from mnemic.engine.engine import Engine, Metered
 from mnemic.engine.inputs import Question
 from mnemic.engine.recall import answer as recalled
 from mnemic.engine.research_notes import LIMITED, Reading, Told, coverage_of, not_read, percent

@@ -8,7 +8,7 @@ from mnemic.adapters.indexes.scan import ScanIndex
 from mnemic.adapters.llms.registry import ScriptedLlm
 from mnemic.adapters.observers.counters import CounterObserver
 from mnemic.adapters.stores.memory import MemoryStore
-from mnemic.engine.engine import Metered, Engine
+from mnemic.engine.engine import Engine, Metered
 from mnemic.engine.jobs import FollowUp, list_jobs, work
 from mnemic.errors import UnavailableError
 from mnemic.model.chat import Completion, Prompt, PromptMessage, Usage

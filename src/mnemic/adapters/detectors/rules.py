@@ -168,7 +168,8 @@ _LOOSE_KEYS = ("secret", "token", "credential", "credentials", "令牌")
 _OTHER = "hash|type|name|id|url|uri|length|field|file|path|policy|expir|ttl|count|limit|reset|hint|manager"
 _NAME_OF_SECRET = rf"(?:(?P<pass>{_PASSWORDS})|(?P<key>{_KEYS}))"
 _SET = late_pattern(
-    rf"{_NAME_OF_SECRET}(?:(?<=[a-z])(?:[_-]?(?!(?:{_OTHER})s?)[a-z0-9]{{1,16}}){{0,2}})?(?P<close>[\"'`\]]{{0,2}})[ \t]{{0,4}}"
+    rf"{_NAME_OF_SECRET}(?:(?<=[a-z])(?:[_-]?(?!(?:{_OTHER})s?)[a-z0-9]{{1,16}}){{0,2}})?"
+    r"(?P<close>[\"'`\]]{0,2})[ \t]{0,4}"
     r"(?P<sign>:=|=>|==?=?|[:：＝])[ \t]{0,4}"
     r"(?:[rbfu@]?[\"'`“「](?P<quoted>[^\"'`”」\n]{4,400})[\"'`”」]|(?P<bare>[^\s\"'`,;<>，。；“”「」]{4,400}))",
     re.IGNORECASE,
