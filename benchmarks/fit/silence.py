@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,7 +238,7 @@ def _heads(examples: Sequence[Example]) -> tuple[Doubles, Doubles]:
     texts = {each.text: each for each in examples}
     vectors = np.stack([np.append(each.vector, 1.0) for each in texts.values()]).astype(np.float64)
     labels = np.array([float(each.label >= 0) for each in texts.values()])
-    weights = np.where(labels == 1, 0.5 / labels.sum(), 0.5 / (1 - labels).sum())
+    weights = cast("Doubles", np.where(labels == 1, 0.5 / labels.sum(), 0.5 / (1 - labels).sum()))
     folds = np.array([hash_of(text) % FOLDS for text in texts])
     scores = np.zeros(len(labels))
     for fold in range(FOLDS):
@@ -264,11 +265,11 @@ def _shares(examples: Sequence[Example]) -> Doubles:
 
 def logistic(rows: Doubles, labels: Doubles, weights: Doubles, ridge: float) -> Doubles:
     """The weights of a logistic regression with a ridge on all but the last column, the constant."""
-    weights = weights / weights.sum()
-    scale = np.maximum(np.sqrt((rows**2 * weights[:, None]).sum(axis=0)), 1e-9)
-    scaled = rows / scale
-    penalty = ridge * np.append(np.ones(rows.shape[1] - 1), 0.0)
-    found: Doubles = np.zeros(rows.shape[1])
+    weights = cast("Doubles", weights / weights.sum())
+    scale: Doubles = np.maximum(np.sqrt((rows**2 * weights[:, None]).sum(axis=0)), 1e-9)
+    scaled: Doubles = rows / scale
+    penalty: Doubles = ridge * np.append(np.ones(len(rows[0]) - 1), 0.0)
+    found = cast("Doubles", np.zeros(rows.shape[1]))
     for _ in range(40):
         sure: Doubles = 1 / (1 + np.exp(-np.clip(scaled @ found, -30, 30)))
         slope: Doubles = scaled.T @ (weights * (sure - labels)) + penalty * found

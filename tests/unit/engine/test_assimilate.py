@@ -335,7 +335,7 @@ class TestModel:
     def test_only_open_pairs_are_asked_and_a_paraphrase_is_merged(
         self, make_parts: Callable[..., Engine], embedder: object
     ):
-        parts, llm = self.engine(make_parts, embedder, '{"items": [{"pair": 1, "relation": "same"}]}')
+        parts, llm = self.parts(make_parts, embedder, '{"items": [{"pair": 1, "relation": "same"}]}')
         write(parts, fact("User will use the blue database for orders"))
         write(parts, fact("User sleeps late"))
         assert llm.prompts == []
@@ -343,7 +343,7 @@ class TestModel:
         assert (merged.action, len(llm.prompts)) == (Verdict.MERGE, 1)
 
     def test_what_a_model_calls_changed_supersedes(self, make_parts: Callable[..., Engine], embedder: object):
-        parts, _ = self.engine(make_parts, embedder, '{"items": [{"pair": 1, "relation": "changed"}]}')
+        parts, _ = self.parts(make_parts, embedder, '{"items": [{"pair": 1, "relation": "changed"}]}')
         write(parts, fact("User will use the blue database for orders"))
         decision = write(parts, fact("User will use the red database for orders", LATER))[0]
         assert decision.action is Verdict.SUPERSEDE
@@ -360,11 +360,11 @@ class TestModel:
     def test_a_model_that_fails_or_babbles_merges_and_retires_nothing(
         self, make_parts: Callable[..., Engine], embedder: object, answer: object
     ):
-        parts, _ = self.engine(make_parts, embedder, answer)
+        parts, _ = self.parts(make_parts, embedder, answer)
         write(parts, fact("User will use the blue database for orders"))
         assert write(parts, fact("User will take the blue database for orders", LATER))[0].action is Verdict.ADD
 
     def test_no_model_makes_one_of_other_numbers(self, make_parts: Callable[..., Engine], embedder: object):
-        parts, _ = self.engine(make_parts, embedder, '{"items": [{"pair": 1, "relation": "same"}]}')
+        parts, _ = self.parts(make_parts, embedder, '{"items": [{"pair": 1, "relation": "same"}]}')
         write(parts, fact("User ran 5 kilometres in the park today"))
         assert write(parts, fact("User ran 9 kilometres in the park today", LATER))[0].action is Verdict.ADD
