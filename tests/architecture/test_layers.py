@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
+
+PURE = ("engine", "ranking", "text", "ports", "model", "errors.py")
+ALLOWED = {"mnemic", "numpy", "cronsim", "snowballstemmer"}
+"""What the pure layers import beside the standard library: small, without I/O, and argued for in decision 0002."""
 
 
 def test_every_import_contract_is_kept(repository: Path):
@@ -30,3 +35,26 @@ def test_a_wrong_import_breaks_a_contract(tmp_path: Path, repository: Path):
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 1, run.stdout + run.stderr
     assert "mnemic.ports is not allowed to import mnemic.engine" in run.stdout
+
+
+def imported_packages(path: Path) -> set[str]:
+    """The top-level packages that a file imports, in functions too."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    named = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in plain | named}
+
+
+def test_the_pure_layers_import_what_is_allowed_and_nothing_else(repository: Path):
+    package = repository / "src" / "mnemic"
+    files = [
+        file for name in PURE for file in ([package / name] if name.endswith(".py") else (package / name).rglob("*.py"))
+    ]
+    assert len(files) > 100
+    foreign = {
+        str(file.relative_to(package)): imported_packages(file) - ALLOWED - sys.stdlib_module_names for file in files
+    }
+    assert {name: packages for name, packages in foreign.items() if packages} == {}
+    outside = {"sqlite3", "socket", "http", "ssl"}
+    reaching = {str(file.relative_to(package)): imported_packages(file) & outside for file in files}
+    assert {name: packages for name, packages in reaching.items() if packages} == {}
