@@ -179,6 +179,7 @@ def test_the_story_reaches_every_kind_of_bookkeeping():
         assert f"('{key}'" in last, key
 
 
+@pytest.mark.requirement("R-50")
 @given(METADATA)
 @example(HOSTILE)
 @settings(max_examples=25, deadline=None)
