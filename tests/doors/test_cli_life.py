@@ -317,9 +317,9 @@ class TestConfiguration:
 class TestForms:
     def test_a_context_is_shown_as_it_would_be_sent_and_explained_beside(self):
         made = answer("remember", "Ana drinks smoked tea", *ANA)
-        out, err = told("context", "which hot beverage?", "--explain", "--system", "Be brief.", *ANA)
+        out, err = told("context", "Which tea does Ana drink?", "--explain", "--system", "Be brief.", *ANA)
         assert out.startswith("--- system ---\nBe brief.")
-        assert out.endswith("--- user ---\nwhich hot beverage?\n\n")
+        assert out.endswith("--- user ---\nWhich tea does Ana drink?\n\n")
         assert f"[1] {made['id']} · fact" in err
         assert "recall.total" in err
         assert told("context", "x", "--budget", "0", *ANA)[0] == "--- user ---\nx\n\n"

@@ -188,6 +188,7 @@ class TestSections:
             "MNEMIC_STORE": "memory://",
             "MNEMIC_MEMORY_LONG_TERM_MIN_IMPORTANCE": "0.4",
             "MNEMIC_MEMORY_LONG_TERM_MAX_RESULTS": "2",
+            "MNEMIC_CONTEXT_CAPS": "levels",
         }
         scope = Scope(user="ana")
         with Mnemic.open(load_config(environment=environment)) as mnemic:
@@ -292,7 +293,7 @@ class TestFirstFile:
             *("model", "url", "type", "username", "password", "options", "dimensions", "query-prefix"),
             *("chunk-size", "overlap"),  # of documents: unless told, what was measured
             *("upstream", "api-key"),  # of the proxy: none unless told
-            "upstream",  # of the proxy: nobody, unless told
+            "min-relevance",  # unless told, contexts judge whether to be silent
         )
         write(file, "\n".join(line for line in lines if not line.startswith(one_of)))
         assert load_config(environment=environment).settings == Settings()
