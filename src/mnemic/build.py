@@ -118,8 +118,8 @@ def _detector(config: Config) -> Detector | None:
     from mnemic.adapters.detectors.rules import open_detector
 
     detector = open_detector(config.detector)
-    unknown = sorted(config.settings.secrets_passing.difference(detector.capabilities.kinds))
-    if unknown:
+    passing = config.settings.secrets_passing  # empty in most; then the forms of secrets are not read here
+    if passing and (unknown := sorted(passing.difference(detector.capabilities.kinds))):
         near = get_close_matches(unknown[0], detector.capabilities.kinds, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(detector.capabilities.kinds)}"
         raise ConfigError(f"secrets.passing names {unknown[0]!r}, which is no kind of secret: {hint}")

@@ -1,6 +1,6 @@
 """The options of commands: those that every command about memories has, and how the arguments of verbs become options.
 
-An argument of a verb is an option by its name and type; options.toml has its help, and what differs. A new argument
+An argument of a verb is an option by its name and type; options.json has its help, and what differs. A new argument
 needs no row: its help is then the sentence of the docstring that names it.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import getpass
 import inspect
-import tomllib
+import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -280,4 +280,7 @@ def find_row(verb: str, name: str) -> Row | None:
 
 @cache
 def _load_rows() -> Mapping[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+    """Rows by `verb.argument`, else by the argument: its help, or a table of its help, names, kind, reader and settings
+    for Typer. False: it is not an option.
+    """
+    return json.loads(Path(__file__).with_name("options.json").read_text(encoding="utf-8"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -32,7 +32,13 @@ OTHER_VARIABLES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One thing that can be set. `path` is its place in the file; keys.toml says what the rest means."""
+    """One setting, a row of `keys.json` in the order of the file that `mnemic init` writes.
+
+    `path` is its place in the file and `about` its meaning. `setting` is the field of `Settings` that it fills (`life.`
+    before a field of its `LifeSettings`), in units of `unit`; its default is that field's. `field` is the field of
+    `Config` that it fills as it is. `variables` are more names in the environment. `example` stands in the file for a
+    missing default.
+    """
 
     path: str
     reader: Reader
@@ -73,7 +79,7 @@ COMPUTED: Mapping[str, object] = {
 
 
 def _read_keys() -> Iterator[Key]:
-    rows = tomllib.loads(Path(__file__).with_name("keys.toml").read_text(encoding="utf-8"))
+    rows = json.loads(Path(__file__).with_name("keys.json").read_text(encoding="utf-8"))
     for path, row in rows.items():
         default = row.pop("default", COMPUTED.get(path))
         if "setting" in row:

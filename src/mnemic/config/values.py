@@ -360,4 +360,4 @@ READERS: Mapping[str, Reader] = {
     "index_backend": _make_choice("local", "qdrant"),
     "storage_type": _make_choice("sqlite", "postgresql", "memory"),
 }
-"""By the names that keys.toml uses."""
+"""By the names that `keys.json` uses."""
