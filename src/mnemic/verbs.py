@@ -326,6 +326,7 @@ OTHER_COMMANDS: Mapping[str, str] = {
     "init": "writes a configuration",
     "config show": "tells what is configured",
     "tour": "shows what there is",
+    "eval context": "measures",
     "eval retrieval": "measures",
     "eval speed": "measures",
     "eval extraction": "measures",
