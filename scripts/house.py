@@ -27,7 +27,7 @@ SMALL_LINES = 80
 LIMITS: Mapping[str, float] = {
     "modules": 520,
     "lines of Python": 74_000,
-    "import lines, % of code": 9.7,
+    "import lines, % of code": 9.0,
     f"modules with one importer, under {SMALL_LINES} lines": 40,
     "longest file": 600,
     "longest function": 60,

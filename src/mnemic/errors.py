@@ -18,8 +18,6 @@ Adapters translate the errors of their technology into these at the port, with `
 table from these classes to its exit code, HTTP status or protocol code.
 """
 
-from __future__ import annotations
-
 import re
 import traceback
 

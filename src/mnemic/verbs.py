@@ -6,8 +6,6 @@ client, the facade for asyncio, the routes and bodies of REST, the lanes of its 
 derived from the two. This module imports nothing of Mnemic, so that a command may read it at no cost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

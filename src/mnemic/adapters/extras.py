@@ -4,8 +4,6 @@ From some version on onnxruntime writes an id of the machine into the user's cac
 to its maker, in native code, unless the environment tells it not to before it is loaded. Some extras load it too.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 from types import ModuleType

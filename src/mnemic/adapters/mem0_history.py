@@ -2,8 +2,6 @@
 knows. The database comes from elsewhere: it is opened in memory, nothing in its schema is run, and its work is bounded.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 or a reply's body, because servers repeat in it what they were sent.
 """
 
-from __future__ import annotations
-
 import email.utils
 import json
 import re

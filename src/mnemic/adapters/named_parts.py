@@ -2,8 +2,6 @@
 registry of each kind (such as `embedders.registry`) says which there are.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Callable, Mapping
 from dataclasses import fields

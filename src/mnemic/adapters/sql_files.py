@@ -1,7 +1,5 @@
 """Reads the named statements of `.sql` files beside their adapters. SQL is written there and nowhere else."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """The clock of the machine."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from mnemic.ports.observer import Clock

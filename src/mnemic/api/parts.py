@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING
 from mnemic.api.arguments import check_arguments, check_number, read_time
 from mnemic.api.doors import acting
 from mnemic.engine import access as keys
-from mnemic.engine.documents import (
-    DocumentPage,
-    delete_document,
-    document_passages,
-    document_text,
-    get_document,
-    list_documents,
-)
+from mnemic.engine import documents
 from mnemic.engine.engine import Engine
 from mnemic.engine.export import OWN_LEVELS
 from mnemic.engine.graph import Walk, neighbours, nodes, path
@@ -103,7 +96,7 @@ class DocumentVerbs:
         under: str = "",
         limit: int = LISTED,
         after: str | None = None,
-    ) -> DocumentPage:
+    ) -> documents.DocumentPage:
         """A page of documents in the order of their sources; `DocumentPage.after` continues.
 
         Args:
@@ -121,15 +114,17 @@ class DocumentVerbs:
         if DocumentStatus.ERASED in query.statuses:
             raise InvalidInputError("erased documents have nothing left to list")
         wanted = tuple(check_choice(Level, level, "levels") for level in levels)
-        return list_documents(self._engine, scope, query, wanted, None if after is None else _reference(after))
+        return documents.list_documents(
+            self._engine, scope, query, wanted, None if after is None else _reference(after)
+        )
 
     def get(self, scope: Scope, id: str) -> Document:
         """A document, without its text."""
-        return get_document(self._engine, scope, _reference(id))
+        return documents.get_document(self._engine, scope, _reference(id))
 
     def text(self, scope: Scope, id: str) -> str:
         """The stored text of a document, which its passages and pages count in; "" when it was never read."""
-        return document_text(self._engine, scope, _reference(id))
+        return documents.document_text(self._engine, scope, _reference(id))
 
     def passages(self, scope: Scope, id: str, *, first: int = 0, count: int = LISTED) -> builtins.list[Chunk]:
         """The passages of a document in their order.
@@ -140,7 +135,7 @@ class DocumentVerbs:
             count: Most passages.
         """
         first, count = check_number(first, "first", least=0), check_number(count, "count")
-        return document_passages(self._engine, scope, _reference(id), first, count)
+        return documents.document_passages(self._engine, scope, _reference(id), first, count)
 
     def delete(self, scope: Scope, id: str, *, reason: str = "") -> Receipt:
         """Remove a document with its text, passages, vectors and recorded history. The file itself is not touched.
@@ -149,7 +144,7 @@ class DocumentVerbs:
             id: The id or source of the document.
             reason: Why; kept in the history.
         """
-        return delete_document(self._engine, scope, _reference(id), actor=self._actor, reason=reason)
+        return documents.delete_document(self._engine, scope, _reference(id), actor=self._actor, reason=reason)
 
 
 @check_arguments("graph.")

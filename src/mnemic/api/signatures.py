@@ -1,7 +1,5 @@
 """What the signatures and docstrings of the verbs say, for the doors that are derived from them; read once."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence

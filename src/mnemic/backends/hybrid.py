@@ -15,15 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
-from mnemic.backends.primitive import (
-    TOP_K,
-    MemoryBackend,
-    MemoryRegistry,
-    RetrievalResult,
-    check_document,
-    check_request,
-    join_facts,
-)
+from mnemic.backends import primitive
 from mnemic.errors import BackendError, ConfigError, MnemicError, NotFoundError, UnavailableError, UnsupportedError
 from mnemic.ranking.fusion import RRF_K, reciprocal_rank_fusion
 
@@ -34,11 +26,11 @@ TAG = "mnemic.hybrid"
 """The key in the metadata of both parts by which one document is known again; callers never see it."""
 
 _TAG_CHARACTERS = 32
-Part = MemoryBackend | str
+Part = primitive.MemoryBackend | str
 
 
-@MemoryRegistry.register("hybrid")
-class HybridBackend(MemoryBackend):
+@primitive.MemoryRegistry.register("hybrid")
+class HybridBackend(primitive.MemoryBackend):
     """Keeps every document in both parts. A score is the sum of weight / (rrf_k + rank) over the parts that found it.
 
     `sparse` and `dense` are backends, third parties' too, or names; they belong to the hybrid, which closes them. What
@@ -63,14 +55,14 @@ class HybridBackend(MemoryBackend):
             raise ConfigError("the two parts of a hybrid must be two backends")
         self.sparse = _open_part(sparse)
         self.dense = _open_part(dense)
-        self.facts = join_facts(self.sparse.facts, self.dense.facts)
+        self.facts = primitive.join_facts(self.sparse.facts, self.dense.facts)
         self._weights = (sparse_weight, dense_weight)
         self._rrf_k = rrf_k
         self._hidden: set[str] = set()
 
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         """As `MemoryBackend.store`, in both parts: when one fails, the other has kept nothing that is ever returned."""
-        text, line, given = check_document(content, source, metadata)
+        text, line, given = primitive.check_document(content, source, metadata)
         tag = uuid4().hex
         tagged = {**given, TAG: tag}
         self._hidden.add(tag)
@@ -84,10 +76,10 @@ class HybridBackend(MemoryBackend):
         self._hidden.discard(tag)
         return f"{tag}{len(sparse_id)}:{sparse_id}{dense_id}"
 
-    def retrieve(self, query: str, *, top_k: int = TOP_K, **kwargs: Any) -> list[RetrievalResult]:
+    def retrieve(self, query: str, *, top_k: int = primitive.TOP_K, **kwargs: Any) -> list[primitive.RetrievalResult]:
         """As `MemoryBackend.retrieve`; `min_score` is on the scale of the fused score."""
-        question, limit, min_score = check_request(query, top_k, kwargs)
-        found: dict[str, RetrievalResult] = {}
+        question, limit, min_score = primitive.check_request(query, top_k, kwargs)
+        found: dict[str, primitive.RetrievalResult] = {}
         rankings: list[list[str]] = []
         for part in (self.sparse, self.dense):
             results = part.retrieve(question, top_k=limit * OVER_FETCH)
@@ -136,7 +128,7 @@ class HybridBackend(MemoryBackend):
         finally:
             self.dense.close()
 
-    def _saved_parts(self, capability: str) -> dict[str, MemoryBackend]:
+    def _saved_parts(self, capability: str) -> dict[str, primitive.MemoryBackend]:
         parts = {"sparse": self.sparse, "dense": self.dense}
         saved = {name: part for name, part in parts.items() if not part.facts.is_durable}
         if not saved:
@@ -150,8 +142,8 @@ class HybridBackend(MemoryBackend):
             self._hidden.discard(tag)
 
 
-def _open_part(part: Part) -> MemoryBackend:
-    return MemoryRegistry.create(part) if isinstance(part, str) else part
+def _open_part(part: Part) -> primitive.MemoryBackend:
+    return primitive.MemoryRegistry.create(part) if isinstance(part, str) else part
 
 
 def _parse_id(doc_id: str) -> tuple[str, str, str] | None:
@@ -162,20 +154,20 @@ def _parse_id(doc_id: str) -> tuple[str, str, str] | None:
     return doc_id[:_TAG_CHARACTERS], rest[: int(length)], rest[int(length) :]
 
 
-def _key(result: RetrievalResult) -> str:
+def _key(result: primitive.RetrievalResult) -> str:
     """The tag, or, for what was not stored through the hybrid, its source and text."""
     return str(result.metadata.get(TAG) or f"{len(result.source)}:{result.source}{result.content}")
 
 
-def _remove_tag(result: RetrievalResult, score: float) -> RetrievalResult:
+def _remove_tag(result: primitive.RetrievalResult, score: float) -> primitive.RetrievalResult:
     metadata = {name: value for name, value in result.metadata.items() if name != TAG}
-    return RetrievalResult(result.content, score, result.source, metadata)
+    return primitive.RetrievalResult(result.content, score, result.source, metadata)
 
 
 LIST = "parts.json"
 
 
-def write_parts(path: str | Path, parts: Mapping[str, MemoryBackend]) -> None:
+def write_parts(path: str | Path, parts: Mapping[str, primitive.MemoryBackend]) -> None:
     """Save the parts into the folder `path`, in the place of those of an older save. Raises `UnavailableError`."""
     folder = Path(path).expanduser()
     names = {part: f"{part}-{uuid4().hex}" for part in parts}
@@ -194,7 +186,7 @@ def write_parts(path: str | Path, parts: Mapping[str, MemoryBackend]) -> None:
         raise UnavailableError(f"{folder} cannot be written: {error}") from error
 
 
-def read_parts(path: str | Path, parts: Mapping[str, MemoryBackend]) -> None:
+def read_parts(path: str | Path, parts: Mapping[str, primitive.MemoryBackend]) -> None:
     """Load the parts from the folder `path`, all or none. Errors are those of `MemoryBackend.load`."""
     folder = Path(path).expanduser()
     names = _read_list(folder)

@@ -4,8 +4,6 @@ Answers for `ingest_path`. Which files of a folder are read is `adapters.files`'
 of the readers, which run in a process of their own. For documents with scopes, versions and citations take `Mnemic`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from contextlib import closing

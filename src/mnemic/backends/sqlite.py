@@ -20,15 +20,7 @@ from uuid import uuid4
 from mnemic.adapters.indexes.fts5 import token
 from mnemic.adapters.sql_files import named_statements
 from mnemic.adapters.stores.sqlite.session import translated_errors
-from mnemic.backends.primitive import (
-    FACTS,
-    TOP_K,
-    MemoryBackend,
-    MemoryRegistry,
-    RetrievalResult,
-    check_document,
-    check_request,
-)
+from mnemic.backends import primitive
 from mnemic.config.values import own_backend_file
 from mnemic.errors import ConfigError, UnavailableError
 from mnemic.text.analyser import Analyser
@@ -41,15 +33,15 @@ MAX_MATCH_TERMS = 256
 _SWITCH_PAUSE_S = 0.01
 
 
-@MemoryRegistry.register("sqlite")
-class SqliteBackend(MemoryBackend):
+@primitive.MemoryRegistry.register("sqlite")
+class SqliteBackend(primitive.MemoryBackend):
     """Scores are BM25 as FTS5 computes it, turned positive. Every answered write has been flushed to the disk.
 
     `db_path`: the file, made with its folder when missing; by default `mnemic/backend.db` in the user's data folder.
     A write waits up to `lock_wait_s` seconds for other processes, then raises `UnavailableError`.
     """
 
-    facts = FACTS["sqlite"]
+    facts = primitive.FACTS["sqlite"]
 
     def __init__(self, db_path: str | Path | None = None, *, lock_wait_s: float = 10.0) -> None:
         """Raises `ConfigError` when the path is another program's database or its folder cannot be made."""
@@ -61,7 +53,7 @@ class SqliteBackend(MemoryBackend):
 
     def store(self, content: str, *, source: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         """See `MemoryBackend.store`."""
-        text, line, given = check_document(content, source, metadata)
+        text, line, given = primitive.check_document(content, source, metadata)
         doc_id = uuid4().hex
         row = {
             "id": doc_id,
@@ -74,9 +66,9 @@ class SqliteBackend(MemoryBackend):
             connection.execute(SQL["store"], row)
         return doc_id
 
-    def retrieve(self, query: str, *, top_k: int = TOP_K, **kwargs: Any) -> list[RetrievalResult]:
+    def retrieve(self, query: str, *, top_k: int = primitive.TOP_K, **kwargs: Any) -> list[primitive.RetrievalResult]:
         """See `MemoryBackend.retrieve`. A result shares at least one word with the query."""
-        question, limit, min_score = check_request(query, top_k, kwargs)
+        question, limit, min_score = primitive.check_request(query, top_k, kwargs)
         tokens = [token(term) for term in self._analyser.query_terms(question)]
         with self._transaction("begin_read") as connection:
             if len(tokens) > MAX_MATCH_TERMS:
@@ -86,7 +78,10 @@ class SqliteBackend(MemoryBackend):
             match = " OR ".join(f'"{each}"' for each in tokens)
             values = {"match": match, "min_score": min_score, "limit": min(limit, 2**62)}
             rows: list[tuple[str, str, str, float]] = connection.execute(SQL["retrieve"], values).fetchall()
-        return [RetrievalResult(content, score, source, json.loads(given)) for content, source, given, score in rows]
+        return [
+            primitive.RetrievalResult(content, score, source, json.loads(given))
+            for content, source, given, score in rows
+        ]
 
     def delete(self, doc_id: str) -> bool:
         """See `MemoryBackend.delete`."""

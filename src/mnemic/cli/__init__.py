@@ -3,8 +3,6 @@
 Importing this package costs next to nothing; the commands, and what they need, are imported when they run.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The command line as a whole: its commands, and how every one of them ends."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Failures: exit codes, and one line on the standard error in the words of the command line."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Input beside options: texts and messages from the standard input, files, and JSON in options; and whole files out."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

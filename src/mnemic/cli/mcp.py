@@ -1,7 +1,5 @@
 """`mnemic mcp`: the memory as a server of the Model Context Protocol, and its place in the clients of this machine."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ registers, and words of other programs by the command that does the same here. J
 Python parses it ten times faster than TOML.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Signals of the system, handled for as long as a block lasts."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The keys that can be set: what each means, its default, and which environment variable says it."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Iterator, Mapping
@@ -10,14 +8,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, cast
 
-from mnemic.config.values import (
-    HALF_LIVES_BY_KIND,
-    MIN_COSINE,
-    READERS,
-    BackendSettings,
-    Reader,
-    default_budget_mib,
-)
+from mnemic.config import values
 from mnemic.model.settings import Settings
 
 MILLION_BYTES = 1 << 20
@@ -41,7 +32,7 @@ class Key:
     """
 
     path: str
-    reader: Reader
+    reader: values.Reader
     about: str
     default: object = None
     variables: tuple[str, ...] = ()
@@ -65,15 +56,15 @@ QDRANT = "memory.index.qdrant."
 CONTEXT_FROM_MEMORY = "agent.context_from_memory"
 STORAGE = "tools.storage."
 COMPUTED: Mapping[str, object] = {
-    HALF_LIVES: HALF_LIVES_BY_KIND,
-    "memory.index.budget-mb": default_budget_mib(),
+    HALF_LIVES: values.HALF_LIVES_BY_KIND,
+    "memory.index.budget-mb": values.default_budget_mib(),
     **{f"{LEVEL_LIMIT}{level.value}": limit for level, limit in Settings().level_limits.items()},
-    f"{STORAGE}default_backend": BackendSettings().name,
-    f"{STORAGE}context_top_k": BackendSettings().top_k,
-    f"{STORAGE}context_min_score": MIN_COSINE,
-    f"{STORAGE}context_max_tokens": BackendSettings().max_tokens,
-    f"{STORAGE}chunk_size": BackendSettings().chunk_size,
-    f"{STORAGE}chunk_overlap": BackendSettings().chunk_overlap,
+    f"{STORAGE}default_backend": values.BackendSettings().name,
+    f"{STORAGE}context_top_k": values.BackendSettings().top_k,
+    f"{STORAGE}context_min_score": values.MIN_COSINE,
+    f"{STORAGE}context_max_tokens": values.BackendSettings().max_tokens,
+    f"{STORAGE}chunk_size": values.BackendSettings().chunk_size,
+    f"{STORAGE}chunk_overlap": values.BackendSettings().chunk_overlap,
 }
 """Defaults that the code has."""
 
@@ -86,7 +77,9 @@ def _read_keys() -> Iterator[Key]:
             default = reduce(getattr, row["setting"].split("."), cast("Any", Settings()))
         if "unit" in row:
             default /= row["unit"]
-        yield Key(path, READERS[row.pop("read")], default=default, variables=tuple(row.pop("variables", ())), **row)
+        yield Key(
+            path, values.READERS[row.pop("read")], default=default, variables=tuple(row.pop("variables", ())), **row
+        )
 
 
 KEYS: tuple[Key, ...] = tuple(_read_keys())

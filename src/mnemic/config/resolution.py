@@ -16,20 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from mnemic.config.keys import (
-    CONTEXT_FROM_MEMORY,
-    HALF_LIVES,
-    KEY_OF,
-    KEYRING,
-    KEYS,
-    LEVEL_LIMIT,
-    MILLION_BYTES,
-    QDRANT,
-    SECRETS_PASSING,
-    SPELLINGS,
-    STORAGE,
-    Key,
-)
+from mnemic.config import keys
 from mnemic.config.values import (
     MEMORY_URL,
     BackendSettings,
@@ -49,7 +36,7 @@ from mnemic.model.scope import Level
 from mnemic.model.settings import LifeSettings, ProxySettings, Settings
 
 CONFIG_VARIABLE = "MNEMIC_CONFIG"
-_SECTIONS = frozenset(path[:end] for path in (*KEY_OF, *SPELLINGS) for end, c in enumerate(path) if c == ".")
+_SECTIONS = frozenset(path[:end] for path in (*keys.KEY_OF, *keys.SPELLINGS) for end, c in enumerate(path) if c == ".")
 
 
 def own_file(environment: Mapping[str, str]) -> Path:
@@ -96,7 +83,7 @@ def read_file(path: Path) -> dict[str, Told]:
         raise ConfigError(f"{path} is no TOML: {error}") from error
     told: dict[str, Told] = {}
     for place, value in _flat(_without_app(content, path), "", path):
-        key = SPELLINGS.get(place, place)
+        key = keys.SPELLINGS.get(place, place)
         if key in told:
             raise ConfigError(f"{path}: {told[key].spelling} and {place} say the same thing; keep one of them")
         told[key] = Told(value, place)
@@ -133,7 +120,7 @@ def first_file() -> str:
         "# Mnemic's configuration. What is commented out shows the default. `mnemic config show` tells what counts."
     ]
     section = ""
-    for key in KEYS:
+    for key in keys.KEYS:
         here, _, name = key.path.rpartition(".")
         if here != section:
             section = here
@@ -154,7 +141,7 @@ def as_toml(value: object) -> str:
 def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tuple[str, object]]:
     for name, value in content.items():
         place = f"{prefix}{name}"
-        if place in KEY_OF or place in SPELLINGS:
+        if place in keys.KEY_OF or place in keys.SPELLINGS:
             yield place, value
         elif place not in _SECTIONS:
             raise ConfigError(f"{path}: {place} is no key{_nearest(place)}")
@@ -166,12 +153,12 @@ def _flat(content: Mapping[str, object], prefix: str, path: Path) -> Iterator[tu
 
 def _nearest(place: str) -> str:
     """A hint at the key that was probably meant."""
-    found = difflib.get_close_matches(place, [*KEY_OF, *SPELLINGS, *_SECTIONS], n=1, cutoff=0.6)
+    found = difflib.get_close_matches(place, [*keys.KEY_OF, *keys.SPELLINGS, *_SECTIONS], n=1, cutoff=0.6)
     return f"; did you mean {found[0]}?" if found else "; `mnemic config show` lists all keys"
 
 
 MASK = "***"
-DB_PATH = f"{STORAGE}db_path"
+DB_PATH = f"{keys.STORAGE}db_path"
 _SECRET_OPTIONS = ("key", "password", "secret", "token")
 _SERVED = ("openai", "ollama", "nomic-embed-text", "mxbai-embed-large")
 """Embedders whose vectors come from a server: they are told the dims, so that nobody needs to ask."""
@@ -241,21 +228,21 @@ def resolve(
     variables = os.environ if environment is None else environment
     path = find_file(file, variables)
     told = read_file(path) if path else {}
-    values = {key.path: _value(key, variables, told, path) for key in KEYS}
+    values = {key.path: _value(key, variables, told, path) for key in keys.KEYS}
     if store is not None:
         values["store"] = Value("store", str(store), "argument", Rank.ARGUMENT)
     _only_one(values, told, path)
     _chunks_fit(values)
     values["store"] = _store(values, variables, path)
     values[DB_PATH] = _db_path(values[DB_PATH], variables, path)
-    keyring = values[KEYRING]
+    keyring = values[keys.KEYRING]
     if keyring.value is not None:
-        values[KEYRING] = replace(keyring, value=_place(str(keyring.value), keyring.rank, path))
-    values[f"{QDRANT}url"] = _qdrant(values[f"{QDRANT}url"], path)
+        values[keys.KEYRING] = replace(keyring, value=_place(str(keyring.value), keyring.rank, path))
+    values[f"{keys.QDRANT}url"] = _qdrant(values[f"{keys.QDRANT}url"], path)
     return Effective(_config(values), tuple(values.values()), path)
 
 
-def _value(key: Key, variables: Mapping[str, str], told: Mapping[str, Told], path: Path | None) -> Value:
+def _value(key: keys.Key, variables: Mapping[str, str], told: Mapping[str, Told], path: Path | None) -> Value:
     for name in key.environment:
         if variables.get(name):
             given = _from_text(key, variables[name])
@@ -267,7 +254,7 @@ def _value(key: Key, variables: Mapping[str, str], told: Mapping[str, Told], pat
     return Value(key.path, key.default, "default", Rank.DEFAULT, key.is_secret)
 
 
-def _from_text(key: Key, given: str) -> object:
+def _from_text(key: keys.Key, given: str) -> object:
     """Numbers and tables in the environment are written as JSON."""
     if isinstance(key.default, str) or key.reader in (text, one_id):
         return given
@@ -277,7 +264,7 @@ def _from_text(key: Key, given: str) -> object:
         return given
 
 
-def _checked(key: Key, given: object, origin: str, rank: Rank) -> Value:
+def _checked(key: keys.Key, given: object, origin: str, rank: Rank) -> Value:
     try:
         return Value(key.path, key.reader(given), origin, rank, key.is_secret)
     except ValueError as error:
@@ -365,7 +352,7 @@ def _config(values: Mapping[str, Value]) -> Config:
     if prefix is not None:
         options["query_prefix"] = prefix
     given: dict[str, Any] = {}
-    for key in KEYS:
+    for key in keys.KEYS:
         if key.field:
             given[key.field] = dict(of(key.path) or {}) if key.reader is table else of(key.path)
     return Config(
@@ -374,21 +361,21 @@ def _config(values: Mapping[str, Value]) -> Config:
         embedder_options=options,
         embedder_writings=_writings(of("embedder.writings")),
         tool_modules=_listed(of("tools.modules")),
-        index_budget_bytes=of("memory.index.budget-mb") * MILLION_BYTES,
-        settings=replace(_settings(values), secrets_passing=frozenset(_listed(of(SECRETS_PASSING)))),
+        index_budget_bytes=of("memory.index.budget-mb") * keys.MILLION_BYTES,
+        settings=replace(_settings(values), secrets_passing=frozenset(_listed(of(keys.SECRETS_PASSING)))),
         backend=_backend(values),
     )
 
 
 def _backend(values: Mapping[str, Value]) -> BackendSettings:
-    size, overlap = values[f"{STORAGE}chunk_size"], values[f"{STORAGE}chunk_overlap"]
+    size, overlap = values[f"{keys.STORAGE}chunk_size"], values[f"{keys.STORAGE}chunk_overlap"]
     if cast("int", overlap.value) >= cast("int", size.value):
         raise ConfigError(
             f"{overlap.key}, {overlap.value} ({overlap.origin}), must be below {size.key}, {size.value} ({size.origin})"
         )
 
     def of(name: str, *, when_said: bool = False) -> Any:
-        value = values[STORAGE + name]
+        value = values[keys.STORAGE + name]
         return None if when_said and value.rank is Rank.DEFAULT else value.value
 
     return BackendSettings(
@@ -420,16 +407,16 @@ def _settings(values: Mapping[str, Value]) -> Settings:
     given: dict[str, Any] = {}
     life: dict[str, Any] = {}
     assistant: dict[str, Any] = {}
-    proxy: dict[str, Any] = {"injects_context": values[CONTEXT_FROM_MEMORY].value}
+    proxy: dict[str, Any] = {"injects_context": values[keys.CONTEXT_FROM_MEMORY].value}
     groups = {"": given, "life": life, "assistant": assistant, "proxy": proxy}
-    for key in KEYS:
+    for key in keys.KEYS:
         if key.setting:
             value: Any = values[key.path].value
             place, _, name = key.setting.rpartition(".")
             groups[place][name] = value if key.unit == 1 else value * key.unit
-    days = cast("Mapping[str, float]", values[HALF_LIVES].value)
+    days = cast("Mapping[str, float]", values[keys.HALF_LIVES].value)
     life["half_lives"] = {Kind(kind): number for kind, number in days.items()}
-    limits = {level: cast("int", values[f"{LEVEL_LIMIT}{level.value}"].value) for level in Level}
+    limits = {level: cast("int", values[f"{keys.LEVEL_LIMIT}{level.value}"].value) for level in Level}
     return Settings(
         level_limits=limits,
         life=LifeSettings(**life),

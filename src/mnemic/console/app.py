@@ -5,8 +5,6 @@ of anybody and need no key. What memories say comes from strangers: the policy s
 but these files, and no text become markup.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

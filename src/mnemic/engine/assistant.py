@@ -21,26 +21,8 @@ from mnemic.engine.engine import Engine, Metered
 from mnemic.engine.tools.toolbox import Toolbox, read_arguments
 from mnemic.engine.window import window
 from mnemic.errors import BackendError, BadReplyError, ConfigError, InvalidInputError, UnsupportedError
+from mnemic.model import chat as dialogue
 from mnemic.model.bookkeeping import note_answer
-from mnemic.model.chat import (
-    Answer,
-    AssistantSettings,
-    Called,
-    ChatEvent,
-    Completion,
-    Finish,
-    Piece,
-    Prompt,
-    PromptMessage,
-    Recalled,
-    Replied,
-    Reply,
-    Said,
-    ToolCall,
-    ToolContext,
-    ToolOutcome,
-    ToolStep,
-)
 from mnemic.model.item import MessageDraft, NotedDraft, Role, Turn
 from mnemic.model.recall import ChatMessage, Context, Recall
 from mnemic.model.scope import Scope
@@ -65,17 +47,17 @@ class Rounds:
 
     model: Metered
     toolbox: Toolbox
-    settings: AssistantSettings
+    settings: dialogue.AssistantSettings
     show: Callable[[float], Context]
     shown: Context
-    about: ToolContext
+    about: dialogue.ToolContext
     calls_left: int
     refusal: str
     degraded: list[str] = field(default_factory=list[str])
-    finish: Finish = Finish.STOP
-    _exchange: list[PromptMessage] = field(default_factory=list[PromptMessage])
+    finish: dialogue.Finish = dialogue.Finish.STOP
+    _exchange: list[dialogue.PromptMessage] = field(default_factory=list[dialogue.PromptMessage])
 
-    def run(self, *, is_streaming: bool) -> Generator[Said | Called]:
+    def run(self, *, is_streaming: bool) -> Generator[dialogue.Said | dialogue.Called]:
         """What the model writes and calls, until it has answered. Raises the errors of the model."""
         self._check_tools()
         while True:
@@ -85,12 +67,12 @@ class Rounds:
                 self.finish = completion.finish
                 return
             calls = tuple(map(_sent_back, completion.tool_calls))
-            self._exchange.append(PromptMessage(Role.ASSISTANT, completion.text, calls))
+            self._exchange.append(dialogue.PromptMessage(Role.ASSISTANT, completion.text, calls))
             for call in completion.tool_calls:
                 outcome = self._outcome(call)
                 told = outcome.text[: self.model.capabilities.context_tokens]
-                self._exchange.append(PromptMessage(Role.TOOL, told, tool_call_id=call.id))
-                yield Called(ToolStep(completion.text.strip(), outcome))
+                self._exchange.append(dialogue.PromptMessage(Role.TOOL, told, tool_call_id=call.id))
+                yield dialogue.Called(dialogue.ToolStep(completion.text.strip(), outcome))
 
     @property
     def _offers(self) -> bool:
@@ -104,7 +86,7 @@ class Rounds:
         self.calls_left = 0
         self.degraded.append(f"tools: {reason}")
 
-    def _ask(self, *, is_streaming: bool) -> Generator[Said, None, Completion]:
+    def _ask(self, *, is_streaming: bool) -> Generator[dialogue.Said, None, dialogue.Completion]:
         """One reply; asked again without what the model cannot take, as long as it has said nothing."""
         shares = iter(SHARES)
         while True:
@@ -115,7 +97,7 @@ class Rounds:
                         completion = piece.completion or completion
                         if piece.text:
                             has_said = True
-                            yield Said(piece.text)
+                            yield dialogue.Said(piece.text)
             except UnsupportedError as error:
                 if has_said or not self._offers:
                     raise
@@ -131,33 +113,33 @@ class Rounds:
                     raise BadReplyError(f"{self.model.name} ended without a reply")
                 return completion
 
-    def _pieces(self, *, is_streaming: bool) -> Generator[Piece]:
+    def _pieces(self, *, is_streaming: bool) -> Generator[dialogue.Piece]:
         prompt = self._prompt()
         if is_streaming:
             with closing(self.model.stream(prompt)) as pieces:
                 yield from pieces
             return
         completion = self.model.complete(prompt)
-        yield Piece(completion.text)
-        yield Piece(completion=completion)
+        yield dialogue.Piece(completion.text)
+        yield dialogue.Piece(completion=completion)
 
-    def _prompt(self) -> Prompt:
-        shown = [PromptMessage(message.role, message.content) for message in self.shown.messages]
-        return Prompt(
+    def _prompt(self) -> dialogue.Prompt:
+        shown = [dialogue.PromptMessage(message.role, message.content) for message in self.shown.messages]
+        return dialogue.Prompt(
             messages=(*shown, *self._exchange),
             tools=self.toolbox.specs if self._offers else (),
             max_tokens=reply_tokens(self.model, self.settings),
             timeout_s=self.settings.timeout_s,
         )
 
-    def _outcome(self, call: ToolCall) -> ToolOutcome:
+    def _outcome(self, call: dialogue.ToolCall) -> dialogue.ToolOutcome:
         if self.calls_left <= 0:
-            return ToolOutcome(call, self.refusal, is_error=True, seconds=0.0)
+            return dialogue.ToolOutcome(call, self.refusal, is_error=True, seconds=0.0)
         self.calls_left -= 1
         return self.toolbox.run(call, self.about)
 
 
-def _sent_back(call: ToolCall) -> ToolCall:
+def _sent_back(call: dialogue.ToolCall) -> dialogue.ToolCall:
     """The call as the model is shown it again: servers refuse a prompt whose arguments are no JSON object."""
     try:
         return replace(call, arguments=json.dumps(dict(read_arguments(call.arguments)), ensure_ascii=False))
@@ -165,12 +147,14 @@ def _sent_back(call: ToolCall) -> ToolCall:
         return replace(call, arguments="{}")
 
 
-def reply_tokens(model: Metered, settings: AssistantSettings) -> int:
+def reply_tokens(model: Metered, settings: dialogue.AssistantSettings) -> int:
     """How long a reply may be."""
     return min(settings.max_tokens, max(model.capabilities.context_tokens // REPLY_SHARE, 1))
 
 
-def room_for_memory(model: Metered, settings: AssistantSettings, texts: Iterator[str], toolbox: Toolbox) -> int:
+def room_for_memory(
+    model: Metered, settings: dialogue.AssistantSettings, texts: Iterator[str], toolbox: Toolbox
+) -> int:
     """Tokens left for memory: half of the rest, since memory tends to need more tokens than estimated."""
     tools = sum(len(json.dumps(dict(spec.parameters))) + len(spec.description) for spec in toolbox.specs)
     taken = (sum(map(len, texts)) + tools) // CHARS_PER_TOKEN + reply_tokens(model, settings)
@@ -211,7 +195,7 @@ def model_of(engine: Engine) -> Llm:
     return engine.llm
 
 
-def chat(engine: Engine, scope: Scope, request: ChatRequest) -> Generator[ChatEvent]:
+def chat(engine: Engine, scope: Scope, request: ChatRequest) -> Generator[dialogue.ChatEvent]:
     """The events of one turn. A scope without a session begins one: `Reply.session`. Raises the model's errors; the
     user's side is kept, and the partial answer is marked `is_partial`, also when the generator closes early.
     """
@@ -221,7 +205,7 @@ def chat(engine: Engine, scope: Scope, request: ChatRequest) -> Generator[ChatEv
         yield from events
 
 
-def ask(engine: Engine, scope: Scope, wanted: ContextRequest) -> Answer:
+def ask(engine: Engine, scope: Scope, wanted: ContextRequest) -> dialogue.Answer:
     """The model's answer to a question from memory and documents alone; captures nothing, calls no tool."""
     model = Metered(model_of(engine))
     language = wanted.language or language_of([wanted.question.text])
@@ -237,12 +221,12 @@ def ask(engine: Engine, scope: Scope, wanted: ContextRequest) -> Answer:
     )
     reply = None
     for event in _ChatTurn(engine, scope, request, model).run():
-        reply = event.reply if isinstance(event, Replied) else reply
+        reply = event.reply if isinstance(event, dialogue.Replied) else reply
     if reply is None:
         raise AssertionError("a turn ended without a reply")
     named = {int(number) for marks in _MARK.findall(reply.text) for number in re.findall(r"\d+", marks)}
     cited = tuple(citation for citation in reply.context.citations if citation.number in named)
-    return Answer(reply.text, cited, reply.context, reply.usage, reply.degraded)
+    return dialogue.Answer(reply.text, cited, reply.context, reply.usage, reply.degraded)
 
 
 @dataclass(slots=True)
@@ -254,18 +238,18 @@ class _ChatTurn:
     request: ChatRequest
     model: Metered
     degraded: list[str] = field(default_factory=list[str])
-    steps: list[ToolStep] = field(default_factory=list[ToolStep])
+    steps: list[dialogue.ToolStep] = field(default_factory=list[dialogue.ToolStep])
     captured: Turn | None = None
 
-    def run(self) -> Generator[ChatEvent]:
+    def run(self) -> Generator[dialogue.ChatEvent]:
         rounds = self._rounds(self._show_context(1.0))
         self._hear()
-        yield Recalled(rounds.shown)
+        yield dialogue.Recalled(rounds.shown)
         text, is_whole = "", False
         try:
             with closing(rounds.run(is_streaming=self.request.is_streaming)) as events:
                 for event in events:
-                    if isinstance(event, Said):
+                    if isinstance(event, dialogue.Said):
                         text += event.text
                     else:
                         text = ""
@@ -275,8 +259,8 @@ class _ChatTurn:
         finally:
             self._keep(text, is_whole=is_whole)
         missing = (*rounds.shown.degraded, *self.degraded, *rounds.degraded)
-        yield Replied(
-            Reply(
+        yield dialogue.Replied(
+            dialogue.Reply(
                 text=text,
                 session=self.scope.session or "",
                 turn=self.captured,
@@ -295,7 +279,7 @@ class _ChatTurn:
             settings=self.engine.settings.assistant,
             show=self._show_context,
             shown=shown,
-            about=ToolContext(self.scope, self.engine.clock.now(), self.request.actor),
+            about=dialogue.ToolContext(self.scope, self.engine.clock.now(), self.request.actor),
             calls_left=self.request.max_tool_calls,
             refusal=wording(language_of([self.request.message]), "answer.limit_reached"),
         )

@@ -4,8 +4,6 @@ A wrong memory in a prompt costs more than a missing one: a greeting, code or a 
 and embedding models without a judge of their own, are judged by the form of the prompt only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isnan, nan
 
@@ -13,17 +11,7 @@ from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked
 from mnemic.model.item import Memory, Message
 from mnemic.model.recall import Hit
-from mnemic.ranking.silence import (
-    Judge,
-    Prompt,
-    Sight,
-    asks_nothing,
-    certainty,
-    is_near_miss,
-    judges,
-    logit,
-    share_of,
-)
+from mnemic.ranking import silence
 
 WEAKEST = 0.02
 """Below this relevance a fact or a passage is noise, whatever the prompt."""
@@ -44,9 +32,9 @@ of it. They stand by their rank, within the budget.
 def deserves_memory(engine: Engine, text: str, asked: Asked, hits: Sequence[Hit]) -> bool:
     """True when what was found for a prompt belongs before it."""
     found = [hit for hit in hits if not hit.is_fallback]
-    if not found or asks_nothing(text):
+    if not found or silence.asks_nothing(text):
         return False
-    if all(isinstance(hit.item, Memory) for hit in strong_enough(found)) and is_near_miss(text, sights(found)):
+    if all(isinstance(hit.item, Memory) for hit in strong_enough(found)) and silence.is_near_miss(text, sights(found)):
         return False
     if any(not isinstance(hit.item, Message) and (hit.relevance or 0.0) >= SURE for hit in found):
         return True
@@ -54,27 +42,27 @@ def deserves_memory(engine: Engine, text: str, asked: Asked, hits: Sequence[Hit]
     vector = asked.vectors[0] if asked.vectors else None
     if judge is None or vector is None or not vector.any():
         return True
-    return certainty(judge, Prompt(text=text, vector=vector), sights(found)) >= judge.threshold
+    return silence.certainty(judge, silence.Prompt(text=text, vector=vector), sights(found)) >= judge.threshold
 
 
 def strong_enough(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """The hits that are not mere noise; one whose relevance cannot be told stays."""
     best = max((hit.relevance for hit in hits if hit.relevance is not None), default=0.0)
-    least = max(WEAKEST, share_of(logit(best) - WIDEST_GAP))
+    least = max(WEAKEST, silence.share_of(silence.logit(best) - WIDEST_GAP))
     return tuple(
         hit for hit in hits if isinstance(hit.item, Message) or hit.relevance is None or hit.relevance >= least
     )
 
 
-def judge_of(engine: Engine) -> Judge | None:
+def judge_of(engine: Engine) -> silence.Judge | None:
     """The judge for the main embedding model; None where there is none."""
-    return None if engine.embedder is None else judges().get(engine.embedder.space.model)
+    return None if engine.embedder is None else silence.judges().get(engine.embedder.space.model)
 
 
-def sights(hits: Sequence[Hit]) -> list[Sight]:
+def sights(hits: Sequence[Hit]) -> list[silence.Sight]:
     """The hits as the judgement sees them."""
     return [
-        Sight(
+        silence.Sight(
             relevance=nan if hit.relevance is None else hit.relevance,
             cosine=nan if hit.similarity is None else hit.similarity,
             text=hit.text,

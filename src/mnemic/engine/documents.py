@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from mnemic.engine import ingest_plan
 from mnemic.engine.access import forget_answers
 from mnemic.engine.browse import MAX_PAGE
 from mnemic.engine.cascade import Cascaded, cascade
@@ -19,21 +20,6 @@ from mnemic.engine.dependants import Hand
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.fields import deletion
 from mnemic.engine.indexing import ItemVectors, document_vectors, put_vectors, reached
-from mnemic.engine.ingest_plan import (
-    LOOKED_UP,
-    IngestRequest,
-    Plan,
-    Prepared,
-    Reading,
-    Shelf,
-    Task,
-    batches,
-    counted,
-    plan,
-    prepare,
-    read_ahead,
-    why_nothing,
-)
 from mnemic.engine.secrets import clean_reason
 from mnemic.errors import ConflictError, InvalidInputError, MnemicError, NotFoundError
 from mnemic.model.document import Document, DocumentQuery, DocumentStatus, FileReport, IngestReport, Outcome
@@ -159,25 +145,25 @@ _ATTEMPTS = 3
 class Result:
     """What reading a file came to: what is to be stored, or why nothing is."""
 
-    task: Task
+    task: ingest_plan.Task
     sha256: str
-    prepared: Prepared | None
+    prepared: ingest_plan.Prepared | None
     failure: str = ""
 
 
 class Storing:
     """The writing part of one ingest. `chunks` and `characters` count what was stored."""
 
-    def __init__(self, engine: Engine, shelf: Shelf, actor: str) -> None:
+    def __init__(self, engine: Engine, shelf: ingest_plan.Shelf, actor: str) -> None:
         self.chunks = self.characters = 0
         self.needs_vectors = False
         self._engine, self._shelf, self._actor = engine, shelf, actor
         self._sources: dict[str, str] = {}
 
-    def begin(self, tasks: Sequence[Task], first: int) -> None:
+    def begin(self, tasks: Sequence[ingest_plan.Task], first: int) -> None:
         """Write down what is to be done: the first ones are being read, the rest waits."""
         begun = 0
-        for batch in batches(tasks, LOOKED_UP):
+        for batch in ingest_plan.batches(tasks, ingest_plan.LOOKED_UP):
             now = self._engine.clock.now()
             with self._engine.store.write() as work:
                 held = self._shelf.held(work, [task.source for task in batch])
@@ -188,11 +174,11 @@ class Storing:
                 )
             begun += len(batch)
 
-    def document(self, task: Task) -> Document:
+    def document(self, task: ingest_plan.Task) -> Document:
         """What is known of a file before it is read."""
         return task.known or self._new(task, self._engine.clock.now())
 
-    def store(self, results: Sequence[Result], following: Sequence[Task]) -> list[FileReport]:
+    def store(self, results: Sequence[Result], following: Sequence[ingest_plan.Task]) -> list[FileReport]:
         """Store a group, and note that the next one is being read. What the store refuses fails alone."""
         vectors = self._vectors([text for each in results if each.prepared for text in each.prepared.indexed])
         refusal: MnemicError | None = None
@@ -210,13 +196,13 @@ class Storing:
         if not self._engine.embedders:
             return []
         found: list[ItemVectors] = []
-        for batch in batches(texts, EMBEDDED):
+        for batch in ingest_plan.batches(texts, EMBEDDED):
             found += document_vectors(self._engine, batch) or [(None,) * len(self._engine.embedders)] * len(batch)
         self.needs_vectors |= any(vector is None for row in found for vector in row)
         return found
 
     def _write(
-        self, results: Sequence[Result], vectors: list[ItemVectors] | None, following: Sequence[Task]
+        self, results: Sequence[Result], vectors: list[ItemVectors] | None, following: Sequence[ingest_plan.Task]
     ) -> list[FileReport]:
         now, shelf = self._engine.clock.now(), self._shelf
         with self._engine.store.write() as work:
@@ -254,7 +240,7 @@ class Storing:
         work.history.add([self._entry(base, ready, result.prepared, now)])
         return ready, [chunk.id for chunk, _ in rows]
 
-    def _entry(self, base: Document, ready: Document, prepared: Prepared, now: datetime) -> HistoryEntry:
+    def _entry(self, base: Document, ready: Document, prepared: ingest_plan.Prepared, now: datetime) -> HistoryEntry:
         replaced = ", ".join(prepared.redacted)
         return HistoryEntry(
             id=new_id(now),
@@ -283,7 +269,7 @@ class Storing:
             same_as=None if first == task.source else first,
         )
 
-    def _new(self, task: Task, now: datetime) -> Document:
+    def _new(self, task: ingest_plan.Task, now: datetime) -> Document:
         return Document(
             id=new_id(now),
             partition=self._shelf.partition,
@@ -300,9 +286,9 @@ class Storing:
 _PENDING = DocumentStatus.PENDING
 
 
-def groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+def groups(tasks: Sequence[ingest_plan.Task]) -> Iterator[list[ingest_plan.Task]]:
     """The tasks in their order, as many as may share a transaction."""
-    group: list[Task] = []
+    group: list[ingest_plan.Task] = []
     size = 0
     for task in tasks:
         if group and (len(group) >= GROUP_FILES or size + task.size > GROUP_BYTES):
@@ -317,7 +303,9 @@ def groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
 GONE = "the file is gone; ingesting the folder with is_pruning=True removes the document"
 
 
-def ingest(engine: Engine, scope: Scope, content: str | bytes, request: IngestRequest, *, actor: str) -> IngestReport:
+def ingest(
+    engine: Engine, scope: Scope, content: str | bytes, request: ingest_plan.IngestRequest, *, actor: str
+) -> IngestReport:
     """Ingest a file, a folder, or bytes. What was stored stays when it is interrupted; called again, it goes on from
     there. Raises `InvalidInputError` for a path where nothing is; what is wrong with one file fails that file.
     """
@@ -330,28 +318,30 @@ def ingest(engine: Engine, scope: Scope, content: str | bytes, request: IngestRe
 
 
 def _ingest_files(
-    engine: Engine, scope: Scope, content: str | bytes, request: IngestRequest, actor: str
+    engine: Engine, scope: Scope, content: str | bytes, request: ingest_plan.IngestRequest, actor: str
 ) -> IngestReport:
     began, at = time.perf_counter(), engine.clock.now()
-    shelf = Shelf(scope.partition(request.level or scope.default_level), scope.agent if request.is_private else None)
-    made = plan(engine, shelf, content, request)
+    shelf = ingest_plan.Shelf(
+        scope.partition(request.level or scope.default_level), scope.agent if request.is_private else None
+    )
+    made = ingest_plan.plan(engine, shelf, content, request)
     storing = Storing(engine, shelf, actor)
     deed = _would(made, request) if request.is_dry_run else _done(engine, made, storing, request, actor)
     files = sorted([*made.reports, *deed], key=lambda file: file.source)
     return IngestReport(
         at=at,
         files=tuple(files),
-        counts=counted(files),
+        counts=ingest_plan.counted(files),
         chunks=storing.chunks,
         characters=storing.characters,
         seconds=time.perf_counter() - began,
         needs_vectors=storing.needs_vectors,
         is_dry_run=request.is_dry_run,
-        why_nothing=why_nothing(files, is_dry_run=request.is_dry_run),
+        why_nothing=ingest_plan.why_nothing(files, is_dry_run=request.is_dry_run),
     )
 
 
-def _would(made: Plan, request: IngestRequest) -> Iterator[FileReport]:
+def _would(made: ingest_plan.Plan, request: ingest_plan.IngestRequest) -> Iterator[FileReport]:
     for task in made.tasks:
         known = task.known.id if task.known is not None else None
         yield FileReport(source=task.source, outcome=task.outcome, document_id=known)
@@ -359,24 +349,28 @@ def _would(made: Plan, request: IngestRequest) -> Iterator[FileReport]:
         yield _report_gone(document, is_removed=request.is_pruning)
 
 
-def _done(engine: Engine, made: Plan, storing: Storing, request: IngestRequest, actor: str) -> Iterator[FileReport]:
+def _done(
+    engine: Engine, made: ingest_plan.Plan, storing: Storing, request: ingest_plan.IngestRequest, actor: str
+) -> Iterator[FileReport]:
     if made.tasks:
         yield from _store_files(engine, made, storing, request)
     if request.is_pruning:
-        for batch in batches(made.gone, LOOKED_UP):
+        for batch in ingest_plan.batches(made.gone, ingest_plan.LOOKED_UP):
             with engine.store.write() as work:
                 erase_documents(Hand(engine, work, actor, engine.clock.now()), batch, reason="its file is gone")
     for document in made.gone:
         yield _report_gone(document, is_removed=request.is_pruning)
 
 
-def _store_files(engine: Engine, made: Plan, storing: Storing, request: IngestRequest) -> Iterator[FileReport]:
+def _store_files(
+    engine: Engine, made: ingest_plan.Plan, storing: Storing, request: ingest_plan.IngestRequest
+) -> Iterator[FileReport]:
     """Read, prepare and store, group after group; the next ones are read meanwhile."""
-    grouped: list[Sequence[Task]] = [*groups(made.tasks), ()]
+    grouped: list[Sequence[ingest_plan.Task]] = [*groups(made.tasks), ()]
     storing.begin(made.tasks, len(grouped[0]))
     known, total = len(made.reports), len(made.reports) + len(made.tasks)
     done = known
-    with closing(read_ahead(engine, made.tasks)) as readings:
+    with closing(ingest_plan.read_ahead(engine, made.tasks)) as readings:
         for number, group in enumerate(grouped[:-1]):
             results: list[Result] = []
             for task in group:
@@ -389,12 +383,14 @@ def _store_files(engine: Engine, made: Plan, storing: Storing, request: IngestRe
         request.progress(total, total, "")
 
 
-def _result(engine: Engine, storing: Storing, request: IngestRequest, reading: Reading) -> Result:
+def _result(
+    engine: Engine, storing: Storing, request: ingest_plan.IngestRequest, reading: ingest_plan.Reading
+) -> Result:
     if reading.read is None:
         return Result(reading.task, reading.sha256, None, reading.failure)
     document = replace(storing.document(reading.task), sha256=reading.sha256)
     try:
-        prepared = prepare(engine, request, document, reading.read, engine.clock.now())
+        prepared = ingest_plan.prepare(engine, request, document, reading.read, engine.clock.now())
     except InvalidInputError as error:
         return Result(reading.task, reading.sha256, None, str(error))
     return Result(reading.task, reading.sha256, prepared)

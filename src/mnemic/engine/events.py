@@ -3,8 +3,6 @@ worker handles each at least once, and lists it with a reason when it cannot. `e
 handlers, so that no part imports another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import datetime

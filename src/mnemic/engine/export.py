@@ -15,18 +15,10 @@ from datetime import datetime
 from types import UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
+from mnemic.engine import inputs
 from mnemic.engine.dependants import MAX_FLAGS
 from mnemic.engine.engine import Engine
 from mnemic.engine.fields import from_json, held_key, to_json
-from mnemic.engine.inputs import (
-    check_categories,
-    check_foreign_id,
-    check_fraction,
-    check_id,
-    check_line,
-    check_metadata,
-    check_text,
-)
 from mnemic.engine.profile import check_profile_fact, get_profile, profile_partition
 from mnemic.engine.secrets import fact_without_secrets, fields_without_secrets, redact, tell_redacted, without_secrets
 from mnemic.errors import InvalidInputError, MnemicError
@@ -132,8 +124,8 @@ class DocumentReader:
 
     def _document(self, record: Mapping[str, Any], partition: Partition) -> Document:
         limit = self._engine.settings.max_text_chars
-        texts = {name: check_line(record[name], name, limit=limit) for name in _TEXTS}
-        check_foreign_id(texts["id"])
+        texts = {name: inputs.check_line(record[name], name, limit=limit) for name in _TEXTS}
+        inputs.check_foreign_id(texts["id"])
         if record["private_agent"] is not None and self._scope.agent is None:
             raise InvalidInputError("it is private to an agent, and the scope names none")
         status = DocumentStatus(record["status"])
@@ -156,8 +148,8 @@ class DocumentReader:
             private_agent=None if record["private_agent"] is None else self._scope.agent,
             pages=tuple(_whole(page, "pages") for page in _list(record["pages"], "pages")),
             headings=tuple(_heading(each) for each in _list(record["headings"], "headings")),
-            metadata=check_metadata(metadata, self._engine.settings),
-            bookkeeping=check_bookkeeping(check_metadata(bookkeeping, self._engine.settings)),
+            metadata=inputs.check_metadata(metadata, self._engine.settings),
+            bookkeeping=check_bookkeeping(inputs.check_metadata(bookkeeping, self._engine.settings)),
         )
 
     def _clean(self, whole: WholeDocument) -> WholeDocument:
@@ -208,7 +200,7 @@ def _chunk(span: Any, document: Document, text: str) -> Chunk:
     page = None if values["page"] is None else _whole(values["page"], "page")
     last_page = _last_page(values, document, page)
     state = State(values["state"])
-    chunk_id = check_id(values["id"], "the id of a chunk")
+    chunk_id = inputs.check_id(values["id"], "the id of a chunk")
     if not chunk_id.strip() or state is State.ERASED or page == 0 or not 0 <= start <= end <= len(text):
         raise InvalidInputError(f"chunk {index} is outside the text, or it is erased, or it has no id or page")
     return Chunk(
@@ -455,34 +447,36 @@ class RecordReader:
     def _check_noun(self, noun: Noun) -> Noun:
         if isinstance(noun, ProfileEntry):
             check_profile_fact(self._engine, noun.key, noun.value)
-            check_line(noun.source, "source")
+            inputs.check_line(noun.source, "source")
             return noun
-        check_foreign_id(noun.id)
+        inputs.check_foreign_id(noun.id)
         if isinstance(noun, HistoryEntry):
-            check_line(noun.actor, "actor")
+            inputs.check_line(noun.actor, "actor")
             return noun
-        check_text(noun.text, "text", self._engine.settings)
+        inputs.check_text(noun.text, "text", self._engine.settings)
         if noun.state is State.ERASED:
             raise InvalidInputError("what was erased does not come back")
-        metadata, notes = (check_metadata(each, self._engine.settings) for each in (noun.metadata, noun.bookkeeping))
+        metadata, notes = (
+            inputs.check_metadata(each, self._engine.settings) for each in (noun.metadata, noun.bookkeeping)
+        )
         noun = replace(noun, metadata=metadata, bookkeeping=check_bookkeeping(notes))
         return self._checked_message(noun) if isinstance(noun, Message) else self._checked_memory(noun)
 
     def _checked_message(self, message: Message) -> Message:
         Scope(org=self._scope.org, session=message.session)
         for name in ("turn_id", "name", "agent", "external_id"):
-            check_line(getattr(message, name) or "", name)
+            inputs.check_line(getattr(message, name) or "", name)
         if message.position < 1 or message.turn < 1:
             raise InvalidInputError("position and turn count from 1")
         return message
 
     def _checked_memory(self, memory: Memory) -> Memory:
         for name in ("context", "snippet", "source"):
-            check_line(getattr(memory, name), name, limit=self._engine.settings.max_text_chars)
+            inputs.check_line(getattr(memory, name), name, limit=self._engine.settings.max_text_chars)
         for name in ("agent", "other_id"):
-            check_line(getattr(memory, name) or "", name)
+            inputs.check_line(getattr(memory, name) or "", name)
         for entry in memory.provenance:
-            check_fraction(entry.support, "support")
+            inputs.check_fraction(entry.support, "support")
         _check_flags(memory)
         if memory.valid_from and memory.valid_to and memory.valid_to <= memory.valid_from:
             raise InvalidInputError("valid_to must be later than valid_from")
@@ -490,10 +484,10 @@ class RecordReader:
             raise InvalidInputError("it is private to an agent, and the scope names none")
         return replace(
             memory,
-            importance=check_fraction(memory.importance, "importance"),
-            confidence=check_fraction(memory.confidence, "confidence"),
-            faded=None if memory.faded is None else check_fraction(memory.faded, "faded"),
-            categories=check_categories(memory.categories),
+            importance=inputs.check_fraction(memory.importance, "importance"),
+            confidence=inputs.check_fraction(memory.confidence, "confidence"),
+            faded=None if memory.faded is None else inputs.check_fraction(memory.faded, "faded"),
+            categories=inputs.check_categories(memory.categories),
             dedup_key=held_key(memory.text, memory.kind, memory.valid_from),
             private_agent=None if memory.private_agent is None else self._scope.agent,
         )
@@ -515,7 +509,7 @@ def _check_flags(memory: Memory) -> None:
     if len(memory.flags) > MAX_FLAGS:
         raise InvalidInputError(f"a memory has at most {MAX_FLAGS} flags")
     for name in {name for flag in memory.flags for name in (flag.source_id, flag.entry_id)}:
-        if "\0" in check_id(name):
+        if "\0" in inputs.check_id(name):
             raise InvalidInputError(f"a flag cannot name {name!r:.40}")
 
 

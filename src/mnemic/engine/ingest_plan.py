@@ -20,20 +20,9 @@ from mnemic.engine.indexing import indexed_text
 from mnemic.engine.inputs import check_line
 from mnemic.engine.secrets import Redacted, redact
 from mnemic.errors import ConfigError, InvalidInputError, MnemicError
+from mnemic.model import document as documents
 from mnemic.model.bookkeeping import chunking_in, note_chunking
 from mnemic.model.candidates import Terms
-from mnemic.model.document import (
-    Chunking,
-    Document,
-    DocumentQuery,
-    DocumentStatus,
-    FileReport,
-    Heading,
-    Outcome,
-    ReadDocument,
-    ReadLimits,
-    Secrets,
-)
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Level, Partition, Visibility
 from mnemic.model.settings import Settings
@@ -62,9 +51,9 @@ class IngestRequest:
     is_pruning: bool = False
     is_again: bool = False
     is_private: bool = False
-    chunking: Chunking = Chunking.STRUCTURE
+    chunking: documents.Chunking = documents.Chunking.STRUCTURE
     config: ChunkConfig = DOCUMENT_CHUNKS
-    secrets: Secrets = Secrets.REFUSE
+    secrets: documents.Secrets = documents.Secrets.REFUSE
     progress: Progress | None = None
 
     @property
@@ -84,21 +73,21 @@ def chunk_config(settings: Settings) -> ChunkConfig:
     return ChunkConfig(size, part if settings.chunk_overlap is None else settings.chunk_overlap, least)
 
 
-def counted(files: Sequence[FileReport]) -> dict[str, int]:
+def counted(files: Sequence[documents.FileReport]) -> dict[str, int]:
     """Files by outcome, in the order of the outcomes, without those that nothing came to."""
     found = Counter(file.outcome for file in files)
-    return {outcome.value: found[outcome] for outcome in Outcome if found[outcome]}
+    return {outcome.value: found[outcome] for outcome in documents.Outcome if found[outcome]}
 
 
-def why_nothing(files: Sequence[FileReport], *, is_dry_run: bool) -> str:
+def why_nothing(files: Sequence[documents.FileReport], *, is_dry_run: bool) -> str:
     """Why nothing was stored, in a sentence; "" when something was."""
     found = Counter(file.outcome for file in files)
-    if found[Outcome.ADDED] or found[Outcome.REPLACED]:
+    if found[documents.Outcome.ADDED] or found[documents.Outcome.REPLACED]:
         return ""
     if not files:
         return "there is no file in the folder"
     told: list[str] = []
-    for outcome in (Outcome.UNCHANGED, Outcome.FAILED, Outcome.SKIPPED):
+    for outcome in (documents.Outcome.UNCHANGED, documents.Outcome.FAILED, documents.Outcome.SKIPPED):
         reasons = Counter(file.reason for file in files if file.outcome is outcome and file.reason)
         usual = f" ({reasons.most_common(1)[0][0]})" if len(reasons) == 1 else ""
         if found[outcome]:
@@ -120,22 +109,25 @@ _tokens = Analyser().token_count
 class Prepared:
     """A document that is ready to be stored, but for its vectors. `indexed`: what is embedded of each chunk."""
 
-    document: Document
+    document: documents.Document
     text: str
     chunks: tuple[tuple[Chunk, Terms], ...]
     indexed: tuple[str, ...]
     redacted: tuple[str, ...]
 
 
-def prepare(engine: Engine, request: IngestRequest, document: Document, read: ReadDocument, at: datetime) -> Prepared:
+def prepare(
+    engine: Engine, request: IngestRequest, document: documents.Document, read: documents.ReadDocument, at: datetime
+) -> Prepared:
     """The document with the reader's results. Raises `InvalidInputError` for a secret, if those are refused."""
     clean = redact(engine, read.text)
     title, about = redact(engine, read.title), _clean_about(engine, read.metadata)
-    if clean.findings and request.secrets is Secrets.REFUSE:
+    if clean.findings and request.secrets is documents.Secrets.REFUSE:
         raise InvalidInputError(_refusal(clean))
     pages = tuple(clean.moved(page) for page in read.pages)
     headings = tuple(
-        Heading(clean.moved(each.offset), each.level, redact(engine, each.title).text) for each in read.headings
+        documents.Heading(clean.moved(each.offset), each.level, redact(engine, each.title).text)
+        for each in read.headings
     )
     filled = replace(
         document,
@@ -155,7 +147,7 @@ def prepare(engine: Engine, request: IngestRequest, document: Document, read: Re
     return Prepared(filled, clean.text, rows, indexed, clean.kinds)
 
 
-def _drafts(request: IngestRequest, document: Document, text: str) -> list[ChunkDraft]:
+def _drafts(request: IngestRequest, document: documents.Document, text: str) -> list[ChunkDraft]:
     """The passages, without running heads and feet. A text that gives no passage is one itself."""
     drafts = draft_chunks(
         text,
@@ -196,7 +188,7 @@ def _cut(text: str, draft: ChunkDraft, start: int, end: int, pages: Sequence[int
     )
 
 
-def _chunk(document: Document, draft: ChunkDraft, at: datetime) -> Chunk:
+def _chunk(document: documents.Document, draft: ChunkDraft, at: datetime) -> Chunk:
     return Chunk(
         id=new_id(at),
         partition=document.partition,
@@ -250,15 +242,17 @@ class Shelf:
         """What can be seen of it, and beside it what all agents share."""
         return Visibility((self.partition,), self.private_agent)
 
-    def held(self, work: UnitOfWork, sources: Iterable[str]) -> dict[str, Document]:
+    def held(self, work: UnitOfWork, sources: Iterable[str]) -> dict[str, documents.Document]:
         """The documents with these sources."""
-        found = work.documents.list(self.visible, DocumentQuery(sources=tuple(sources)))
+        found = work.documents.list(self.visible, documents.DocumentQuery(sources=tuple(sources)))
         return {each.source: each for each in found if each.private_agent == self.private_agent}
 
-    def under(self, work: UnitOfWork, start: str) -> Iterator[Document]:
+    def under(self, work: UnitOfWork, start: str) -> Iterator[documents.Document]:
         """The documents whose sources begin so."""
         after: tuple[str, str] | None = None
-        while page := work.documents.list(self.visible, DocumentQuery(under=start, limit=LOOKED_UP, after=after)):
+        while page := work.documents.list(
+            self.visible, documents.DocumentQuery(under=start, limit=LOOKED_UP, after=after)
+        ):
             yield from (each for each in page if each.private_agent == self.private_agent)
             after = page[-1].source, page[-1].id
 
@@ -271,12 +265,12 @@ class Task:
     name: str
     size: int
     load: Callable[[], bytes]
-    known: Document | None = None
+    known: documents.Document | None = None
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> documents.Outcome:
         """What reading it well comes to."""
-        return Outcome.REPLACED if self.known is not None and self.known.sha256 else Outcome.ADDED
+        return documents.Outcome.REPLACED if self.known is not None and self.known.sha256 else documents.Outcome.ADDED
 
 
 @dataclass(slots=True)
@@ -284,8 +278,8 @@ class Plan:
     """`tasks` are to do; `reports` tell of skipped files; `gone` are documents whose files are gone."""
 
     tasks: list[Task] = field(default_factory=list[Task])
-    reports: list[FileReport] = field(default_factory=list[FileReport])
-    gone: list[Document] = field(default_factory=list[Document])
+    reports: list[documents.FileReport] = field(default_factory=list[documents.FileReport])
+    gone: list[documents.Document] = field(default_factory=list[documents.Document])
 
 
 def plan(engine: Engine, shelf: Shelf, content: str | bytes, request: IngestRequest) -> Plan:
@@ -339,27 +333,33 @@ def _find_tasks(engine: Engine, place: Place, made: Plan) -> Iterator[Task]:
     sources = set[str]()
     for entry in files.walk(place, most):
         if not isinstance(entry, FoundFile):
-            made.reports.append(FileReport(source=entry.source, outcome=Outcome.SKIPPED, reason=entry.reason))
+            made.reports.append(
+                documents.FileReport(source=entry.source, outcome=documents.Outcome.SKIPPED, reason=entry.reason)
+            )
         elif entry.source in sources or len(entry.source) > MAX_SOURCE_CHARS:
             reason = "its path is too long" if entry.source not in sources else "another file is called so here"
-            made.reports.append(FileReport(source=entry.source, outcome=Outcome.SKIPPED, reason=reason))
+            made.reports.append(
+                documents.FileReport(source=entry.source, outcome=documents.Outcome.SKIPPED, reason=reason)
+            )
         else:
             sources.add(entry.source)
             yield Task(entry.source, entry.name, entry.size, partial(files.read, entry, most))
 
 
-def _sort(task: Task, known: Document | None, request: IngestRequest, made: Plan) -> None:
+def _sort(task: Task, known: documents.Document | None, request: IngestRequest, made: Plan) -> None:
     """To the tasks, or, where nothing has changed, to the reports."""
     if known is not None and not request.is_again and _is_unchanged(task, known, request):
         made.reports.append(
-            FileReport(source=task.source, outcome=Outcome.UNCHANGED, document_id=known.id, chunks=known.chunks)
+            documents.FileReport(
+                source=task.source, outcome=documents.Outcome.UNCHANGED, document_id=known.id, chunks=known.chunks
+            )
         )
     else:
         made.tasks.append(Task(task.source, task.name, task.size, task.load, known))
 
 
-def _is_unchanged(task: Task, known: Document, request: IngestRequest) -> bool:
-    if known.status is not DocumentStatus.READY or chunking_in(known.bookkeeping) != request.recipe:
+def _is_unchanged(task: Task, known: documents.Document, request: IngestRequest) -> bool:
+    if known.status is not documents.DocumentStatus.READY or chunking_in(known.bookkeeping) != request.recipe:
         return False
     try:
         return hashlib.sha256(task.load()).hexdigest() == known.sha256
@@ -367,7 +367,7 @@ def _is_unchanged(task: Task, known: Document, request: IngestRequest) -> bool:
         return False  # reading it for good will say what is the matter
 
 
-def _find_gone(engine: Engine, shelf: Shelf, place: Place, made: Plan) -> list[Document]:
+def _find_gone(engine: Engine, shelf: Shelf, place: Place, made: Plan) -> list[documents.Document]:
     """The documents below a folder of which the walk has seen neither the file nor a folder that was left out."""
     root = f"{place.source.rstrip('/')}/"
     seen = {task.source for task in made.tasks} | {report.source for report in made.reports}
@@ -402,7 +402,7 @@ class Reading:
 
     task: Task
     sha256: str
-    read: ReadDocument | None
+    read: documents.ReadDocument | None
     failure: str = ""
 
 
@@ -437,7 +437,7 @@ class _Run:
     def __init__(self, engine: Engine) -> None:
         settings = engine.settings
         self._engine = engine
-        self._limits = ReadLimits(max_bytes=int(settings.max_file_bytes), timeout_s=settings.read_timeout_s)
+        self._limits = documents.ReadLimits(max_bytes=int(settings.max_file_bytes), timeout_s=settings.read_timeout_s)
         self._using: set[ClosableReader] = set()
         self._guard = threading.Lock()
         self._is_stopped = False
@@ -460,7 +460,7 @@ class _Run:
         for reader in using:
             reader.close()
 
-    def _read(self, reader: ClosableReader, data: bytes, name: str) -> ReadDocument | None:
+    def _read(self, reader: ClosableReader, data: bytes, name: str) -> documents.ReadDocument | None:
         with self._guard:
             if self._is_stopped:
                 return None

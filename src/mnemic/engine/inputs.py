@@ -16,23 +16,9 @@ from math import inf
 from typing import Any, TypeVar, cast
 
 from mnemic.errors import InvalidInputError, TimedOutError
+from mnemic.model import item as nouns
 from mnemic.model.candidates import DOCUMENT, MESSAGE
 from mnemic.model.filter import EVERYTHING, Filter
-from mnemic.model.item import (
-    IMPORTANCE_WORDS,
-    Item,
-    Kind,
-    Memory,
-    MemoryDraft,
-    Message,
-    MessageDraft,
-    NotedDraft,
-    Provenance,
-    Role,
-    State,
-    Trust,
-    noted,
-)
 from mnemic.model.recall import MemoryQuery
 from mnemic.model.scope import Level, as_utc, check_unicode
 from mnemic.model.settings import Settings
@@ -43,7 +29,7 @@ MAX_WHOLE = 2**31 - 1
 MAX_CATEGORIES = 32
 MAX_METADATA_DEPTH = 32
 _MESSAGE_FIELDS = ("role", "content", "text", "name", "observed_at", "external_id", "id", "trust", "metadata")
-_CHOICES: Mapping[str, type[StrEnum]] = {"kind": Kind, "level": Level, "trust": Trust}
+_CHOICES: Mapping[str, type[StrEnum]] = {"kind": nouns.Kind, "level": Level, "trust": nouns.Trust}
 _LEADS_ELSEWHERE = re.compile(r"[/\\?#%]|^\.+$")
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -73,8 +59,8 @@ def check_choice(kind: type[_Choice], value: object, name: str) -> _Choice:
 
 def check_fraction(value: object, name: str) -> float:
     """A number within 0..1, or, for importance, one of the words low, medium and high."""
-    if name == "importance" and isinstance(value, str) and value.lower() in IMPORTANCE_WORDS:
-        return IMPORTANCE_WORDS[value.lower()]
+    if name == "importance" and isinstance(value, str) and value.lower() in nouns.IMPORTANCE_WORDS:
+        return nouns.IMPORTANCE_WORDS[value.lower()]
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         words = " or one of low, medium, high" if name == "importance" else ""
         raise InvalidInputError(f"{name} must be a number from 0 to 1{words}, not {value!r}")
@@ -139,7 +125,7 @@ def check_foreign_id(value: object) -> str:
     return checked
 
 
-def message_drafts(messages: Iterable[object], settings: Settings) -> list[MessageDraft]:
+def message_drafts(messages: Iterable[object], settings: Settings) -> list[nouns.MessageDraft]:
     """Checked drafts of messages given as `MessageDraft` or in the chat format `{"role": …, "content": …}`."""
     if isinstance(messages, str | bytes | Mapping):
         raise InvalidInputError("messages must be a list of messages")
@@ -149,10 +135,10 @@ def message_drafts(messages: Iterable[object], settings: Settings) -> list[Messa
     return drafts
 
 
-def _message_draft(message: object, settings: Settings) -> MessageDraft:
-    if isinstance(message, MessageDraft):
+def _message_draft(message: object, settings: Settings) -> nouns.MessageDraft:
+    if isinstance(message, nouns.MessageDraft):
         fields: Mapping[str, object] = {
-            name: getattr(message, name) for name in MessageDraft.__dataclass_fields__ if name in _MESSAGE_FIELDS
+            name: getattr(message, name) for name in nouns.MessageDraft.__dataclass_fields__ if name in _MESSAGE_FIELDS
         }
     elif isinstance(message, Mapping):
         fields = cast("Mapping[str, object]", message)
@@ -164,16 +150,16 @@ def _message_draft(message: object, settings: Settings) -> MessageDraft:
         raise InvalidInputError(f"a message has no field {unknown[0]!r}; there are {', '.join(_MESSAGE_FIELDS)}")
     name, external = fields.get("name"), fields.get("external_id", fields.get("id"))
     observed, trust = fields.get("observed_at"), fields.get("trust")
-    draft = MessageDraft(
-        role=check_choice(Role, fields.get("role", "user"), "role"),
+    draft = nouns.MessageDraft(
+        role=check_choice(nouns.Role, fields.get("role", "user"), "role"),
         text=check_text(_content(fields.get("text", fields.get("content"))), "text", settings),
         name=None if name is None else check_line(name, "name") or None,
         observed_at=None if observed is None else as_utc(cast("datetime | str", observed), "observed_at"),
         external_id=None if external is None else check_line(external, "external_id") or None,
-        trust=None if trust is None else check_choice(Trust, trust, "trust"),
+        trust=None if trust is None else check_choice(nouns.Trust, trust, "trust"),
         metadata=check_metadata(fields.get("metadata") or {}, settings),
     )
-    return noted(draft, message.bookkeeping) if isinstance(message, NotedDraft) else draft
+    return nouns.noted(draft, message.bookkeeping) if isinstance(message, nouns.NotedDraft) else draft
 
 
 def _content(value: object) -> object:
@@ -188,15 +174,15 @@ def _content(value: object) -> object:
     return "\n".join(texts).strip()
 
 
-def memory_draft(text: object, fields: Mapping[str, object], settings: Settings) -> MemoryDraft:
+def memory_draft(text: object, fields: Mapping[str, object], settings: Settings) -> nouns.MemoryDraft:
     """A checked draft of a memory from the keyword arguments of `remember`."""
-    known = [name for name in MemoryDraft.__dataclass_fields__ if name != "text"]
+    known = [name for name in nouns.MemoryDraft.__dataclass_fields__ if name != "text"]
     unknown = [name for name in fields if name not in known]
     if unknown:
         raise InvalidInputError(f"a memory has no field {unknown[0]!r}; there are {', '.join(known)}")
     given = {name: value for name, value in fields.items() if value is not None}
     checked: dict[str, Any] = {name: _checked(name, value, settings) for name, value in given.items()}
-    draft = MemoryDraft(text=check_text(text, "text", settings), **checked)
+    draft = nouns.MemoryDraft(text=check_text(text, "text", settings), **checked)
     if draft.valid_from and draft.valid_to and draft.valid_to <= draft.valid_from:
         raise InvalidInputError("valid_to must be later than valid_from")
     return draft
@@ -219,12 +205,12 @@ def _checked(name: str, value: object, settings: Settings) -> object:
     return value if check is None else check(value)
 
 
-def _check_provenance(value: object) -> tuple[Provenance, ...]:
+def _check_provenance(value: object) -> tuple[nouns.Provenance, ...]:
     """Spans of sources, each with ends in order and a support from 0 to 1."""
     listed = cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
-    if listed is None or not all(isinstance(entry, Provenance) for entry in listed):
+    if listed is None or not all(isinstance(entry, nouns.Provenance) for entry in listed):
         raise InvalidInputError("provenance must be a list of Provenance")
-    entries = cast("Sequence[Provenance]", listed)
+    entries = cast("Sequence[nouns.Provenance]", listed)
     for entry in entries:
         for name in ("source_id", "extractor", "version"):
             check_line(getattr(entry, name), f"{name} of provenance")
@@ -245,7 +231,7 @@ def check_categories(value: object) -> tuple[str, ...]:
     return tags
 
 
-_PAST_STATES = (State.ACTIVE, State.SUPERSEDED, State.ARCHIVED)
+_PAST_STATES = (nouns.State.ACTIVE, nouns.State.SUPERSEDED, nouns.State.ARCHIVED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,8 +302,8 @@ class Question:
         """The conditions on memories, as the store takes them."""
         return MemoryQuery(
             now=now,
-            states=_PAST_STATES if self.is_about_the_past else (State.ACTIVE,),
-            kinds=tuple(Kind(kind) for kind in sorted(self.kinds - {MESSAGE})),
+            states=_PAST_STATES if self.is_about_the_past else (nouns.State.ACTIVE,),
+            kinds=tuple(nouns.Kind(kind) for kind in sorted(self.kinds - {MESSAGE})),
             filter=self.filter,
             as_of=self.as_of,
             known_at=self.known_at,
@@ -333,7 +319,7 @@ class Selection:
         self._long_term = question.max_results
         self._told = SameTexts()
 
-    def takes(self, item: Item, now: datetime) -> bool:
+    def takes(self, item: nouns.Item, now: datetime) -> bool:
         """True, and counted, when the item may be shown at `now` and there is room for it."""
         level = item.partition.level
         is_long_term = level in (Level.USER, Level.AGENT)
@@ -347,22 +333,22 @@ class Selection:
             self._long_term -= 1
         return True
 
-    def _is_echo(self, item: Item) -> bool:
+    def _is_echo(self, item: nouns.Item) -> bool:
         """True for an assistant's words that say no more than what was taken already: a recalled fact, repeated."""
-        if not isinstance(item, Message):
+        if not isinstance(item, nouns.Message):
             self._told.add(item.text)
             return False
-        if item.role is not Role.ASSISTANT:
+        if item.role is not nouns.Role.ASSISTANT:
             return False
         is_told = item.text in self._told
         self._told.add(item.text)
         return is_told
 
-    def _admits(self, item: Item, now: datetime) -> bool:
+    def _admits(self, item: nouns.Item, now: datetime) -> bool:
         question = self._question
         if item.id in question.excluded:
             return False
-        if not isinstance(item, Memory):
+        if not isinstance(item, nouns.Memory):
             return (question.as_of is None or item.observed_at <= question.as_of) and (
                 question.known_at is None or item.created_at <= question.known_at
             )

@@ -1,7 +1,5 @@
 """The kinds of jobs, by the names under which they are stored."""
 
-from __future__ import annotations
-
 EMBED = "embed"
 EXTRACT = "extract"
 SUMMARISE = "summarise"

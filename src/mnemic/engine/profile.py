@@ -1,7 +1,5 @@
 """The profile: hard facts of a user by key, always in the prompt, and beside them what matters or is new."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mnemic.engine.access import forget_answers

@@ -24,34 +24,14 @@ from math import inf, isnan
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.engine import links
+from mnemic.engine import score as scoring
 from mnemic.engine.dependants import told
 from mnemic.engine.engine import Engine
 from mnemic.engine.indexing import Asked, ItemVectors, indexed_text, question_vectors
 from mnemic.engine.inputs import Question, Selection, Watch
-from mnemic.engine.links import (
-    FIRST_HITS,
-    RELATED,
-    GraphQuestion,
-    Ranked,
-    Score,
-    paths_of,
-    reach,
-    with_links,
-    with_reached,
-)
 from mnemic.engine.links import SearchSide as Side
 from mnemic.engine.passages import admits, passage_query
-from mnemic.engine.score import (
-    NEIGHBOURS,
-    RERANK,
-    Backdrop,
-    Scored,
-    by_relevance,
-    by_similarity,
-    side_by_side,
-    with_feature,
-    with_flags,
-)
 from mnemic.errors import BackendError, ConfigError, NotFoundError, TimedOutError, UnsupportedError
 from mnemic.model.candidates import MESSAGE, Candidates, IndexQuery
 from mnemic.model.filter import EVERYTHING
@@ -77,8 +57,8 @@ _log = logging.getLogger("mnemic.recall")
 
 
 def refined(
-    engine: Engine, visible: Visibility, question: Question, scored: Scored, watch: Watch
-) -> tuple[Scored, tuple[str, ...]]:
+    engine: Engine, visible: Visibility, question: Question, scored: scoring.Scored, watch: Watch
+) -> tuple[scoring.Scored, tuple[str, ...]]:
     """The candidates with the reranker's points, in the order to be shown, and what was missing and why.
 
     Raises `UnsupportedError` when a reranker is asked for and none is configured.
@@ -116,7 +96,9 @@ def rows_of(engine: Engine, visible: Visibility, ids: Sequence[str]) -> dict[str
 class _Look:
     """The best candidates of a question that the store still shows, best first: their places, and their items."""
 
-    def __init__(self, engine: Engine, visible: Visibility, question: Question, scored: Scored, watch: Watch) -> None:
+    def __init__(
+        self, engine: Engine, visible: Visibility, question: Question, scored: scoring.Scored, watch: Watch
+    ) -> None:
         self.engine, self.question, self.scored, self.watch = engine, question, scored, watch
         first = scored.order[: max(engine.settings.rerank_candidates, question.limit or 0)]
         ids = [str(i) for i in scored.candidates.ids[first]]
@@ -127,7 +109,7 @@ class _Look:
         self.items = [item for _, item in shown]
 
 
-def _reranked(look: _Look, reranker: Reranker) -> tuple[Scored, tuple[str, ...]]:
+def _reranked(look: _Look, reranker: Reranker) -> tuple[scoring.Scored, tuple[str, ...]]:
     count = min(look.engine.settings.rerank_candidates, reranker.capabilities.max_texts)
     places = look.places[:count]
     if not places:
@@ -145,7 +127,7 @@ def _reranked(look: _Look, reranker: Reranker) -> tuple[Scored, tuple[str, ...]]
     look.watch.lap("rerank")
     values = np.zeros(look.scored.scores.shape, dtype=np.float32)
     values[places] = _above_the_lowest(judged)
-    return with_feature(look.scored, RERANK, values, reranker.capabilities.weight), ()
+    return scoring.with_feature(look.scored, scoring.RERANK, values, reranker.capabilities.weight), ()
 
 
 def _judged(look: _Look, reranker: Reranker, texts: Sequence[str]) -> Scores:
@@ -168,7 +150,7 @@ def _above_the_lowest(judged: Scores) -> Scores:
     return (judged - judged.min()) / deviation if deviation > 0 else np.zeros_like(judged)
 
 
-def _varied(look: _Look) -> Scored:
+def _varied(look: _Look) -> scoring.Scored:
     """Maximal marginal relevance over the best, with their scores spread over 0..1; the others follow as they were.
 
     The scores stay what they are: only the order says what is too much like a better one.
@@ -211,7 +193,7 @@ def least_relevance(engine: Engine) -> float:
     return SHOWN_RELEVANCE if least is None else least
 
 
-def relevances_of(engine: Engine, scored: Scored, places: Places) -> Doubles:
+def relevances_of(engine: Engine, scored: scoring.Scored, places: Places) -> Doubles:
     """How sure it is that the candidates at `places` have to do with the question, `(n,)`, 0 to 1; NaN where it cannot
     be told.
     """
@@ -225,20 +207,20 @@ def relevances_of(engine: Engine, scored: Scored, places: Places) -> Doubles:
     return sure
 
 
-def evidence_of(scored: Scored, behind: Backdrop, places: Places) -> Evidence:
+def evidence_of(scored: scoring.Scored, behind: scoring.Backdrop, places: Places) -> Evidence:
     """What says how relevant the candidates at `places` are, which stand out from `behind`.
 
     A reranker's points are left out: each has a scale of its own, and most candidates have none.
     """
     scores: Floats = scored.scores[places]
-    if RERANK in scored.features:
-        judged: Floats = scored.features[RERANK][places] * np.float32(scored.weights[RERANK])
+    if scoring.RERANK in scored.features:
+        judged: Floats = scored.features[scoring.RERANK][places] * np.float32(scored.weights[scoring.RERANK])
         scores = np.subtract(scores, judged, dtype=np.float32)
     cosines = scored.candidates.similarities[places]
     return Evidence(cosines=cosines, scores=scores, nearest=behind.nearest, items=behind.items)
 
 
-def relevant_enough(engine: Engine, scored: Scored, least: float) -> Places:
+def relevant_enough(engine: Engine, scored: scoring.Scored, least: float) -> Places:
     """The places of candidates, best first, that are at least so sure; what cannot be told counts as relevant.
 
     Nothing is read for it: most of a large store may fall away.
@@ -285,7 +267,7 @@ def answer(engine: Engine, scope: Scope, question: Question, asked: Asked | None
         scored, missing = refined(engine, visible, question, found.scored, watch)
         degraded += (*found.scored.candidates.missing, *found.missing, *missing)
         hits = _hits(engine, visible, question, scored)
-        paths = paths_of(engine, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
+        paths = links.paths_of(engine, visible, found.reached, [hit.id for hit in hits]) if found.reached else ()
     hits = hits or background(engine, visible, question)
     watch.lap("read")
     engine.observer.timing("mnemic.recall", watch.total())
@@ -298,7 +280,7 @@ def ask(engine: Engine, visible: Visibility, question: Question) -> Asked:
     return Asked(*question_vectors(engine, visible.partitions, question.search_text, watch), watch.start)
 
 
-def ranked(engine: Engine, visible: Visibility, question: Question, vectors: ItemVectors, watch: Watch) -> Ranked:
+def ranked(engine: Engine, visible: Visibility, question: Question, vectors: ItemVectors, watch: Watch) -> links.Ranked:
     """Every candidate of a question, scored and in order; `vectors` are the question's, one per embedder.
 
     Passages of documents are compared with passages, all else with all else: a score says how much a candidate stands
@@ -319,34 +301,36 @@ def ranked(engine: Engine, visible: Visibility, question: Question, vectors: Ite
         sides.append(Side.searched(engine, passages, score, is_passages=True))
     scored = _together(engine, sides)
     if question.hops <= 0 or question.min_similarity is not None:
-        return Ranked(scored)
+        return links.Ranked(scored)
     rows = sum(side.found.items for side in sides)
-    asked = GraphQuestion(question.text, vectors, question.as_of or now, question.hops, rows)
-    first = [str(i) for i in scored.candidates.ids[scored.order[:FIRST_HITS]]]
+    asked = links.GraphQuestion(question.text, vectors, question.as_of or now, question.hops, rows)
+    first = [str(i) for i in scored.candidates.ids[scored.order[: links.FIRST_HITS]]]
     try:
-        reached = reach(engine, visible, asked, first, lambda: watch.check(READING_MS))
+        reached = links.reach(engine, visible, asked, first, lambda: watch.check(READING_MS))
     except TimedOutError as late:
         engine.observer.count("mnemic.recall.late", source="graph")
-        return Ranked(scored, missing=(f"graph: {late}",))
+        return links.Ranked(scored, missing=(f"graph: {late}",))
     missing = reached.values.keys() - set(scored.candidates.ids.tolist())
     if missing:
         scored = _together(engine, [side.with_ids(engine, missing) for side in sides])
-    return Ranked(with_reached(scored, reached, engine.settings.weights.of(RELATED)), reached)
+    return links.Ranked(links.with_reached(scored, reached, engine.settings.weights.of(links.RELATED)), reached)
 
 
-def _with_links(engine: Engine, visible: Visibility, query: IndexQuery, score: Score, found: Candidates) -> Scored:
-    return with_links(engine, visible, query, score(found), score)
+def _with_links(
+    engine: Engine, visible: Visibility, query: IndexQuery, score: links.Score, found: Candidates
+) -> scoring.Scored:
+    return links.with_links(engine, visible, query, score(found), score)
 
 
-def _together(engine: Engine, sides: Sequence[Side]) -> Scored:
+def _together(engine: Engine, sides: Sequence[Side]) -> scoring.Scored:
     found = [side.scored for side in sides]
-    return found[0] if len(found) == 1 else side_by_side(found[0], found[1], engine.settings.weights)
+    return found[0] if len(found) == 1 else scoring.side_by_side(found[0], found[1], engine.settings.weights)
 
 
-def _scored(engine: Engine, question: Question, found: Candidates, asking: Asking) -> Scored:
+def _scored(engine: Engine, question: Question, found: Candidates, asking: Asking) -> scoring.Scored:
     weights, least = engine.settings.weights, question.min_similarity
-    scored = by_relevance(found, weights, asking) if least is None else by_similarity(found, least)
-    return scored if question.is_about_the_past else with_flags(scored, weights)
+    scored = scoring.by_relevance(found, weights, asking) if least is None else scoring.by_similarity(found, least)
+    return scored if question.is_about_the_past else scoring.with_flags(scored, weights)
 
 
 def _index_query(
@@ -367,7 +351,7 @@ def _index_query(
         dense_limit=max(engine.settings.dense_candidates, question.limit or 0),
         include_inactive=question.is_about_the_past,
         words=frozenset(_WORD.findall(question.text.casefold())),
-        neighbours=0 if is_similarity else NEIGHBOURS,
+        neighbours=0 if is_similarity else scoring.NEIGHBOURS,
     )
 
 
@@ -389,7 +373,7 @@ def _messages_until(question: Question) -> int | None:
     return to_microseconds(min(at for at in (question.as_of, question.known_at) if at is not None))
 
 
-def _hits(engine: Engine, visible: Visibility, question: Question, scored: Scored) -> tuple[Hit, ...]:
+def _hits(engine: Engine, visible: Visibility, question: Question, scored: scoring.Scored) -> tuple[Hit, ...]:
     """The best candidates that are relevant enough and that the store still shows, within the limits."""
     order = relevant_enough(engine, scored, question.min_relevance)
     limit = len(order) if question.limit is None else question.limit
@@ -408,7 +392,7 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: Score
     return tuple(hits)
 
 
-def _hit(item: Item, scored: Scored, place: int, sure: float) -> Hit:
+def _hit(item: Item, scored: scoring.Scored, place: int, sure: float) -> Hit:
     contributions = scored.contributions(place)
     score = sum(contribution.points for contribution in contributions)
     cosine = scored.candidates.similarities.item(place)

@@ -4,8 +4,6 @@ Facts say "User lives in Lisbon"; people ask "Where does Ann live?". The id, the
 user are read as "User" for the search. Stored text and the question itself stay as they are.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace

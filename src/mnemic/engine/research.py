@@ -15,16 +15,8 @@ from mnemic.engine.recall import answer as recalled
 from mnemic.engine.research_notes import LIMITED, Reading, Told, coverage_of, not_read, percent
 from mnemic.engine.research_steps import CHANGED, Budget, Cost, Missed, Steps
 from mnemic.errors import BackendError, ConflictError, InvalidInputError
+from mnemic.model import document as documents
 from mnemic.model.candidates import DOCUMENT
-from mnemic.model.document import (
-    Coverage,
-    Document,
-    ResearchCitation,
-    ResearchLimits,
-    ResearchPlan,
-    ResearchQuote,
-    ResearchReport,
-)
 from mnemic.model.filter import Condition
 from mnemic.model.item import Chunk
 from mnemic.model.scope import Level, Partition, Scope
@@ -65,13 +57,13 @@ class ResearchRequest:
     """
 
     question: str
-    limits: ResearchLimits
+    limits: documents.ResearchLimits
     language: Language | None = None
     is_dry_run: bool = False
     progress: Told = ignore_progress
 
 
-def research(engine: Engine, scope: Scope, reference: str, request: ResearchRequest) -> ResearchReport:
+def research(engine: Engine, scope: Scope, reference: str, request: ResearchRequest) -> documents.ResearchReport:
     """Answer a question about the document with this id or source; a dry run tells the cost. Raises as `get_document`;
     `InvalidInputError` for no text or too small a model; `ConflictError` on a change meanwhile; `BackendError` when the
     model fails for good. Asking again resumes.
@@ -98,10 +90,12 @@ class _Research:
             raise InvalidInputError(f"there is no text in {self._document.source!r} yet: {self._document.status.value}")
         self._language: Language = request.language or language_of([request.question])
 
-    def report(self) -> ResearchReport:
+    def report(self) -> documents.ResearchReport:
         """All of it."""
         if self._engine.llm is None:
-            return self._passages(NO_MODEL, Coverage(characters=len(self._text)), ResearchPlan(0, 0, 0, 0, 0))
+            return self._passages(
+                NO_MODEL, documents.Coverage(characters=len(self._text)), documents.ResearchPlan(0, 0, 0, 0, 0)
+            )
         model = Metered(self._engine.llm)
         reading = self._reading(model)
         reading.take_kept()
@@ -139,7 +133,7 @@ class _Research:
             progress=self._request.progress,
         )
 
-    def _plan(self, reading: Reading, waiting: Sequence[Piece]) -> ResearchPlan:
+    def _plan(self, reading: Reading, waiting: Sequence[Piece]) -> documents.ResearchPlan:
         """What the limits allow, when every piece gives as many notes as it may."""
         cost, read = Cost(), 0
         for piece in waiting:
@@ -149,7 +143,7 @@ class _Research:
             cost, read = more, read + 1
         total = cost + reading.ahead(read)
         kept = len(reading.pieces) - len(waiting)
-        return ResearchPlan(len(reading.pieces), kept, kept + read, total.calls, total.tokens)
+        return documents.ResearchPlan(len(reading.pieces), kept, kept + read, total.calls, total.tokens)
 
     def _rank_pieces(self, reading: Reading, waiting: Sequence[Piece]) -> list[Piece]:
         """The pieces that recall finds first, and then the others, spread over the document."""
@@ -184,7 +178,7 @@ class _Research:
         chunks = [hit.item for hit in hits if isinstance(hit.item, Chunk)]
         return [chunk for chunk in chunks if chunk.document_id == self._document.id]
 
-    def _answer_question(self, reading: Reading, plan: ResearchPlan) -> ResearchReport:
+    def _answer_question(self, reading: Reading, plan: documents.ResearchPlan) -> documents.ResearchReport:
         waiting = [p for p in reading.pieces if p.index not in reading.notes and p.index not in reading.failed]
         coverage = self._coverage(reading, waiting)
         if not coverage.read:
@@ -213,8 +207,8 @@ class _Research:
         return (*reading.degraded, *dropped)
 
     def _passages(
-        self, why: str, coverage: Coverage, plan: ResearchPlan, degraded: Sequence[str] = ()
-    ) -> ResearchReport:
+        self, why: str, coverage: documents.Coverage, plan: documents.ResearchPlan, degraded: Sequence[str] = ()
+    ) -> documents.ResearchReport:
         """The best passages in their order: what can be said without a model."""
         if self._request.is_dry_run:
             return self._make_report("", (), coverage, plan, (f"model: {why}",))
@@ -225,7 +219,7 @@ class _Research:
                 number,
                 Note(text, (0,)),
                 self._document,
-                [ResearchQuote(chunk.text, chunk.start, chunk.end, chunk.page, chunk.last_page)],
+                [documents.ResearchQuote(chunk.text, chunk.start, chunk.end, chunk.page, chunk.last_page)],
             )
             for number, (chunk, text) in enumerate(texts, 1)
         ]
@@ -234,7 +228,7 @@ class _Research:
         made = self._make_report(text, cited, coverage, plan, (*degraded, f"model: {why}"))
         return replace(made, is_extractive=True)
 
-    def _coverage(self, reading: Reading, waiting: Sequence[Piece], *, is_planned: bool = False) -> Coverage:
+    def _coverage(self, reading: Reading, waiting: Sequence[Piece], *, is_planned: bool = False) -> documents.Coverage:
         reasons = dict.fromkeys((piece.index for piece in waiting), LIMITED) | reading.failed
         read = reading.kept if is_planned else reading.notes.keys()
         return coverage_of(reading.pieces, read, len(reading.kept), reasons, self._document.pages)
@@ -242,14 +236,14 @@ class _Research:
     def _make_report(
         self,
         text: str,
-        citations: Sequence[ResearchCitation],
-        coverage: Coverage,
-        plan: ResearchPlan,
+        citations: Sequence[documents.ResearchCitation],
+        coverage: documents.Coverage,
+        plan: documents.ResearchPlan,
         degraded: Sequence[str] = (),
-    ) -> ResearchReport:
+    ) -> documents.ResearchReport:
         request = self._request
         rest = "" if request.is_dry_run or not coverage.pieces else not_read(coverage, self._language)
-        return ResearchReport(
+        return documents.ResearchReport(
             at=self._engine.clock.now(),
             question=request.question,
             document_id=self._document.id,
@@ -270,6 +264,8 @@ def _place(scope: Scope) -> Partition:
     return scope.partition(scope.default_level if is_named else Level.ORG)
 
 
-def _citation(number: int, note: Note, document: Document, quotes: Sequence[ResearchQuote]) -> ResearchCitation:
+def _citation(
+    number: int, note: Note, document: documents.Document, quotes: Sequence[documents.ResearchQuote]
+) -> documents.ResearchCitation:
     named = tuple(quotes[quote] for quote in note.quotes)
-    return ResearchCitation(number, note.says, document.id, document.source, document.title, named)
+    return documents.ResearchCitation(number, note.says, document.id, document.source, document.title, named)

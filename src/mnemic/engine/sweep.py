@@ -1,7 +1,5 @@
 """Goes over every memory of a partition for upkeep: page by page, so that memory stays flat, in short transactions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -1,7 +1,5 @@
 """The last messages of a session: what a chat still has before its eyes."""
 
-from __future__ import annotations
-
 from mnemic.engine.engine import Engine
 from mnemic.errors import InvalidInputError
 from mnemic.model.item import Message

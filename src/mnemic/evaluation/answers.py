@@ -28,16 +28,8 @@ from mnemic.api import Mnemic
 from mnemic.build import build
 from mnemic.config import MEMORY_URL, Config
 from mnemic.errors import BackendError, BadReplyError, InvalidInputError, RateLimitedError, TimedOutError
+from mnemic.evaluation import retrieval
 from mnemic.evaluation.dataset import CorpusRow, Dataset, LabelledQuestion, read_json_lines
-from mnemic.evaluation.retrieval import (
-    Progress,
-    QuestionClock,
-    RetrievalOptions,
-    Space,
-    opened,
-    spaces_of,
-    stored,
-)
 from mnemic.model.chat import Prompt, PromptMessage
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
@@ -199,7 +191,7 @@ def run_answers(
     *,
     known: Iterable[Answer] = (),
     failures: Failures | None = None,
-    progress: Progress | None = None,
+    progress: retrieval.Progress | None = None,
 ) -> Iterator[Answer]:
     """The answers that are not yet `known`, as they come, space by space, in a temporary store.
 
@@ -213,10 +205,10 @@ def run_answers(
     asked = frozenset(question.id for question in chosen)
     with (
         _models(options) as (llm, judge),
-        opened(RetrievalOptions(embedder=options.embedder)) as (mnemic, clock, parts),
+        retrieval.opened(retrieval.RetrievalOptions(embedder=options.embedder)) as (mnemic, clock, parts),
     ):
         asking = _Asking(mnemic, clock, llm, judge, options)
-        for space in spaces_of(dataset):
+        for space in retrieval.spaces_of(dataset):
             wanted = [
                 (question, way)
                 for question in space.questions
@@ -224,7 +216,7 @@ def run_answers(
                 if question.id in asked and (question.id, way) not in done
             ]
             if any(way is Way.MEMORY for _, way in wanted):
-                for _ in stored(mnemic, space, RetrievalOptions().batch, parts):
+                for _ in retrieval.stored(mnemic, space, retrieval.RetrievalOptions().batch, parts):
                     pass
             for question, way in wanted:
                 try:
@@ -271,11 +263,11 @@ class _Asking:
     """Asks one question at a time."""
 
     def __init__(
-        self, mnemic: Mnemic, clock: QuestionClock, llm: Llm, judge: Llm | None, options: AnswerOptions
+        self, mnemic: Mnemic, clock: retrieval.QuestionClock, llm: Llm, judge: Llm | None, options: AnswerOptions
     ) -> None:
         self._mnemic, self._clock, self._llm, self._judge, self._options = mnemic, clock, llm, judge, options
 
-    def answer(self, space: Space, question: LabelledQuestion, way: Way) -> Answer:
+    def answer(self, space: retrieval.Space, question: LabelledQuestion, way: Way) -> Answer:
         """The model's answer, and what it is worth."""
         messages, left_out = self._messages(space, question, way)
         start = time.perf_counter()
@@ -299,7 +291,9 @@ class _Asking:
             left_out=left_out,
         )
 
-    def _messages(self, space: Space, question: LabelledQuestion, way: Way) -> tuple[tuple[PromptMessage, ...], int]:
+    def _messages(
+        self, space: retrieval.Space, question: LabelledQuestion, way: Way
+    ) -> tuple[tuple[PromptMessage, ...], int]:
         instruction = _INSTRUCTION["zh" if _HAN.search(question.text) else "en"]
         if way is Way.MEMORY:
             with self._clock.at(question.time):

@@ -3,8 +3,6 @@
 Prints one JSON object: `import_ms`, `open_ms`, `recall_ms` and `rss_bytes` (null where the system does not tell).
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Embedders that only an evaluation needs: one that remembers its vectors, one without a model, one with a watch."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, MutableMapping, Sequence

@@ -3,8 +3,6 @@
 Which produced memories are nothing: courtesies, questions, and words that nobody said.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

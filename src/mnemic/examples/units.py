@@ -4,8 +4,6 @@ Factors are those of the SI brochure and of the international yard and pound (ex
 parts are US ones unless `imperial` is said; a month is a twelfth, a year 365.2425 days.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -7,15 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from mnemic.errors import InvalidInputError
-from mnemic.integrations.memory import (
-    BUDGET_TOKENS,
-    TIMEOUT_S,
-    AnyMnemic,
-    explain_absence,
-    recall_block,
-    to_messages,
-    try_in_time,
-)
+from mnemic.integrations import memory as shared
 from mnemic.integrations.transcript import Said, Transcript
 from mnemic.model.item import Message, Role
 from mnemic.model.scope import Scope
@@ -25,7 +17,7 @@ try:
     from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
     from llama_index.core.memory import BaseMemory, BaseMemoryBlock
 except ModuleNotFoundError as error:
-    raise explain_absence(error, "llama-index", "llama_index") from error
+    raise shared.explain_absence(error, "llama-index", "llama_index") from error
 
 SOURCE = "llama-index"
 HISTORY_MESSAGES = 40
@@ -51,14 +43,14 @@ class MnemicMemoryBlock(BaseMemoryBlock[str]):
     name: str = Field(default="mnemic")
     mnemic: Any = Field(exclude=True, description="An open Mnemic, or what `mnemic.connect` gives.")
     scope: Any = Field(exclude=True, description="Whose memory it is: a mnemic.Scope.")
-    budget_tokens: int = Field(default=BUDGET_TOKENS)
-    timeout_s: float = Field(default=TIMEOUT_S)
+    budget_tokens: int = Field(default=shared.BUDGET_TOKENS)
+    timeout_s: float = Field(default=shared.TIMEOUT_S)
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         del block_kwargs
         question = next((_words(each) for each in reversed(messages or []) if each.role is MessageRole.USER), "")
-        return await try_in_time(
-            lambda: recall_block(self.mnemic, self.scope, question, self.budget_tokens),
+        return await shared.try_in_time(
+            lambda: shared.recall_block(self.mnemic, self.scope, question, self.budget_tokens),
             "",
             timeout_s=self.timeout_s,
             what="nothing was recalled",
@@ -66,9 +58,9 @@ class MnemicMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         pairs = [(_ROLES[each.role], _words(each)) for each in messages if each.role in _ROLES]
-        said = to_messages([(role, text) for role, text in pairs if role is not Role.SYSTEM])
+        said = shared.to_messages([(role, text) for role, text in pairs if role is not Role.SYSTEM])
         if said:
-            await try_in_time(
+            await shared.try_in_time(
                 lambda: self.mnemic.capture(self.scope, said), None, timeout_s=None, what="messages were not captured"
             )
 
@@ -83,9 +75,9 @@ class MnemicMemory(BaseMemory):
     of `mnemic.errors`; where only recalling fails, it is written to the log.
     """
 
-    budget_tokens: int = Field(default=BUDGET_TOKENS)
+    budget_tokens: int = Field(default=shared.BUDGET_TOKENS)
     history_messages: int = Field(default=HISTORY_MESSAGES, ge=1)
-    timeout_s: float = Field(default=TIMEOUT_S)
+    timeout_s: float = Field(default=shared.TIMEOUT_S)
     _mnemic: Any = PrivateAttr()
     _scope: Any = PrivateAttr()
     _transcript: Any = PrivateAttr()
@@ -97,7 +89,7 @@ class MnemicMemory(BaseMemory):
 
     @classmethod
     def from_defaults(
-        cls, *, mnemic: AnyMnemic | None = None, scope: Scope | None = None, **kwargs: Any
+        cls, *, mnemic: shared.AnyMnemic | None = None, scope: Scope | None = None, **kwargs: Any
     ) -> MnemicMemory:
         """A memory of the scope's session. Raises `InvalidInputError` where either is missing."""
         if mnemic is None or scope is None:
@@ -119,7 +111,7 @@ class MnemicMemory(BaseMemory):
         del kwargs
         messages = await asyncio.to_thread(self._messages, self.history_messages)
         question = input or next((_words(each) for each in reversed(messages) if each.role is MessageRole.USER), "")
-        told = await try_in_time(
+        told = await shared.try_in_time(
             lambda: self._recalled(question, len(messages)),
             "",
             timeout_s=self.timeout_s,
@@ -154,7 +146,7 @@ class MnemicMemory(BaseMemory):
         self._held.clear()
 
     def _recalled(self, question: str, known: int) -> str:
-        return recall_block(self._mnemic, self._scope, question, self.budget_tokens, known=known)
+        return shared.recall_block(self._mnemic, self._scope, question, self.budget_tokens, known=known)
 
     @property
     def _held(self) -> Transcript:

@@ -3,8 +3,6 @@
 A session's items are messages of the user's conversation, so what was said in one is recalled in the next.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

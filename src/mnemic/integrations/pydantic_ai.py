@@ -1,23 +1,11 @@
 """Pydantic AI: a toolset over the memory, and a capability that recalls before a model is asked and captures after."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mnemic.integrations.memory import (
-    BUDGET_TOKENS,
-    TIMEOUT_S,
-    AnyMnemic,
-    MemoryTools,
-    explain_absence,
-    make_tool_functions,
-    recall_block,
-    to_messages,
-    try_in_time,
-)
+from mnemic.integrations import memory as shared
 from mnemic.model.item import Role
 from mnemic.model.scope import Scope
 
@@ -28,20 +16,22 @@ try:
     from pydantic_ai.models import ModelRequestContext
     from pydantic_core import to_json
 except ModuleNotFoundError as error:
-    raise explain_absence(error, "pydantic-ai", "pydantic_ai", "pydantic_core") from error
+    raise shared.explain_absence(error, "pydantic-ai", "pydantic_ai", "pydantic_core") from error
 
 ScopeOf = Callable[[RunContext[Any]], Scope]
 _log = logging.getLogger("mnemic.integrations")
 
 
-def memory_toolset(mnemic: AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool = True) -> FunctionToolset[Any]:
+def memory_toolset(
+    mnemic: shared.AnyMnemic, scope: Scope | ScopeOf, *, may_forget: bool = True
+) -> FunctionToolset[Any]:
     """Tools to remember, recall and forget: `Agent(…, toolsets=[memory_toolset(mnemic, scope)])`.
 
     `scope` is the developer's, or is made of the run's context (its `deps`, say) for each call; no argument of the
     model changes it. A failing memory answers the model so, and the run goes on.
     """
-    functions = make_tool_functions(
-        lambda ctx: MemoryTools(mnemic, _scope_of(scope, ctx)), RunContext[Any], may_forget=may_forget
+    functions = shared.make_tool_functions(
+        lambda ctx: shared.MemoryTools(mnemic, _scope_of(scope, ctx)), RunContext[Any], may_forget=may_forget
     )
     return FunctionToolset([Tool(function, takes_ctx=True) for function in functions], id="mnemic")
 
@@ -56,10 +46,10 @@ class MnemicMemory(AbstractCapability[Any]):
     memory that fails or takes longer than `timeout_s` is written to the log, and the run goes on without it.
     """
 
-    mnemic: AnyMnemic
+    mnemic: shared.AnyMnemic
     scope: Scope | ScopeOf
-    budget_tokens: int = BUDGET_TOKENS
-    timeout_s: float = TIMEOUT_S
+    budget_tokens: int = shared.BUDGET_TOKENS
+    timeout_s: float = shared.TIMEOUT_S
     captures: bool = True
     _found: dict[str, str] = field(default_factory=dict[str, str], repr=False)
 
@@ -81,8 +71,8 @@ class MnemicMemory(AbstractCapability[Any]):
             return request_context
         if question not in self._found:
             scope = _scope_of(self.scope, ctx)
-            self._found[question] = await try_in_time(
-                lambda: recall_block(self.mnemic, scope, question, self.budget_tokens, known=place),
+            self._found[question] = await shared.try_in_time(
+                lambda: shared.recall_block(self.mnemic, scope, question, self.budget_tokens, known=place),
                 "",
                 timeout_s=self.timeout_s,
                 what="nothing was recalled",
@@ -96,10 +86,10 @@ class MnemicMemory(AbstractCapability[Any]):
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
         """Capture the prompt and the answer."""
-        said = to_messages([(Role.USER, _words(ctx.prompt)), (Role.ASSISTANT, _output(result.output))])
+        said = shared.to_messages([(Role.USER, _words(ctx.prompt)), (Role.ASSISTANT, _output(result.output))])
         if self.captures and said:
             scope = _scope_of(self.scope, ctx)
-            await try_in_time(
+            await shared.try_in_time(
                 lambda: self.mnemic.capture(scope, said), None, timeout_s=None, what="the exchange was not captured"
             )
         return result

@@ -1,7 +1,5 @@
 """MCP over the standard input and output: one client, one scope, fixed when the process starts."""
 
-from __future__ import annotations
-
 import anyio
 from mcp.server.stdio import stdio_server
 

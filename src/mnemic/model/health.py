@@ -5,8 +5,6 @@ How well what is remembered is: what is wrong with single memories, what to do a
 How well the installation is (store, models, jobs) is another question: `model.health`, asked by `doctor`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -3,8 +3,6 @@
 The port through which the engine learns the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime

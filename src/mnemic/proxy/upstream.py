@@ -1,7 +1,5 @@
 """The server behind the proxy: what is sent to it of a request, and what is passed back of its answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus

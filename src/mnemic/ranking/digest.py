@@ -3,8 +3,6 @@
 Answers for which sentences stay. How much room there is, is the caller's business.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

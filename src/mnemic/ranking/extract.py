@@ -5,8 +5,6 @@ user says of themselves goes before what others say; questions, code and greetin
 is not said again.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

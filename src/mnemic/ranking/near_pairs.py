@@ -4,8 +4,6 @@ Locality-sensitive hashing with random hyperplanes (Charikar 2002): vectors on t
 share a bucket, and only within a bucket are cosines taken. Deterministic: the planes come of a fixed seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ Answers for the arithmetic and for the coefficients that come with the package (
 were made); what is done with the number is decided elsewhere.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -17,39 +17,24 @@ from typing import Any, cast
 import httpx2
 
 from mnemic import __version__, errors
-from mnemic.errors import (
-    BackendError,
-    BadReplyError,
-    ConfigError,
-    ConflictError,
-    ForbiddenError,
-    InvalidInputError,
-    MnemicError,
-    NotFoundError,
-    RateLimitedError,
-    TimedOutError,
-    UnauthorisedError,
-    UnavailableError,
-    UnsupportedError,
-    error_kind,
-)
+from mnemic import errors as failures
 from mnemic.model.scope import Scope
 from mnemic.verbs import ROUTES, Verb
 from mnemic.wire import PROBLEM_PREFIX, to_wire
 from mnemic.wire.reading import from_wire
 
-BY_STATUS: Mapping[int, type[MnemicError]] = {
-    400: InvalidInputError,
-    401: UnauthorisedError,
-    403: ForbiddenError,
-    404: NotFoundError,
-    409: ConflictError,
-    413: InvalidInputError,
-    422: InvalidInputError,
-    429: RateLimitedError,
-    500: BackendError,
-    501: UnsupportedError,
-    503: UnavailableError,
+BY_STATUS: Mapping[int, type[failures.MnemicError]] = {
+    400: failures.InvalidInputError,
+    401: failures.UnauthorisedError,
+    403: failures.ForbiddenError,
+    404: failures.NotFoundError,
+    409: failures.ConflictError,
+    413: failures.InvalidInputError,
+    422: failures.InvalidInputError,
+    429: failures.RateLimitedError,
+    500: failures.BackendError,
+    501: failures.UnsupportedError,
+    503: failures.UnavailableError,
 }
 NO_ROUTE = ("no_route", "no_method")
 
@@ -71,31 +56,35 @@ def is_under_way(response: httpx2.Response) -> bool:
     return response.status_code == HTTPStatus.CONFLICT and f"{PROBLEM_PREFIX}under_way" in response.text
 
 
-def problem_error(status: int, body: Mapping[str, Any], retry_after: str | None = None) -> MnemicError:
+def problem_error(status: int, body: Mapping[str, Any], retry_after: str | None = None) -> failures.MnemicError:
     """The exception of a problem; its class by the type where that is known, else by the status."""
     kind = str(body.get("type", "")).removeprefix(PROBLEM_PREFIX)
     message = str(body.get("detail") or body.get("title") or f"the server answered {status}")
     if kind in NO_ROUTE:
-        return UnsupportedError("the server does not know this verb; is it of an older version?", capability=kind)
-    error = KINDS.get(kind) or BY_STATUS.get(status, BadReplyError)
-    if issubclass(error, UnsupportedError):
+        return failures.UnsupportedError(
+            "the server does not know this verb; is it of an older version?", capability=kind
+        )
+    error = KINDS.get(kind) or BY_STATUS.get(status, failures.BadReplyError)
+    if issubclass(error, failures.UnsupportedError):
         return error(message, capability=kind)
-    if issubclass(error, RateLimitedError):
+    if issubclass(error, failures.RateLimitedError):
         return error(message, retry_after_s=float(retry_after) if retry_after and retry_after.isdecimal() else None)
     return error(message)
 
 
-def transport_error(error: httpx2.HTTPError, url: str) -> BackendError:
+def transport_error(error: httpx2.HTTPError, url: str) -> failures.BackendError:
     """The exception of a request that got no answer."""
     if isinstance(error, httpx2.TimeoutException):
-        return TimedOutError(f"{url} did not answer in time")
-    return UnavailableError(f"{url} does not answer ({type(error).__name__}); is `mnemic serve` running there?")
+        return failures.TimedOutError(f"{url} did not answer in time")
+    return failures.UnavailableError(
+        f"{url} does not answer ({type(error).__name__}); is `mnemic serve` running there?"
+    )
 
 
-KINDS: Mapping[str, type[MnemicError]] = {
-    error_kind(found): found
+KINDS: Mapping[str, type[failures.MnemicError]] = {
+    failures.error_kind(found): found
     for found in vars(errors).values()
-    if isinstance(found, type) and issubclass(found, MnemicError)
+    if isinstance(found, type) and issubclass(found, failures.MnemicError)
 }
 
 
@@ -104,7 +93,7 @@ def loads(line: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadReplyError("the server sent a line that is not JSON") from error
+        raise failures.BadReplyError("the server sent a line that is not JSON") from error
 
 
 NDJSON = "application/x-ndjson"
@@ -123,13 +112,13 @@ class Connection:
 
     def __init__(self, url: str, key: str | None, timeout_s: float) -> None:
         if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"{url!r} is no address of a server such as http://127.0.0.1:7700")
+            raise failures.ConfigError(f"{url!r} is no address of a server such as http://127.0.0.1:7700")
         headers = {"User-Agent": f"mnemic/{__version__}"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self.url = url.rstrip("/")
         try:
             self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=timeout_s)
         except (httpx2.InvalidURL, UnicodeEncodeError) as error:
-            raise ConfigError(f"{url!r} is no address of a server, or the key is none: {error}") from error
+            raise failures.ConfigError(f"{url!r} is no address of a server, or the key is none: {error}") from error
 
     def ask(self, verb: str, answer: Any, scope: Scope | None, arguments: Mapping[str, Any]) -> Any:
         """Call a verb; the answer as the type, or annotation, `answer`."""
@@ -275,7 +264,7 @@ def json_of(arguments: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps({name: _told(value) for name, value in arguments.items()}, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"an argument cannot be written as JSON: {error}") from error
+        raise failures.InvalidInputError(f"an argument cannot be written as JSON: {error}") from error
 
 
 def _told(value: Any) -> Any:
@@ -310,4 +299,4 @@ def _report(lines: Iterable[str], tell: Progress) -> Any:
         if event["event"] == "failed":
             raise problem_error(event["problem"]["status"], event["problem"])
         tell(event)
-    raise BadReplyError("the server ended the answer before the work was done")
+    raise failures.BadReplyError("the server ended the answer before the work was done")

@@ -1,7 +1,5 @@
 """REST as one door: the routes of all resources, one form of errors, and the description of it all."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial

@@ -5,8 +5,6 @@ The page for people is Swagger UI, whose files are in `swagger/`: a browser with
 that answers one machine tells no other one of its visitors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

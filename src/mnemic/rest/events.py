@@ -1,7 +1,5 @@
 """Long work that tells how far it has come: one JSON object a line, the last with the report or the problem."""
 
-from __future__ import annotations
-
 import logging
 import queue
 import threading

@@ -5,8 +5,6 @@ the shop" chose PostgreSQL), for the sentence that sums such statements up, and 
 was turned down, given up or only thought about is no choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -4,8 +4,6 @@ Judged by what Mnemic alone wrote together: the kind and all keys of a derived m
 bears out, ids beside a merge in the history. What is in doubt stays the caller's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast

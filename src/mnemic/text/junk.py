@@ -3,8 +3,6 @@
 With care: a short fact is a fact. What is told is the reason, for a person to read.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import cache

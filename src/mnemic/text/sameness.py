@@ -6,8 +6,6 @@ tense or who does what to whom. Pairs that rules leave open are put to a model; 
 counts as "other", so a failing model merges nothing and retires nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

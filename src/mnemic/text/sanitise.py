@@ -14,20 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 
-from mnemic.text.injection import (
-    MARKERS,
-    REDACTED,
-    Pattern,
-    Severity,
-    View,
-    addresses_model,
-    decoded,
-    fold,
-    gathered,
-    load_wordings,
-    mirrored,
-    unleeted,
-)
+from mnemic.text import injection
 from mnemic.text.normalise import visible
 
 MIN_CUES = 3
@@ -60,7 +47,7 @@ class _Wordings:
     """The wordings, and which of them a literal makes likely."""
 
     def __init__(self) -> None:
-        self.patterns = load_wordings()
+        self.patterns = injection.load_wordings()
         literals = frozenset[str]().union(*(group for pattern in self.patterns for group in pattern.needs))
         self.longest = max(map(len, literals))
         self.short = tuple(literal for literal in literals if len(literal) < _BEGIN)
@@ -86,7 +73,7 @@ class Finding:
 
     span: tuple[int, int]
     pattern: str
-    severity: Severity
+    severity: injection.Severity
 
 
 def sanitise(text: str) -> str:
@@ -108,12 +95,12 @@ def sanitise(text: str) -> str:
         text = _redact(text, spans).strip()
         if not (spans := _hostile_spans(text)):
             return text
-    return REDACTED
+    return injection.REDACTED
 
 
 def findings(text: str) -> list[Finding]:
     """The passages that address the model with instructions, by position; they may overlap. No string raises."""
-    return _judge(_search(text, fold(text)))
+    return _judge(_search(text, injection.fold(text)))
 
 
 def neutralise_markers(text: str) -> str:
@@ -121,7 +108,7 @@ def neutralise_markers(text: str) -> str:
 
     Case, inner blanks, width, look-alike letters, invisible characters and the kind and number of dashes do not matter.
     """
-    return _redact(text, _marker_spans(text, fold(text)))
+    return _redact(text, _marker_spans(text, injection.fold(text)))
 
 
 def one_line(text: str) -> str:
@@ -133,7 +120,7 @@ def one_line(text: str) -> str:
 
 
 def _hostile_spans(text: str) -> list[tuple[int, int]]:
-    view = fold(text)
+    view = injection.fold(text)
     return [finding.span for finding in _judge(_search(text, view))] + _marker_spans(text, view)
 
 
@@ -159,22 +146,22 @@ def _company(cues: list[Finding]) -> Iterator[Finding]:
             yielded = index + 1
 
 
-def _search(text: str, view: View) -> Iterator[Finding]:
+def _search(text: str, view: injection.View) -> Iterator[Finding]:
     present = _literals_in(view.text)
     yield from _matches(view, present)
-    if (letters := unleeted(view)) is not None:
+    if (letters := injection.unleeted(view)) is not None:
         yield from _matches(letters[0], present | _literals_around(*letters))
-    if (words := gathered(view)) is not None:
+    if (words := injection.gathered(view)) is not None:
         yield from _matches(words, _literals_in(words.text), is_loose=True)
-    for turned in mirrored(view):
+    for turned in injection.mirrored(view):
         yield from _matches(turned, _literals_in(turned.text))
-    for span, hidden in decoded(text):
-        folded = fold(hidden)
+    for span, hidden in injection.decoded(text):
+        folded = injection.fold(hidden)
         if any(finding.severity == "high" for finding in _matches(folded, _literals_in(folded.text))):
             yield Finding(span, "encoded-order", "high")
 
 
-def _matches(view: View, present: set[str], *, is_loose: bool = False) -> Iterator[Finding]:
+def _matches(view: injection.View, present: set[str], *, is_loose: bool = False) -> Iterator[Finding]:
     """What the patterns find in a view in which no literals but these can be `present`."""
     known = _wordings()
     likely = {place for literal in present for place in known.needed_first.get(literal, ())}
@@ -193,7 +180,7 @@ def _literals_in(text: str) -> set[str]:
     return {literal for literal in (*near, *known.short) if literal in text}
 
 
-def _literals_around(view: View, words: Sequence[tuple[int, int]]) -> set[str]:
+def _literals_around(view: injection.View, words: Sequence[tuple[int, int]]) -> set[str]:
     """The literals of which any of these words can be a part, and perhaps others that the view holds."""
     longest = _wordings().longest
     if 2 * longest * len(words) > len(view.text):
@@ -201,27 +188,27 @@ def _literals_around(view: View, words: Sequence[tuple[int, int]]) -> set[str]:
     return set[str]().union(*(_literals_in(view.text[max(start - longest, 0) : end + longest]) for start, end in words))
 
 
-def _passages(text: str, pattern: Pattern, *, is_loose: bool) -> Iterator[tuple[int, int]]:
+def _passages(text: str, pattern: injection.Pattern, *, is_loose: bool) -> Iterator[tuple[int, int]]:
     expression = pattern.loose if is_loose else pattern.expression
     group = "hit" if "hit" in expression.groupindex else 0
     match = expression.search(text)
     while match is not None:
         start, end = match.span(group)
         is_inside_word = pattern.starts_word and match.start() > 0 and text[match.start() - 1].isalnum()
-        if is_loose or (not is_inside_word and addresses_model(text, start, end, pattern.address)):
+        if is_loose or (not is_inside_word and injection.addresses_model(text, start, end, pattern.address)):
             yield start, end
             match = expression.search(text, match.end())
         else:
             match = expression.search(text, match.start() + 1)
 
 
-def _marker_spans(text: str, view: View) -> list[tuple[int, int]]:
+def _marker_spans(text: str, view: injection.View) -> list[tuple[int, int]]:
     """Words of a marker together with the dashes (or other ruling) around them; without any they are plain words."""
     spans: list[tuple[int, int]] = []
-    for each in (view, gathered(view)):
+    for each in (view, injection.gathered(view)):
         if each is None or ("begin" not in each.text and "end" not in each.text):
             continue
-        for match in MARKERS.finditer(each.text):
+        for match in injection.MARKERS.finditer(each.text):
             start, end = each.span(*match.span())
             left, right = _ruling_before(text, start), _ruling_after(text, end)
             if left < start or right > end:
@@ -259,6 +246,6 @@ def _redact(text: str, spans: Iterable[tuple[int, int]]) -> str:
     last = -1
     for start, end in sorted(spans):
         if start > last:
-            pieces += [text[done:start], REDACTED]
+            pieces += [text[done:start], injection.REDACTED]
         done = last = max(done, end)
     return "".join([*pieces, text[done:]])

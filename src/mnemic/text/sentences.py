@@ -8,8 +8,6 @@ A passage that is too long for its place, shortened and marked.
 Answers for where a text is cut. What fits is the caller's question, and so is whether to cut at all.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ or of somebody who is named; "Anna lives in Porto" fills `home of anna`. So two 
 value say the same, and with other values they cannot both hold.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

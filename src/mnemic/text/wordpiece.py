@@ -6,8 +6,6 @@ are ordinary text here, so no text can forge the structure of the model's input.
 that package's tables were made follow this Python's tables.
 """
 
-from __future__ import annotations
-
 import string
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """From an exception to an answer: one table of statuses, and bodies of `application/problem+json` (RFC 9457)."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -10,22 +8,7 @@ from dataclasses import dataclass, field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from mnemic.errors import (
-    BackendError,
-    BadReplyError,
-    ConfigError,
-    ConflictError,
-    ForbiddenError,
-    InvalidInputError,
-    MnemicError,
-    NotFoundError,
-    RateLimitedError,
-    TimedOutError,
-    UnauthorisedError,
-    UnavailableError,
-    UnsupportedError,
-    error_kind,
-)
+from mnemic import errors as failures
 from mnemic.wire import PROBLEM_PREFIX
 
 MEDIA_TYPE = "application/problem+json"
@@ -62,20 +45,30 @@ class _Row:
     is_told: bool = True  # whether the message of the exception is for whoever asked
 
 
-STATUSES: Mapping[type[MnemicError], _Row] = {
-    MnemicError: _Row(500, "Something went wrong", "look into the log of the server", is_told=False),
-    InvalidInputError: _Row(422, "An argument is not acceptable", "change it; nothing was stored"),
-    UnauthorisedError: _Row(401, "A key is needed", "send `Authorization: Bearer mn_…` with a key that has not ended"),
-    ForbiddenError: _Row(403, "The key does not allow this", "use a key with this right, or for this user or agent"),
-    NotFoundError: _Row(404, "There is no such thing in this scope", "look for the id in the scope it was made in"),
-    ConflictError: _Row(409, "It exists already, or was changed meanwhile", "read it again, then decide"),
-    UnsupportedError: _Row(501, "The server's set-up cannot do this"),
-    ConfigError: _Row(500, "The server is not set up for this", "run `mnemic doctor` on the server", is_told=False),
-    BackendError: _Row(503, "A part of the server failed", "run `mnemic doctor` on the server"),
-    UnavailableError: _Row(503, "A part of the server does not answer", "try again in a moment"),
-    RateLimitedError: _Row(503, "A part of the server asks to slow down", "try again later"),
-    TimedOutError: _Row(503, "A part of the server took too long", "try again, or allow it more time"),
-    BadReplyError: _Row(503, "A part of the server gave an unusable answer", "run `mnemic doctor` on the server"),
+STATUSES: Mapping[type[failures.MnemicError], _Row] = {
+    failures.MnemicError: _Row(500, "Something went wrong", "look into the log of the server", is_told=False),
+    failures.InvalidInputError: _Row(422, "An argument is not acceptable", "change it; nothing was stored"),
+    failures.UnauthorisedError: _Row(
+        401, "A key is needed", "send `Authorization: Bearer mn_…` with a key that has not ended"
+    ),
+    failures.ForbiddenError: _Row(
+        403, "The key does not allow this", "use a key with this right, or for this user or agent"
+    ),
+    failures.NotFoundError: _Row(
+        404, "There is no such thing in this scope", "look for the id in the scope it was made in"
+    ),
+    failures.ConflictError: _Row(409, "It exists already, or was changed meanwhile", "read it again, then decide"),
+    failures.UnsupportedError: _Row(501, "The server's set-up cannot do this"),
+    failures.ConfigError: _Row(
+        500, "The server is not set up for this", "run `mnemic doctor` on the server", is_told=False
+    ),
+    failures.BackendError: _Row(503, "A part of the server failed", "run `mnemic doctor` on the server"),
+    failures.UnavailableError: _Row(503, "A part of the server does not answer", "try again in a moment"),
+    failures.RateLimitedError: _Row(503, "A part of the server asks to slow down", "try again later"),
+    failures.TimedOutError: _Row(503, "A part of the server took too long", "try again, or allow it more time"),
+    failures.BadReplyError: _Row(
+        503, "A part of the server gave an unusable answer", "run `mnemic doctor` on the server"
+    ),
 }
 
 HTTP_KINDS: Mapping[int, tuple[str, str, str]] = {
@@ -95,13 +88,13 @@ def problem_of(error: BaseException) -> Problem:
         return error.problem
     if isinstance(error, HTTPException):
         return _http_problem(error)
-    if not isinstance(error, MnemicError):
+    if not isinstance(error, failures.MnemicError):
         return UNEXPECTED
     kind = next(kind for kind in type(error).__mro__ if kind in STATUSES)
     row = STATUSES[kind]
     return Problem(
         row.status,
-        error_kind(kind),
+        failures.error_kind(kind),
         row.title,
         " ".join(str(error).split()) if row.is_told else "",
         row.hint,
@@ -129,11 +122,11 @@ def problem_response(problem: Problem) -> Response:
     return Response(content, problem.status, dict(problem.headers), MEDIA_TYPE)
 
 
-def _headers(error: MnemicError) -> Mapping[str, str]:
-    if isinstance(error, UnauthorisedError):
+def _headers(error: failures.MnemicError) -> Mapping[str, str]:
+    if isinstance(error, failures.UnauthorisedError):
         return {"WWW-Authenticate": 'Bearer realm="mnemic"'}
-    if isinstance(error, RateLimitedError) and error.retry_after_s is not None:
+    if isinstance(error, failures.RateLimitedError) and error.retry_after_s is not None:
         return {"Retry-After": str(max(math.ceil(error.retry_after_s), RETRY_S))}
-    if isinstance(error, BackendError) and error.is_retryable:
+    if isinstance(error, failures.BackendError) and error.is_retryable:
         return {"Retry-After": str(RETRY_S)}
     return _NO_HEADERS

@@ -4,8 +4,6 @@ Answers for the names and values on the wire, not for where they are sent. What 
 text keys, lists, texts, numbers, truth values and None, so that `json.dumps` takes it as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """The JSON schema of what `to_wire` makes of a type, for descriptions such as OpenAPI's."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass

@@ -2,8 +2,6 @@
 group `mnemic.embedders` (see `adapters.named_parts`).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import cast
 

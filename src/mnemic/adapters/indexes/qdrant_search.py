@@ -19,29 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from mnemic.adapters.indexes.qdrant_points import (
-    GONE,
-    SAMPLE_SPAN,
-    SHOWN,
-    STATE,
-    QdrantLink,
-    QdrantOptions,
-    Spot,
-    State,
-    among,
-    between,
-    is_,
-    key_of,
-    named,
-    narrowings,
-    row_id,
-    row_point,
-    spot_of,
-    state_id,
-    state_of,
-    state_point,
-    visible,
-)
+from mnemic.adapters.indexes import qdrant_points as layout
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import Change, IndexQuery, Surroundings
 from mnemic.model.scope import Partition
@@ -56,32 +34,34 @@ _Operations = list[models.UpdateOperation]
 class QdrantVectors:
     """Rows by partition in the collection `name`, those of `store` (an id of it) apart from those of any other."""
 
-    def __init__(self, link: QdrantLink, name: str, *, store: str, dims: int, options: QdrantOptions) -> None:
+    def __init__(
+        self, link: layout.QdrantLink, name: str, *, store: str, dims: int, options: layout.QdrantOptions
+    ) -> None:
         self._link, self._name, self._store, self._dims, self._options = link, name, store, dims, options
-        self._known: OrderedDict[Partition, State] = OrderedDict()
+        self._known: OrderedDict[Partition, layout.State] = OrderedDict()
         self._owed: dict[Partition, None] = {}
         self._guard = threading.Lock()
         self._locks = [threading.Lock() for _ in range(64)]
 
     def key(self, partition: Partition) -> str:
         """What the partition is called in the collection."""
-        return key_of(self._store, partition)
+        return layout.key_of(self._store, partition)
 
-    def known(self, partition: Partition) -> State | None:
+    def known(self, partition: Partition) -> layout.State | None:
         """How far the partition was when this process last heard of it; None when it never did."""
         with self._guard:
             return self._known.get(partition)
 
-    def held(self, partition: Partition) -> State | None:
+    def held(self, partition: Partition) -> layout.State | None:
         """The same, asked for when it is not known. May be behind what other processes have written since."""
         return self.known(partition) or self.fetched(partition)
 
-    def fetched(self, partition: Partition) -> State | None:
+    def fetched(self, partition: Partition) -> layout.State | None:
         """How far the partition is now; None when nothing of it is there, and while others fill it."""
         state = self._read(partition)
         return self.hear(partition, state if state is not None and state.version else None)
 
-    def hear(self, partition: Partition, state: State | None) -> State | None:
+    def hear(self, partition: Partition, state: layout.State | None) -> layout.State | None:
         """Remember how far a partition is; the answer is `state`."""
         with self._guard:
             self._known.pop(partition, None)
@@ -145,13 +125,13 @@ class QdrantVectors:
         with self._guard:
             self._owed.pop(partition, None)
 
-    def _read(self, partition: Partition) -> State | None:
-        point_id = state_id(self.key(partition))
+    def _read(self, partition: Partition) -> layout.State | None:
+        point_id = layout.state_id(self.key(partition))
         found = self._link.ask(lambda client: client.retrieve(self._name, [point_id], with_payload=True))
-        return state_of(found[0].payload or {}) if found else None
+        return layout.state_of(found[0].payload or {}) if found else None
 
     def _keys(self) -> Iterator[str]:
-        wanted = models.Filter(must=[is_("store", self._store), is_("what", STATE)])
+        wanted = models.Filter(must=[layout.is_("store", self._store), layout.is_("what", layout.STATE)])
         offset: object = None
         while True:
             page, offset = self._link.ask(
@@ -163,21 +143,25 @@ class QdrantVectors:
             if offset is None:
                 return
 
-    def _follow(self, partition: Partition, changes: Sequence[Change], version: int, state: State) -> None:
+    def _follow(self, partition: Partition, changes: Sequence[Change], version: int, state: layout.State) -> None:
         """Write changes over what is held."""
         key = self.key(partition)
         forward: models.UpdateOperation = _set(
             {"version": version},
-            [named([state_id(key)]), is_("epoch", state.epoch), between("version", least=state.version, below=version)],
+            [
+                layout.named([layout.state_id(key)]),
+                layout.is_("epoch", state.epoch),
+                layout.between("version", least=state.version, below=version),
+            ],
         )
         batches = [*self._batches(key, state.epoch, changes, version)] or [[]]
         if any(change.is_gone for change in changes):
             batches[-1].append(
                 _removal_of(
                     [
-                        is_("partition", key),
-                        is_("what", GONE),
-                        between("gone_at", below=int(time.time()) - _GONE_KEPT_S),
+                        layout.is_("partition", key),
+                        layout.is_("what", layout.GONE),
+                        layout.between("gone_at", below=int(time.time()) - _GONE_KEPT_S),
                     ]
                 )
             )
@@ -186,25 +170,25 @@ class QdrantVectors:
             self._link.ask(lambda client, batch=batch: self._update(client, batch))
         self._settle(partition, state.epoch)
 
-    def _fill(self, partition: Partition, changes: Sequence[Change], version: int, left: State | None) -> None:
+    def _fill(self, partition: Partition, changes: Sequence[Change], version: int, left: layout.State | None) -> None:
         """Begin the partition with all its rows, unless another process does so at this moment; then wait for it."""
         left = self._left_by_others(partition, left)
         if left is not None and left.version:
             self.hear(partition, left)
             return
-        key, mine = self.key(partition), State(uuid.uuid4().hex, 0)
+        key, mine = self.key(partition), layout.State(uuid.uuid4().hex, 0)
         if not self._is_claimed(partition, mine, left):
             return
-        others = [is_("partition", key), models.Filter(must_not=[is_("epoch", mine.epoch)])]
+        others = [layout.is_("partition", key), models.Filter(must_not=[layout.is_("epoch", mine.epoch)])]
         self._link.ask(lambda client: self._update(client, [_removal_of(others)]))
-        whose = [named([state_id(key)]), is_("epoch", mine.epoch)]
+        whose = [layout.named([layout.state_id(key)]), layout.is_("epoch", mine.epoch)]
         for beat, batch in enumerate(self._batches(key, mine.epoch, changes, version), start=1):
             batch.append(_set({"beat": beat}, whose))
             self._link.ask(lambda client, batch=batch: self._update(client, batch))
         self._link.ask(lambda client: self._update(client, [_set({"version": version}, whose)]))
         self._settle(partition, mine.epoch)
 
-    def _left_by_others(self, partition: Partition, state: State | None) -> State | None:
+    def _left_by_others(self, partition: Partition, state: layout.State | None) -> layout.State | None:
         """The state when nobody else fills the partition any more: it is filled, or has shown no progress."""
         seen, until = state, time.monotonic() + self._options.claim_s
         while state is not None and not state.version and time.monotonic() < until:
@@ -214,13 +198,13 @@ class QdrantVectors:
                 seen, until = state, time.monotonic() + self._options.claim_s
         return state
 
-    def _is_claimed(self, partition: Partition, mine: State, left: State | None) -> bool:
+    def _is_claimed(self, partition: Partition, mine: layout.State, left: layout.State | None) -> bool:
         """Put `mine` in the place of what was seen, where that is still there; whether it is."""
         key = self.key(partition)
         claim = models.PointsList(
-            points=[state_point(key, self._store, partition, mine)],
+            points=[layout.state_point(key, self._store, partition, mine)],
             update_mode=models.UpdateMode.INSERT_ONLY if left is None else None,
-            update_filter=None if left is None else models.Filter(must=[is_("epoch", left.epoch)]),
+            update_filter=None if left is None else models.Filter(must=[layout.is_("epoch", left.epoch)]),
         )
         self._link.ask(lambda client: self._update(client, [models.UpsertOperation(upsert=claim)]))
         state = self._read(partition)
@@ -230,17 +214,17 @@ class QdrantVectors:
         """Look how far the partition is; where it was forgotten meanwhile, remove what was written to its old life."""
         state = self._read(partition)
         if state is None or state.epoch != epoch:
-            mine = [is_("partition", self.key(partition)), is_("epoch", epoch)]
+            mine = [layout.is_("partition", self.key(partition)), layout.is_("epoch", epoch)]
             self._link.ask(lambda client: self._update(client, [_removal_of(mine)]))
         self.hear(partition, state if state is not None and state.version else None)
 
     def _batches(self, key: str, epoch: str, changes: Sequence[Change], version: int) -> Iterator[_Operations]:
         """Upserts that leave rows of the same and of later versions as they are."""
         now_s = int(time.time())
-        older = models.Filter(must=[between("version", below=version)])
+        older = models.Filter(must=[layout.between("version", below=version)])
         for start in range(0, len(changes), self._options.batch_rows):
             part = changes[start : start + self._options.batch_rows]
-            points = [row_point(key, epoch, change, version, now_s) for change in part]
+            points = [layout.row_point(key, epoch, change, version, now_s) for change in part]
             yield [models.UpsertOperation(upsert=models.PointsList(points=points, update_filter=older))]
 
     def _update(self, client: QdrantClient, operations: _Operations) -> None:
@@ -248,7 +232,7 @@ class QdrantVectors:
 
 
 def _all_of(key: str) -> _Operations:
-    return [_removal_of([is_("partition", key)])]
+    return [_removal_of([layout.is_("partition", key)])]
 
 
 def _removal_of(must: Sequence[models.Condition]) -> models.UpdateOperation:
@@ -288,9 +272,9 @@ class Looked:
     """
 
     version: int = 0
-    nearest: dict[str, tuple[float, Spot]] = field(default_factory=dict[str, tuple[float, Spot]])
+    nearest: dict[str, tuple[float, layout.Spot]] = field(default_factory=dict[str, tuple[float, layout.Spot]])
     cosines: dict[str, float] = field(default_factory=dict[str, float])
-    spots: dict[str, Spot] = field(default_factory=dict[str, Spot])
+    spots: dict[str, layout.Spot] = field(default_factory=dict[str, layout.Spot])
     population: tuple[int, float, float] = (0, 0.0, 0.0)
 
 
@@ -307,7 +291,9 @@ class _Ask:
 class QdrantSearch:
     """Reads the rows that `vectors` writes to the collection `name`."""
 
-    def __init__(self, link: QdrantLink, name: str, vectors: QdrantVectors, options: QdrantOptions) -> None:
+    def __init__(
+        self, link: layout.QdrantLink, name: str, vectors: QdrantVectors, options: layout.QdrantOptions
+    ) -> None:
         self._link, self._name, self._vectors, self._options = link, name, vectors, options
 
     def look(self, query: IndexQuery, sought: Sequence[Sought]) -> list[Looked]:
@@ -323,9 +309,9 @@ class QdrantSearch:
         ]
         states, found = self._states(sought), [Looked() for _ in sought]
         answers = self._ask_all([states, *asks])
-        said = {str(point.id): state_of(point.payload or {}) for point in answers[0]}
+        said = {str(point.id): layout.state_of(point.payload or {}) for point in answers[0]}
         for place, (each, state) in enumerate(zip(sought, known, strict=True)):
-            now = said.get(state_id(self._vectors.key(each.partition)))
+            now = said.get(layout.state_id(self._vectors.key(each.partition)))
             if now is not None and state is not None and now.epoch == state.epoch:
                 found[place].version = now.version
             self._vectors.hear(each.partition, now if now is not None and now.version else None)
@@ -338,29 +324,29 @@ class QdrantSearch:
         return [each if each.version else Looked() for each in found]
 
     def _states(self, sought: Sequence[Sought]) -> models.QueryRequest:
-        ids = [state_id(self._vectors.key(each.partition)) for each in sought]
-        return models.QueryRequest(filter=models.Filter(must=[named(ids)]), limit=len(ids), with_payload=True)
+        ids = [layout.state_id(self._vectors.key(each.partition)) for each in sought]
+        return models.QueryRequest(filter=models.Filter(must=[layout.named(ids)]), limit=len(ids), with_payload=True)
 
-    def _asks(self, query: IndexQuery, place: int, sought: Sought, state: State) -> list[_Ask]:
+    def _asks(self, query: IndexQuery, place: int, sought: Sought, state: layout.State) -> list[_Ask]:
         key = self._vectors.key(sought.partition)
-        seen, asks = visible(key, state.epoch, query), list[_Ask]()
-        ids = [row_id(key, state.epoch, item_id) for item_id in sought.ids]
-        asks += self._of(query, place, [*seen, named(ids)], len(ids))
+        seen, asks = layout.visible(key, state.epoch, query), list[_Ask]()
+        ids = [layout.row_id(key, state.epoch, item_id) for item_id in sought.ids]
+        asks += self._of(query, place, [*seen, layout.named(ids)], len(ids))
         if query.vector is None:
             return asks
         if query.dense_limit > 0:
-            for narrowing in narrowings(key, state.epoch, query, MOST_NAMED):
+            for narrowing in layout.narrowings(key, state.epoch, query, MOST_NAMED):
                 near = self._request(query, [*seen, *narrowing], query.dense_limit, shown=True)
                 asks.append(_Ask(place, "near", near))
-        below = SAMPLE_SPAN * SAMPLE_ROWS // max(sought.items, SAMPLE_ROWS) or 1
-        sample = self._request(query, [*seen, between("sample", below=below)], 2 * SAMPLE_ROWS, is_exact=True)
-        return [*asks, _Ask(place, "sample", sample, SAMPLE_SPAN / below)]
+        below = layout.SAMPLE_SPAN * SAMPLE_ROWS // max(sought.items, SAMPLE_ROWS) or 1
+        sample = self._request(query, [*seen, layout.between("sample", below=below)], 2 * SAMPLE_ROWS, is_exact=True)
+        return [*asks, _Ask(place, "sample", sample, layout.SAMPLE_SPAN / below)]
 
     def _of(self, query: IndexQuery, place: int, must: _Must, limit: int) -> list[_Ask]:
         """Asks for where some rows stand, those without a vector too, and how near they are."""
         if not limit:
             return []
-        spots = models.QueryRequest(filter=models.Filter(must=must), limit=limit, with_payload=SHOWN)
+        spots = models.QueryRequest(filter=models.Filter(must=must), limit=limit, with_payload=layout.SHOWN)
         asks = [_Ask(place, "spots", spots)]
         if query.vector is not None:
             asks.append(_Ask(place, "spots", self._request(query, must, limit, shown=True, is_exact=True)))
@@ -374,7 +360,7 @@ class QdrantSearch:
             query=vector,
             filter=models.Filter(must=must),
             limit=limit,
-            with_payload=SHOWN if shown else False,
+            with_payload=layout.SHOWN if shown else False,
             params=self._params(limit, is_exact=is_exact),
         )
 
@@ -389,7 +375,7 @@ class QdrantSearch:
         )
 
     def _look_beside(
-        self, query: IndexQuery, sought: Sequence[Sought], known: Sequence[State | None], found: Sequence[Looked]
+        self, query: IndexQuery, sought: Sequence[Sought], known: Sequence[layout.State | None], found: Sequence[Looked]
     ) -> None:
         """Add the messages just before and after those that were found, as far as the query admits them."""
         asks: list[_Ask] = []
@@ -398,8 +384,8 @@ class QdrantSearch:
             if state is None or not looked.version or not talks:
                 continue
             key = self._vectors.key(each.partition)
-            for narrowing in narrowings(key, state.epoch, query, MOST_NAMED):
-                must = [*visible(key, state.epoch, query), *narrowing, among("talk", talks)]
+            for narrowing in layout.narrowings(key, state.epoch, query, MOST_NAMED):
+                must = [*layout.visible(key, state.epoch, query), *narrowing, layout.among("talk", talks)]
                 asks += self._of(query, place, must, len(talks))
         for ask, points in zip(asks, self._ask_all([ask.request for ask in asks]), strict=True):
             _take(found[ask.place], ask, points)
@@ -412,7 +398,7 @@ class QdrantSearch:
         return [answer.points for answer in answers]
 
 
-def surroundings(ids: Sequence[str], spots: dict[str, Spot], words: frozenset[str]) -> Surroundings:
+def surroundings(ids: Sequence[str], spots: dict[str, layout.Spot], words: frozenset[str]) -> Surroundings:
     """Where these rows stand, in their order; of those that are not known nothing is said."""
     here = [spots.get(item_id) for item_id in ids]
     place_of = {spot.talk: place for place, spot in enumerate(here) if spot is not None and spot.talk is not None}
@@ -443,7 +429,7 @@ def _take(found: Looked, ask: _Ask, points: _Points) -> None:
         return
     for point in points:
         payload = point.payload or {}
-        item_id, spot = str(payload["item"]), spot_of(payload)
+        item_id, spot = str(payload["item"]), layout.spot_of(payload)
         if ask.what == "near":
             found.nearest[item_id] = (point.score, spot)
             continue
@@ -458,7 +444,7 @@ def _choose(found: Looked, limit: int) -> None:
         found.cosines[item_id], found.spots[item_id] = found.nearest[item_id]
 
 
-def _neighbouring_spots(spots: Collection[Spot]) -> set[str]:
+def _neighbouring_spots(spots: Collection[layout.Spot]) -> set[str]:
     """The places just before and after some rows that are not places of these."""
     held = {spot.talk for spot in spots}
     return {talk for spot in spots for talk in (spot.before, spot.after) if talk is not None and talk not in held}

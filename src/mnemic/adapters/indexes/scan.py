@@ -13,25 +13,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemic.adapters.indexes import views
 from mnemic.adapters.indexes.hnsw import Graph, GraphKeeper, Source, is_due
-from mnemic.adapters.indexes.views import (
-    NEVER,
-    NOTHING_NEAR,
-    Columns,
-    Evidence,
-    Near,
-    Slots,
-    Sought,
-    View,
-    Views,
-    checked,
-    cosines_at,
-    distinct,
-    joined,
-    nothing,
-    scanned,
-    walked,
-)
 from mnemic.adapters.indexes.words import COMMON_ROWS, BestByKeyword, Counted, Words
 from mnemic.errors import InvalidInputError
 from mnemic.model.candidates import MESSAGE, Candidates, Change, Floats, IndexQuery, Surroundings
@@ -64,8 +47,8 @@ class Table:
         self._authors: dict[str, int] = {}
         self._sessions: dict[str, int] = {}
         self._talk: dict[tuple[int, int], int] = {}
-        self._columns = Columns(0)
-        self._views = Views()
+        self._columns = views.Columns(0)
+        self._views = views.Views()
         self._places = np.full(1, -1, dtype=np.int64)  # all -1 between two uses; the last one is for "none", slot -1
 
     @property
@@ -103,7 +86,7 @@ class Table:
             self._lose(part, columns)
             self._append([change for change in part if not change.is_gone], columns)
 
-    def _lose(self, changes: Sequence[Change], columns: Columns) -> None:
+    def _lose(self, changes: Sequence[Change], columns: views.Columns) -> None:
         """What changed is dead where it stood."""
         if not self._slots:  # as while a partition loads
             return
@@ -117,7 +100,7 @@ class Table:
         """How often the query's terms occur, and the statistics of the rows that it may see."""
         return self._words.counted(query.terms, self._view(query))
 
-    def search(self, query: IndexQuery, best: BestByKeyword | None = None) -> Evidence:
+    def search(self, query: IndexQuery, best: BestByKeyword | None = None) -> views.Evidence:
         """The candidates of this partition and its statistics; `best` None: all rows that share a term."""
         columns, view = self._columns, self._view(query)
         narrowed = self._narrow_rows(query, view)
@@ -130,15 +113,15 @@ class Table:
             words, sums = self._words.best(counted, columns, view, best)
         else:
             words, sums = self._words.best_among(counted, columns, narrowed, best)
-        places = distinct(np.concatenate([words, near.slots]))
+        places = views.distinct(np.concatenate([words, near.slots]))
         for _ in range(query.neighbours if self._talk else 0):
             beside = columns.beside(places)
-            places = distinct(np.concatenate([places, beside[wanted[beside]]]))
-        return Evidence(
+            places = views.distinct(np.concatenate([places, beside[wanted[beside]]]))
+        return views.Evidence(
             ids=columns.ids[places],
             counts=counted.of(places),
             lengths=columns.lengths[places],
-            cosines=cosines_at(columns, query.vector, places) if near.cosines is None else near.cosines[places],
+            cosines=views.cosines_at(columns, query.vector, places) if near.cosines is None else near.cosines[places],
             importances=columns.importances[places],
             observed=columns.observed[places],
             flagged=columns.flagged[places],
@@ -179,17 +162,17 @@ class Table:
         """The cosine of each of these items that has a vector to the unit vector given."""
         slots = np.array([self._slots[i] for i in ids if i in self._slots], dtype=np.int64)
         slots = slots[self._columns.has_vector[slots]]
-        found = cosines_at(self._columns, vector, slots)
+        found = views.cosines_at(self._columns, vector, slots)
         return dict(zip(self._columns.ids[slots], found.tolist(), strict=True))
 
-    def _make_room(self, batch: Sequence[Change]) -> Columns:
+    def _make_room(self, batch: Sequence[Change]) -> views.Columns:
         dims = next((change.vector.shape[0] for change in batch if change.vector is not None), 0)
         if dims and self._columns.dims == 0:
             self._columns.take_vectors_of(dims)
         self._columns.ensure(self._rows + len(batch))
         return self._columns
 
-    def _append(self, changes: Sequence[Change], columns: Columns) -> None:
+    def _append(self, changes: Sequence[Change], columns: views.Columns) -> None:
         """Put rows behind the others, column by column."""
         if not changes:
             return
@@ -203,7 +186,7 @@ class Table:
         columns.importances[first:end] = rows.importance
         columns.flagged[first:end] = rows.is_flagged
         columns.observed[first:end] = rows.observed_at
-        columns.expires[first:end] = [NEVER if at is None else at for at in rows.expires_at]
+        columns.expires[first:end] = [views.NEVER if at is None else at for at in rows.expires_at]
         columns.agents[first:end] = _number_values(self._agents, rows.private_agent)
         columns.kinds[first:end] = _number_values(self._kinds, rows.kind)
         if rows.session.count(None) < len(changes):
@@ -218,7 +201,7 @@ class Table:
         self._rows = end
         self._views.take(range(first, end), columns)
 
-    def _put_vectors(self, vectors: Sequence[Floats | None], first: int, columns: Columns) -> None:
+    def _put_vectors(self, vectors: Sequence[Floats | None], first: int, columns: views.Columns) -> None:
         held = [vector for vector in vectors if vector is not None]
         if not held:
             return
@@ -231,7 +214,9 @@ class Table:
         else:
             columns.vectors[first:end][has] = held
 
-    def _place(self, sessions: Sequence[str | None], positions: Sequence[int], first: int, columns: Columns) -> None:
+    def _place(
+        self, sessions: Sequence[str | None], positions: Sequence[int], first: int, columns: views.Columns
+    ) -> None:
         """Put messages between the ones before and the ones after them."""
         placed: list[tuple[int, int, int, int]] = []
         for slot, (session, position) in enumerate(zip(sessions, positions, strict=True), first):
@@ -246,14 +231,14 @@ class Table:
         columns.after[before[follows]] = slots[follows]
         columns.before[after[leads]] = slots[leads]
 
-    def _sharing(self, counted: Counted, wanted: NDArray[np.bool_]) -> Slots:
+    def _sharing(self, counted: Counted, wanted: NDArray[np.bool_]) -> views.Slots:
         """The wanted rows that hold one of the terms."""
         chosen = np.zeros(self._rows, dtype=np.bool_)
         for slots in counted.slots:
             chosen[slots] = wanted[slots]
         return np.flatnonzero(chosen)
 
-    def _surroundings(self, slots: Slots, columns: Columns, words: frozenset[str]) -> Surroundings:
+    def _surroundings(self, slots: views.Slots, columns: views.Columns, words: frozenset[str]) -> Surroundings:
         place_of = self._place_slots(slots)
         before, after = place_of[columns.before[slots]], place_of[columns.after[slots]]
         place_of[slots] = -1
@@ -267,25 +252,25 @@ class Table:
             is_question=columns.question[slots],
         )
 
-    def _place_slots(self, slots: Slots) -> Slots:
+    def _place_slots(self, slots: views.Slots) -> views.Slots:
         """The place of each slot among these, -1 for the others; whoever is done puts -1 back at these slots."""
         if self._places.shape[0] != self._columns.capacity + 1:
             self._places = np.full(self._columns.capacity + 1, -1, dtype=np.int64)
         self._places[slots] = np.arange(slots.shape[0])
         return self._places
 
-    def _view(self, query: IndexQuery) -> View:
+    def _view(self, query: IndexQuery) -> views.View:
         own = self._agents.get(query.agent, 0) if query.agent is not None else 0
         return self._views.of(self._columns, query.now, own, include_inactive=query.include_inactive)
 
-    def _find_near(self, query: IndexQuery, view: View, narrowed: NDArray[np.bool_] | None) -> Near:
+    def _find_near(self, query: IndexQuery, view: views.View, narrowed: NDArray[np.bool_] | None) -> views.Near:
         columns = self._columns
         if query.vector is None or columns.dims == 0 or self._rows == 0:
-            return NOTHING_NEAR
-        sought = Sought(checked(columns, query.vector), query.dense_limit, self._rows, view, narrowed)
-        return scanned(columns, sought) if self.graph is None else walked(columns, sought, self.graph)
+            return views.NOTHING_NEAR
+        sought = views.Sought(views.checked(columns, query.vector), query.dense_limit, self._rows, view, narrowed)
+        return views.scanned(columns, sought) if self.graph is None else views.walked(columns, sought, self.graph)
 
-    def _narrow_rows(self, query: IndexQuery, view: View) -> NDArray[np.bool_] | None:
+    def _narrow_rows(self, query: IndexQuery, view: views.View) -> NDArray[np.bool_] | None:
         """The visible rows that the query admits, None when these are all."""
         if not query.kinds and query.allowed is None:
             return None
@@ -375,14 +360,14 @@ class ScanIndex:
             best = self.best(query)
             found = [self.evidence(partition, query, best) for partition in query.partitions]
             self.trim()
-            return joined(found, len(query.terms))
+            return views.joined(found, len(query.terms))
 
-    def evidence(self, partition: Partition, query: IndexQuery, best: BestByKeyword | None = None) -> Evidence:
+    def evidence(self, partition: Partition, query: IndexQuery, best: BestByKeyword | None = None) -> views.Evidence:
         """What one partition holds for `query`; with all rows that share a term, or only the best of them."""
         with self._guard:
             table = self._tables.get(partition)
             if table is None:
-                return nothing(len(query.terms))
+                return views.nothing(len(query.terms))
             self._tables.move_to_end(partition)
             self._awaited.discard(partition)
             return table.search(query, best)

@@ -1,7 +1,5 @@
 """Counts and durations as metrics of Prometheus; `mnemic serve` shows them at `/metrics`."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Mapping

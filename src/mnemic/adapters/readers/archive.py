@@ -1,7 +1,5 @@
 """Opens the archives and XML of office files and e-books, within limits of unpacking and without entities."""
 
-from __future__ import annotations
-
 import io
 import posixpath
 import urllib.parse

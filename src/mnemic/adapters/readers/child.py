@@ -3,8 +3,6 @@ the set-up as JSON, then per file its head as JSON and its bytes, each answered 
 dropped, so that none passes for an answer. Ends with its input, or when a file takes too long.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Reads e-books (EPUB): the chapters in their order, with their headings."""
 
-from __future__ import annotations
-
 import posixpath
 import urllib.parse
 import xml.etree.ElementTree as ET

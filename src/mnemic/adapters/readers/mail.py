@@ -1,7 +1,5 @@
 """Reads mail (EML): who wrote what to whom and when, the text, forwarded messages, and the names of attachments."""
 
-from __future__ import annotations
-
 import email
 import email.policy
 from collections.abc import Iterator

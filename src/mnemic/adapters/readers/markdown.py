@@ -1,7 +1,5 @@
 """Reads Markdown: as it stands, with its headings found."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

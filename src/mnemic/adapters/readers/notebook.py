@@ -1,7 +1,5 @@
 """Reads notebooks (IPYNB): texts, code and the text that the code printed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast

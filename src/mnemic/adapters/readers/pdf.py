@@ -2,8 +2,6 @@
 or annotations.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

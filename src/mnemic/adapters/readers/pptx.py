@@ -1,7 +1,5 @@
 """Reads presentations (PPTX): a page per slide with its title, texts, tables and speaker's notes."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 

@@ -2,8 +2,6 @@
 without arguments that returns a `Reader`, for other formats. Text formats go by name, others by their bytes.
 """
 
-from __future__ import annotations
-
 import codecs
 import importlib
 import importlib.metadata

@@ -1,7 +1,5 @@
 """Reads tables of values between commas, semicolons, tabs or bars."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Reads plain text and source code: byte order mark, UTF-8, UTF-16, Western European, then a guess."""
 
-from __future__ import annotations
-
 import codecs
 import importlib
 import importlib.util

@@ -2,8 +2,6 @@
 computed values. Skips formulas, comments and hidden sheets.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import io
 from typing import Any

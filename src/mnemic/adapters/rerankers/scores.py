@@ -1,7 +1,5 @@
 """What every reranker does with scores: nothing for blank texts, a checked finite number for all others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

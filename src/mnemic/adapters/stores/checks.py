@@ -1,7 +1,5 @@
 """What every store refuses before it writes anything, and how its unit of work makes the ports that are used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 

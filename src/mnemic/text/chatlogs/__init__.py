@@ -1,7 +1,5 @@
 """Reads chat logs and exports of other programs into conversations; pure: from text to message drafts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What every reader gives, and what they share: texts out of content parts, times out of whatever a program writes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence

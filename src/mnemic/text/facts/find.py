@@ -32,16 +32,7 @@ from mnemic.model.item import TRUST_ORDER, Fact, Kind, Provenance, Trust
 from mnemic.text import normalise as scripts
 from mnemic.text import sanitise
 from mnemic.text.analyser import Analyser
-from mnemic.text.facts.when import (
-    KEPT,
-    Reading,
-    When,
-    find_time,
-    goes_on,
-    is_own,
-    measure_features,
-    score_salience,
-)
+from mnemic.text.facts import when as times
 from mnemic.text.languages import Language, RestatingRules, detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.sentences import sentences
@@ -349,7 +340,7 @@ def find_facts(said: Said, limit: int = MAX_FACTS) -> list[Fact]:
     """
     if not is_long_enough(said.text):
         return []
-    kept = [(place, each) for place, each in enumerate(find_candidates(said)) if each.score >= KEPT]
+    kept = [(place, each) for place, each in enumerate(find_candidates(said)) if each.score >= times.KEPT]
     best = sorted(kept, key=lambda each: (-each[1].score, each[0]))[:limit]
     return [each.fact for _, each in sorted(best, key=lambda each: each[0])]
 
@@ -380,7 +371,7 @@ def third_person(statement: Statement) -> str:
 
 
 def _is_own(statement: Statement) -> bool:
-    return is_own(statement.text, statement.language)
+    return times.is_own(statement.text, statement.language)
 
 
 def _find_thoughts(text: str) -> list[list[Statement]]:
@@ -389,7 +380,7 @@ def _find_thoughts(text: str) -> list[list[Statement]]:
     for statement in find_statements(text):
         if len(statement.text) < _SHORTEST_CHARS:
             continue
-        if thoughts and goes_on(statement.text, statement.language) and _follows(thoughts[-1], statement, text):
+        if thoughts and times.goes_on(statement.text, statement.language) and _follows(thoughts[-1], statement, text):
             thoughts[-1].append(statement)
         else:
             thoughts.append([statement])
@@ -427,12 +418,12 @@ def _read_thought(said: Said, thought: Sequence[Statement]) -> Candidate:
 def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_restated: bool = False) -> Candidate:
     language = statement.language
     slot, value = slot_of(statement.text, language)
-    told = (find_time(each.text, said.at, each.language.dates) for each in (statement, *further))
+    told = (times.find_time(each.text, said.at, each.language.dates) for each in (statement, *further))
     named = next((each for each in told if each is not None), None)
     if slot in _CHANGES and named is not None and named.start > said.at:
         slot, value = "", ""  # it is to come: what holds today stays
     kind = _kind_of(statement, slot)
-    reading = Reading(
+    reading = times.Reading(
         text=statement.text,
         language=language,
         terms=terms_of(" ".join(each.text for each in (statement, *further))),
@@ -443,8 +434,8 @@ def _read(said: Said, statement: Statement, further: Sequence[Statement], *, is_
         position=said.position,
         is_restated=is_restated,
     )
-    found = measure_features(reading)
-    score = score_salience(found)
+    found = times.measure_features(reading)
+    score = times.score_salience(found)
     fact = Fact(
         text=_join_thought(statement, further) + ("" if slot == "birthday" else _label_time(named, language)),
         kind=kind,
@@ -481,6 +472,6 @@ def _kind_of(statement: Statement, slot: str) -> Kind:
     return next((kind for kind, rule in statement.language.kinds if rule.search(statement.text)), Kind.FACT)
 
 
-def _label_time(named: When | None, language: Language) -> str:
+def _label_time(named: times.When | None, language: Language) -> str:
     """The date of a time that is told by the words of that day alone, as it stands behind a fact."""
     return language.dates.labels[named.unit].format(named.start) if named is not None and named.is_relative else ""

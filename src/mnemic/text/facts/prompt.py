@@ -1,7 +1,5 @@
 """What a language model is asked when facts are sought in a user's message, and how its answer is read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import datetime

@@ -21,16 +21,7 @@ from mnemic.model.chat import Completion, Finish, Prompt, PromptMessage
 from mnemic.model.graph import ALSO_KNOWN_AS, MAX_TYPE_CHARS, RELATED_TO, EntityType, Named, Related
 from mnemic.model.item import Role
 from mnemic.text import sanitise
-from mnemic.text.graph.names import (
-    Name,
-    Phrase,
-    clean_name,
-    load_words,
-    name_key,
-    names_in,
-    relation_types,
-    type_of,
-)
+from mnemic.text.graph import names as spelling
 from mnemic.text.languages import ClauseRules, detect
 from mnemic.text.normalise import late_pattern
 from mnemic.text.replies import read_item
@@ -70,13 +61,13 @@ class Findings:
     """What was found so far."""
 
     names: dict[tuple[str, EntityType], Named] = field(default_factory=dict[tuple[str, EntityType], Named])
-    relations: dict[tuple[str, str, str], tuple[Name, Name, int, int]] = field(
-        default_factory=dict[tuple[str, str, str], tuple[Name, Name, int, int]]
+    relations: dict[tuple[str, str, str], tuple[spelling.Name, spelling.Name, int, int]] = field(
+        default_factory=dict[tuple[str, str, str], tuple[spelling.Name, spelling.Name, int, int]]
     )
     types: dict[str, EntityType] = field(default_factory=dict[str, EntityType])
-    seen: dict[str, Name] = field(default_factory=dict[str, Name])
+    seen: dict[str, spelling.Name] = field(default_factory=dict[str, spelling.Name])
 
-    def see(self, name: Name, type_: EntityType = EntityType.THING) -> None:
+    def see(self, name: spelling.Name, type_: EntityType = EntityType.THING) -> None:
         """Take in a name that is worth keeping, and what it is as far as is known."""
         key = name.key
         if not key or (key not in self.seen and len(self.seen) >= MOST_NAMES):
@@ -86,7 +77,9 @@ class Findings:
             if told is not EntityType.THING and self.types.get(key, EntityType.THING) is EntityType.THING:
                 self.types[key] = told
 
-    def relate(self, first: Name, second: Name, phrase: Phrase, span: tuple[int, int]) -> None:
+    def relate(
+        self, first: spelling.Name, second: spelling.Name, phrase: spelling.Phrase, span: tuple[int, int]
+    ) -> None:
         """Take in what a phrase says of two names."""
         if first.key == second.key or not first.key or not second.key or len(self.relations) >= MOST_RELATIONS:
             return
@@ -119,7 +112,7 @@ def find(text: str, speaker: str = "") -> Found:
     """
     findings = Findings()
     shown = text[:MOST_CHARACTERS]
-    before: Sequence[Name] = ()
+    before: Sequence[spelling.Name] = ()
     for start, end in sentences(shown):
         sentence = shown[start:end]
         clauses = detect(sentence, least_share=0).clauses
@@ -142,28 +135,36 @@ def _read_clauses(sentence: str, offset: int, speaker: str, rules: ClauseRules, 
                 begin = offset + clause.start()
                 first, second = (_name_within(match, group, begin, speaker, rules) for group in ("a", "b"))
                 if first is not None and second is not None:
-                    findings.relate(first, second, load_words().meanings[meaning], (begin, begin + len(text)))
+                    findings.relate(first, second, spelling.load_words().meanings[meaning], (begin, begin + len(text)))
                 break
 
 
-def _name_within(match: re.Match[str], group: str, begin: int, speaker: str, rules: ClauseRules) -> Name | None:
+def _name_within(
+    match: re.Match[str], group: str, begin: int, speaker: str, rules: ClauseRules
+) -> spelling.Name | None:
     said, (start, end) = match[group].strip(), match.span(group)
     if said in rules.speakers:
-        return Name(speaker, begin + start, begin + end, EntityType.PERSON) if speaker else None
-    shown = clean_name(rules.typed.sub("", rules.before_name.sub("", said)))
+        return spelling.Name(speaker, begin + start, begin + end, EntityType.PERSON) if speaker else None
+    shown = spelling.clean_name(rules.typed.sub("", rules.before_name.sub("", said)))
     if not shown or rules.nobody.match(shown) or (len(shown) == 1 and not shown.isascii()):
         return None
-    type_ = type_of(shown)
+    type_ = spelling.type_of(shown)
     if type_ is EntityType.THING:
         told = (EntityType(kind) for kind, endings in rules.endings.items() if shown.endswith(tuple(endings.split())))
         type_ = next(told, type_)
-    return Name(shown, begin + start, begin + end, type_)
+    return spelling.Name(shown, begin + start, begin + end, type_)
 
 
-def _read(text: str, span: tuple[int, int], speaker: str, before: Sequence[Name], findings: Findings) -> Sequence[Name]:
+def _read(
+    text: str, span: tuple[int, int], speaker: str, before: Sequence[spelling.Name], findings: Findings
+) -> Sequence[spelling.Name]:
     """One sentence, after one with the names `before`; its own names."""
     start, end = span
-    names = [*names_in(text, start, end), *_speakers(text, span, speaker), *_meant(text, span, before, findings)]
+    names = [
+        *spelling.names_in(text, start, end),
+        *_speakers(text, span, speaker),
+        *_meant(text, span, before, findings),
+    ]
     names.sort(key=lambda name: name.start)
     names = _with_kinds(text, names, end, findings)
     for name in names:
@@ -174,7 +175,9 @@ def _read(text: str, span: tuple[int, int], speaker: str, before: Sequence[Name]
     return names
 
 
-def _meant(text: str, span: tuple[int, int], before: Sequence[Name], findings: Findings) -> list[Name]:
+def _meant(
+    text: str, span: tuple[int, int], before: Sequence[spelling.Name], findings: Findings
+) -> list[spelling.Name]:
     """Whom a pronoun at the beginning means: the only one of the sentence before that it can mean."""
     match = _PRONOUN.match(text, span[0])
     if match is None or not before:
@@ -192,22 +195,22 @@ def _meant(text: str, span: tuple[int, int], before: Sequence[Name], findings: F
     return [replace(name, start=match.start("word"), end=match.end("word"))]
 
 
-def _speakers(text: str, span: tuple[int, int], speaker: str) -> list[Name]:
+def _speakers(text: str, span: tuple[int, int], speaker: str) -> list[spelling.Name]:
     """Where the speaker stands for itself."""
     if not speaker:
         return []
-    found = [(match.start(), match.end()) for match in load_words().speaker.finditer(text, *span)]
+    found = [(match.start(), match.end()) for match in spelling.load_words().speaker.finditer(text, *span)]
     found += [(match.start(), match.start() + 2) for match in _MINE.finditer(text, *span)]
-    return [Name(speaker, start, end, EntityType.PERSON) for start, end in found]
+    return [spelling.Name(speaker, start, end, EntityType.PERSON) for start, end in found]
 
 
-def _with_kinds(text: str, names: Sequence[Name], end: int, findings: Findings) -> list[Name]:
+def _with_kinds(text: str, names: Sequence[spelling.Name], end: int, findings: Findings) -> list[spelling.Name]:
     """The names with what is said right behind them: that it is a city, or how it is called for short."""
-    kept: list[Name] = []
+    kept: list[spelling.Name] = []
     for place, each in enumerate(names):
         name = each
         until = names[place + 1].start if place + 1 < len(names) else end
-        match = load_words().kind.match(text, name.end, end)
+        match = spelling.load_words().kind.match(text, name.end, end)
         kind = EntityType.THING if match is None else _kind_said(match["words"], until - match.start("words"))
         if kind is not EntityType.THING and name.type is EntityType.THING:
             name = replace(name, type=kind)
@@ -215,16 +218,16 @@ def _with_kinds(text: str, names: Sequence[Name], end: int, findings: Findings) 
         kept.append(name)
         short = _BRACKETED.match(text, name.end, end)
         if short is not None and _is_short_for(short["short"], name.text):
-            other = Name(short["short"], short.start("short"), short.end("short"), name.type)
-            findings.relate(name, other, load_words().meanings["also known as"], (name.start, short.end()))
+            other = spelling.Name(short["short"], short.start("short"), short.end("short"), name.type)
+            findings.relate(name, other, spelling.load_words().meanings["also known as"], (name.start, short.end()))
     return kept
 
 
 def _kind_said(words: str, room: int) -> EntityType:
     """The kind that the noun of some words tells, if it stands within the first `room` characters of them."""
     for word in words[: max(room, 0)].lower().split():
-        if word in load_words().kinds:
-            return load_words().kinds[word]
+        if word in spelling.load_words().kinds:
+            return spelling.load_words().kinds[word]
         if word in _ENDS_KIND:
             break
     return EntityType.THING
@@ -242,17 +245,17 @@ class _Line:
     of and which it was, and whom a comma turned away from ("Apollo, which depends on Kafka, ...").
     """
 
-    last: list[Name] = field(default_factory=list[Name])
-    subjects: list[Name] = field(default_factory=list[Name])
-    phrase: Phrase | None = None
-    aside: list[Name] = field(default_factory=list[Name])
+    last: list[spelling.Name] = field(default_factory=list[spelling.Name])
+    subjects: list[spelling.Name] = field(default_factory=list[spelling.Name])
+    phrase: spelling.Phrase | None = None
+    aside: list[spelling.Name] = field(default_factory=list[spelling.Name])
 
-    def begin(self, name: Name) -> None:
+    def begin(self, name: spelling.Name) -> None:
         """Nothing is said of what stood before."""
         self.last, self.subjects, self.phrase, self.aside = [name], [], None, []
 
 
-def _relate(text: str, span: tuple[int, int], names: Sequence[Name], findings: Findings) -> None:
+def _relate(text: str, span: tuple[int, int], names: Sequence[spelling.Name], findings: Findings) -> None:
     """What stands between the names of a sentence."""
     line, doubts = _Line(), _first_doubt(text, span)
     for before, name in pairwise([None, *names]):
@@ -261,7 +264,7 @@ def _relate(text: str, span: tuple[int, int], names: Sequence[Name], findings: F
         gap = None if before is None else _gap(text, before, name)
         if gap is None or before is None or before.start > doubts:
             line.begin(name)
-        elif gap and all(word in load_words().joining for word in gap):
+        elif gap and all(word in spelling.load_words().joining for word in gap):
             line.last.append(name)
             if line.phrase is not None and len(line.last) <= MOST_JOINED:
                 _say(line.subjects, name, line.phrase, findings)
@@ -272,18 +275,18 @@ def _relate(text: str, span: tuple[int, int], names: Sequence[Name], findings: F
             _say(line.subjects, name, said[0], findings)
 
 
-def _go_on(line: _Line, name: Name, phrase: Phrase, lead: str, *, has_comma: bool) -> None:
+def _go_on(line: _Line, name: spelling.Name, phrase: spelling.Phrase, lead: str, *, has_comma: bool) -> None:
     """Who the next phrase is said of: whoever stands right before it, unless a joining word or a comma says else."""
     subjects = line.last
-    if lead in load_words().going_on and line.subjects:
+    if lead in spelling.load_words().going_on and line.subjects:
         subjects = line.subjects
-    elif has_comma and lead not in load_words().relative and line.aside:
+    elif has_comma and lead not in spelling.load_words().relative and line.aside:
         subjects = line.aside
-    line.aside = subjects if has_comma and not line.aside and lead not in load_words().going_on else []
+    line.aside = subjects if has_comma and not line.aside and lead not in spelling.load_words().going_on else []
     line.last, line.subjects, line.phrase = [name], subjects[:MOST_JOINED], phrase
 
 
-def _say(subjects: Sequence[Name], name: Name, phrase: Phrase, findings: Findings) -> None:
+def _say(subjects: Sequence[spelling.Name], name: spelling.Name, phrase: spelling.Phrase, findings: Findings) -> None:
     for one in subjects:
         findings.relate(one, name, phrase, (min(one.start, name.start), max(one.end, name.end)))
 
@@ -291,12 +294,12 @@ def _say(subjects: Sequence[Name], name: Name, phrase: Phrase, findings: Finding
 def _first_doubt(text: str, span: tuple[int, int]) -> int:
     """Where the sentence begins to suppose; behind its end where it does not."""
     for match in _GAP_WORD.finditer(text, *span):
-        if match.group().lower() in load_words().doubting:
+        if match.group().lower() in spelling.load_words().doubting:
             return match.start()
     return span[1]
 
 
-def _gap(text: str, before: Name, name: Name) -> list[str] | None:
+def _gap(text: str, before: spelling.Name, name: spelling.Name) -> list[str] | None:
     """The words between two names, in lower case; None where too much stands there."""
     if name.start - before.end > _GAP_CHARACTERS:
         return None
@@ -305,21 +308,23 @@ def _gap(text: str, before: Name, name: Name) -> list[str] | None:
     return ["'s", *words] if text[before.start : before.end].lower() == "my" else words
 
 
-def _said(text: str, gap: Sequence[str], name: Name) -> tuple[Phrase, str] | None:
+def _said(text: str, gap: Sequence[str], name: spelling.Name) -> tuple[spelling.Phrase, str] | None:
     """The phrase between two names and the word that leads to it, if any; None for none that is known."""
     words = [part for word in gap for part in _parted(word)]
-    if not words or any(word in load_words().stopping or word in ";:()?!\u2026\u2014" for word in words):
+    if not words or any(word in spelling.load_words().stopping or word in ";:()?!\u2026\u2014" for word in words):
         return None
     lead = ""
-    while words and (words[0] in load_words().going_on or words[0] in load_words().relative or words[0] == ","):
+    while words and (
+        words[0] in spelling.load_words().going_on or words[0] in spelling.load_words().relative or words[0] == ","
+    ):
         lead = words[0] if words[0] != "," else lead
         words = words[1:]
     owned = _owned(text, words, name)
     if owned is not None:
         return owned, lead
     for skipped in range(len(words)):
-        for end in range(min(len(words), skipped + load_words().most_words), skipped, -1):
-            phrase = load_words().phrases.get(" ".join(words[skipped:end]))
+        for end in range(min(len(words), skipped + spelling.load_words().most_words), skipped, -1):
+            phrase = spelling.load_words().phrases.get(" ".join(words[skipped:end]))
             if phrase is not None and _is_filler(words[end:]):
                 return phrase, lead
         if not _is_skipped(words[skipped]):
@@ -329,8 +334,12 @@ def _said(text: str, gap: Sequence[str], name: Name) -> tuple[Phrase, str] | Non
 
 def _is_skipped(word: str) -> bool:
     """True for what may stand before a phrase: auxiliaries, adverbs, and what the subject is (a company that ...)."""
-    told = word in load_words().skipped_before or word in load_words().skipped_behind or word in load_words().relative
-    return told or word in load_words().kinds or word.endswith("ly")
+    told = (
+        word in spelling.load_words().skipped_before
+        or word in spelling.load_words().skipped_behind
+        or word in spelling.load_words().relative
+    )
+    return told or word in spelling.load_words().kinds or word.endswith("ly")
 
 
 def _parted(word: str) -> list[str]:
@@ -343,23 +352,26 @@ def _parted(word: str) -> list[str]:
 
 def _is_filler(words: Sequence[str]) -> bool:
     """True for what may stand between a phrase and its name: articles, and a noun that says what it is."""
-    rest = [word for word in words if word not in load_words().skipped_behind]
+    rest = [word for word in words if word not in spelling.load_words().skipped_behind]
     is_verb = [word for word in rest if word in ("is", "was", "named", "called", ",")]
     rest = [word for word in rest if word not in is_verb]
-    return all(word in load_words().kinds or word in ("of", "team") for word in rest) and len(rest) <= MOST_FILLERS
+    return (
+        all(word in spelling.load_words().kinds or word in ("of", "team") for word in rest)
+        and len(rest) <= MOST_FILLERS
+    )
 
 
-def _owned(text: str, words: Sequence[str], name: Name) -> Phrase | None:
+def _owned(text: str, words: Sequence[str], name: spelling.Name) -> spelling.Phrase | None:
     """Bob is Anna's manager: the phrase stands behind the second name, and is told of it."""
     if not words or any(
-        word not in ("is", "was", "became") and word not in load_words().skipped_behind for word in words
+        word not in ("is", "was", "became") and word not in spelling.load_words().skipped_behind for word in words
     ):
         return None
     behind = re.compile(r"['\u2019]s\s+(?:new\s+|old\s+)?(?P<noun>[a-z]+(?: lead)?)").match(text, name.end)
-    said = None if behind is None else load_words().phrases.get(f"'s {behind['noun']}")
+    said = None if behind is None else spelling.load_words().phrases.get(f"'s {behind['noun']}")
     if said is None:
         return None
-    return Phrase(said.type, said.second, said.first, is_inverse=not said.is_inverse)
+    return spelling.Phrase(said.type, said.second, said.first, is_inverse=not said.is_inverse)
 
 
 PROMPT_VERSION = "graph-1"
@@ -382,7 +394,9 @@ _TYPE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 def graph_prompt(text: str) -> Prompt:
     """Asks for the entities and relations of one text."""
-    order = wording("en", "graph.ask").format(entities=", ".join(EntityType), relations=", ".join(relation_types()))
+    order = wording("en", "graph.ask").format(
+        entities=", ".join(EntityType), relations=", ".join(spelling.relation_types())
+    )
     inside = _FORGED.sub("[REDACTED]", sanitise.sanitise(text[:MAX_SHOWN_CHARS]))
     messages = (PromptMessage(Role.SYSTEM, order), PromptMessage(Role.USER, f"{_BEGIN}\n{inside}\n{_END}"))
     return Prompt(messages=messages, schema=_REPLY, max_tokens=REPLY_TOKENS, timeout_s=TIMEOUT_S)
@@ -400,7 +414,7 @@ def read_graph(completion: Completion, text: str, speaker: str) -> Found:
         why = reading.refused[0].reason if reading.refused else "there is no JSON object in it"
         raise BadReplyError(f"the model's reply holds no entities: {why}")
     reply, findings = reading.items[0], Findings()
-    known: dict[str, Name] = {}
+    known: dict[str, spelling.Name] = {}
     for entry in _entries(reply.get("entities")):
         name = _name(entry.get("name"), text, speaker)
         if name is not None:
@@ -411,7 +425,7 @@ def read_graph(completion: Completion, text: str, speaker: str) -> Found:
         first, second = (None if end is None else known.get(end.key) for end in ends)
         if first is not None and second is not None:
             span = (min(first.start, second.start), max(first.end, second.end))
-            findings.relate(first, second, Phrase(relation_type(entry.get("type"))), span)
+            findings.relate(first, second, spelling.Phrase(relation_type(entry.get("type"))), span)
     return findings.found()
 
 
@@ -433,18 +447,18 @@ def _entries(value: object) -> list[Mapping[str, object]]:
     return [cast("Mapping[str, object]", entry) for entry in found if isinstance(entry, dict)]
 
 
-def _name(said: object, text: str, speaker: str) -> Name | None:
+def _name(said: object, text: str, speaker: str) -> spelling.Name | None:
     """A name where it stands in the text; None when it does not."""
     if not isinstance(said, str):
         return None
     if said.strip().lower() in _USER:
         place = re.search(r"\b(?:user|I)\b|用户|我", text, re.IGNORECASE)
-        return Name(speaker, place.start(), place.end(), EntityType.PERSON) if speaker and place else None
-    shown = clean_name(said)
-    place = re.search(_whole(shown), text, re.IGNORECASE) if shown and name_key(shown) else None
+        return spelling.Name(speaker, place.start(), place.end(), EntityType.PERSON) if speaker and place else None
+    shown = spelling.clean_name(said)
+    place = re.search(_whole(shown), text, re.IGNORECASE) if shown and spelling.name_key(shown) else None
     if place is None or sanitise.findings(shown):
         return None
-    return Name(clean_name(place.group()), place.start(), place.end(), type_of(shown))
+    return spelling.Name(spelling.clean_name(place.group()), place.start(), place.end(), spelling.type_of(shown))
 
 
 def _whole(name: str) -> str:

@@ -1,7 +1,5 @@
 """German: what of its rules only code can say; the rest stands in `de.toml`."""
 
-from __future__ import annotations
-
 import re
 
 from mnemic.text.languages import any_case, read_language, words

@@ -1,7 +1,5 @@
 """English: what of its rules only code can say; the rest stands in `en.toml`, its verbs and persons in `english`."""
 
-from __future__ import annotations
-
 import re
 
 from mnemic.text.analyser import STOP_WORDS

@@ -1,7 +1,5 @@
 """Chinese: what of its rules only code can say; the rest stands in `zh.toml`."""
 
-from __future__ import annotations
-
 import re
 
 from mnemic.text import normalise as scripts

@@ -2,8 +2,6 @@
 entries.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import PurePath
 

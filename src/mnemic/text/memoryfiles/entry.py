@@ -1,7 +1,5 @@
 """What every reader of memories gives."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 first use.
 """
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from importlib import resources

@@ -1,12 +1,11 @@
 """One writer at a time on a copy of the tables; committing puts the copy in place."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from mnemic.adapters.stores.checks import lazy_port
+from mnemic.adapters.stores.memory import records
 from mnemic.adapters.stores.memory.documents import (
     MemoryDependants,
     MemoryDocuments,
@@ -15,17 +14,6 @@ from mnemic.adapters.stores.memory.documents import (
 )
 from mnemic.adapters.stores.memory.graph import MemoryEntityVectors, MemoryGraph
 from mnemic.adapters.stores.memory.items import MemoryConversations, MemoryMemories, MemoryMessages
-from mnemic.adapters.stores.memory.records import (
-    MemoryAudit,
-    MemoryHistory,
-    MemoryJobs,
-    MemoryKeys,
-    MemoryPartitions,
-    MemoryProfiles,
-    MemoryRequests,
-    MemoryUpkeep,
-    MemoryVectors,
-)
 from mnemic.adapters.stores.memory.tables import Tables, Transaction
 from mnemic.errors import UnavailableError
 from mnemic.model.health import Condition, Finding
@@ -35,21 +23,21 @@ from mnemic.ports.store import Store, StoreCapabilities, UnitOfWork
 class MemoryUnitOfWork:
     """The small ports over one transaction."""
 
-    partitions = lazy_port(MemoryPartitions)
+    partitions = lazy_port(records.MemoryPartitions)
     messages = lazy_port(MemoryMessages)
     conversations = lazy_port(MemoryConversations)
-    upkeep = lazy_port(MemoryUpkeep)
+    upkeep = lazy_port(records.MemoryUpkeep)
     memories = lazy_port(MemoryMemories)
     documents = lazy_port(MemoryDocuments)
     graph = lazy_port(MemoryGraph)
     entity_vectors = lazy_port(MemoryEntityVectors)
-    vectors = lazy_port(MemoryVectors)
-    jobs = lazy_port(MemoryJobs)
-    history = lazy_port(MemoryHistory)
-    profiles = lazy_port(MemoryProfiles)
-    keys = lazy_port(MemoryKeys)
-    audit = lazy_port(MemoryAudit)
-    requests = lazy_port(MemoryRequests)
+    vectors = lazy_port(records.MemoryVectors)
+    jobs = lazy_port(records.MemoryJobs)
+    history = lazy_port(records.MemoryHistory)
+    profiles = lazy_port(records.MemoryProfiles)
+    keys = lazy_port(records.MemoryKeys)
+    audit = lazy_port(records.MemoryAudit)
+    requests = lazy_port(records.MemoryRequests)
     research = lazy_port(MemoryResearchSteps)
     erasure = lazy_port(MemoryErasure)
     dependants = lazy_port(MemoryDependants)

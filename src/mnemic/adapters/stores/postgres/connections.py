@@ -31,16 +31,9 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumperUnknown, TextLoader
 
+from mnemic import errors as failures
 from mnemic.adapters.sql_files import named_statements, numbered_scripts
 from mnemic.adapters.stores.sql import dialect
-from mnemic.errors import (
-    BackendError,
-    ConfigError,
-    ConflictError,
-    MnemicError,
-    TimedOutError,
-    UnavailableError,
-)
 from mnemic.model.columns import Row
 
 _LEAD = "\x01"
@@ -95,16 +88,22 @@ def register(connection: Connection[Any]) -> None:
 
 _IN_THE_WAY = "another transaction was in the way and this one was undone; try again"
 # The first that fits counts: the special ones stand before the general ones.
-_MEANINGS: Mapping[type[psycopg.Error], tuple[type[MnemicError], str]] = {
-    errors.UniqueViolation: (ConflictError, "somebody else stored the same thing first"),
-    errors.SerializationFailure: (UnavailableError, _IN_THE_WAY),
-    errors.DeadlockDetected: (UnavailableError, _IN_THE_WAY),
-    errors.LockNotAvailable: (UnavailableError, "locked by another transaction; try again when it is done writing"),
-    errors.QueryCanceled: (TimedOutError, "the statement took longer than allowed and was undone"),
-    errors.DiskFull: (UnavailableError, "no room left on the server's disk; nothing was changed"),
-    errors.InsufficientPrivilege: (ConfigError, "this role lacks a right; grant it, or connect as another role"),
-    psycopg.OperationalError: (UnavailableError, "the server does not answer"),
-    psycopg.InterfaceError: (UnavailableError, "the connection is lost"),
+_MEANINGS: Mapping[type[psycopg.Error], tuple[type[failures.MnemicError], str]] = {
+    errors.UniqueViolation: (failures.ConflictError, "somebody else stored the same thing first"),
+    errors.SerializationFailure: (failures.UnavailableError, _IN_THE_WAY),
+    errors.DeadlockDetected: (failures.UnavailableError, _IN_THE_WAY),
+    errors.LockNotAvailable: (
+        failures.UnavailableError,
+        "locked by another transaction; try again when it is done writing",
+    ),
+    errors.QueryCanceled: (failures.TimedOutError, "the statement took longer than allowed and was undone"),
+    errors.DiskFull: (failures.UnavailableError, "no room left on the server's disk; nothing was changed"),
+    errors.InsufficientPrivilege: (
+        failures.ConfigError,
+        "this role lacks a right; grant it, or connect as another role",
+    ),
+    psycopg.OperationalError: (failures.UnavailableError, "the server does not answer"),
+    psycopg.InterfaceError: (failures.UnavailableError, "the connection is lost"),
 }
 _ROW_SECURITY = "ExecWithCheckOptions"
 _SET_UP_IS_WRONG = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist")
@@ -119,22 +118,22 @@ def translated_errors(doing: str, place: str) -> Generator[None]:
         raise _translate_error(error, doing, place) from error
 
 
-def _translate_error(error: psycopg.Error, doing: str, place: str) -> MnemicError:
+def _translate_error(error: psycopg.Error, doing: str, place: str) -> failures.MnemicError:
     said = f"{place} ({doing}): {error.diag.message_primary or _one_line(error)}"
     if error.diag.source_function == _ROW_SECURITY:  # the same SQLSTATE as a right that lacks
-        return BackendError(f"a row of an org that this unit of work does not name was refused: {said}")
+        return failures.BackendError(f"a row of an org that this unit of work does not name was refused: {said}")
     for cause, (kind, meaning) in _MEANINGS.items():
         if isinstance(error, cause):
             return kind(f"{meaning}: {said}")
-    return BackendError(f"the store failed: {said}")
+    return failures.BackendError(f"the store failed: {said}")
 
 
-def refused(error: psycopg.Error, place: str) -> MnemicError:
+def refused(error: psycopg.Error, place: str) -> failures.MnemicError:
     """What it means that no connection could be made."""
     said = _one_line(error)
     if any(sign in said for sign in _SET_UP_IS_WRONG):
-        return ConfigError(f"{place} refuses the connection; check user, password and database: {said}")
-    return UnavailableError(f"{place} cannot be reached: {said}")
+        return failures.ConfigError(f"{place} refuses the connection; check user, password and database: {said}")
+    return failures.UnavailableError(f"{place} cannot be reached: {said}")
 
 
 def _one_line(error: psycopg.Error) -> str:
@@ -173,7 +172,7 @@ class Target:
         try:
             parts = conninfo_to_dict(self.url)
         except psycopg.ProgrammingError:  # its message may quote the password, so it is not passed on
-            raise ConfigError(
+            raise failures.ConfigError(
                 "the address of the PostgreSQL store is not valid; write postgresql://user:password@host:5432/database"
             ) from None
         host, port = parts.get("host") or "localhost", parts.get("port") or 5432
@@ -201,7 +200,7 @@ class Connections:
         restarted) are replaced: nothing was asked of them yet. Raises `UnavailableError` or `ConfigError`.
         """
         if not self._free.acquire(timeout=self._target.lock_wait_s):
-            raise UnavailableError(
+            raise failures.UnavailableError(
                 f"all {self._target.pool_size} connections to {self._place} are in use; raise pool_size or try again"
             )
         with ExitStack() as if_it_fails:
@@ -233,7 +232,7 @@ class Connections:
         while True:
             with self._guard:
                 if self._is_closed:
-                    raise UnavailableError("the store is closed; open it again")
+                    raise failures.UnavailableError("the store is closed; open it again")
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 break

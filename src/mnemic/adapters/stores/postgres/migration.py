@@ -1,7 +1,5 @@
 """Makes the schema of a store, or brings it up to date; several processes may try at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

@@ -17,8 +17,6 @@ They are written in this form, and read once for each dialect:
 A statement that one of them alone has bears its name: `-- name: lock (postgres)`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

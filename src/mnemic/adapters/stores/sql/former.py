@@ -2,8 +2,6 @@
 `text.former_metadata` decides about each key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 

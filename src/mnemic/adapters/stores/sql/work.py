@@ -1,23 +1,13 @@
 """The unit of work of both stores: every port over one transaction, each made when it is first used."""
 
-from __future__ import annotations
-
 from typing import Generic, TypeVar
 
 from mnemic.adapters.stores.checks import lazy_port
+from mnemic.adapters.stores.sql import records
 from mnemic.adapters.stores.sql.dependants import SqlDependants, SqlErasure
 from mnemic.adapters.stores.sql.documents import SqlDocuments, SqlResearchSteps
 from mnemic.adapters.stores.sql.graph import SqlGraph
 from mnemic.adapters.stores.sql.items import SqlConversations, SqlMemories, SqlMessages
-from mnemic.adapters.stores.sql.records import (
-    SqlAudit,
-    SqlHistory,
-    SqlJobs,
-    SqlKeys,
-    SqlProfiles,
-    SqlRequests,
-    SqlUpkeep,
-)
 from mnemic.adapters.stores.sql.session import SqlSession
 from mnemic.adapters.stores.sql.vectors import SqlPartitions, SqlVectors
 
@@ -30,17 +20,17 @@ class SqlWork(Generic[SessionT]):
     partitions = lazy_port(SqlPartitions)
     messages = lazy_port(SqlMessages)
     conversations = lazy_port(SqlConversations)
-    upkeep = lazy_port(SqlUpkeep)
+    upkeep = lazy_port(records.SqlUpkeep)
     memories = lazy_port(SqlMemories)
     documents = lazy_port(SqlDocuments)
     graph = lazy_port(SqlGraph)
     vectors = lazy_port(SqlVectors)
-    jobs = lazy_port(SqlJobs)
-    history = lazy_port(SqlHistory)
-    profiles = lazy_port(SqlProfiles)
-    keys = lazy_port(SqlKeys)
-    audit = lazy_port(SqlAudit)
-    requests = lazy_port(SqlRequests)
+    jobs = lazy_port(records.SqlJobs)
+    history = lazy_port(records.SqlHistory)
+    profiles = lazy_port(records.SqlProfiles)
+    keys = lazy_port(records.SqlKeys)
+    audit = lazy_port(records.SqlAudit)
+    requests = lazy_port(records.SqlRequests)
     research = lazy_port(SqlResearchSteps)
     erasure = lazy_port(SqlErasure)
     dependants = lazy_port(SqlDependants)

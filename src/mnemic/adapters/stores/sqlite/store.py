@@ -12,15 +12,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from mnemic.adapters.stores.sql.former import part_bookkeeping
+from mnemic.adapters.stores.sqlite import session
 from mnemic.adapters.stores.sqlite.copying import SqliteRows, attach, replace_rows, write_pages
-from mnemic.adapters.stores.sqlite.session import (
-    APPLICATION_ID,
-    Session,
-    SqliteUnitOfWork,
-    migrations,
-    statements,
-    translated_errors,
-)
 from mnemic.errors import BackendError, ConfigError, UnavailableError, UnsupportedError
 from mnemic.model.health import Condition, Finding
 from mnemic.ports.store import CopyingStore, Rows, Store, StoreCapabilities, Told, UnitOfWork
@@ -67,8 +60,8 @@ class SqliteStore:
             connection = self._borrow()
             try:
                 self._schema_version(connection)
-                with translated_errors("checking"):
-                    sql = statements("connection")["glance" if is_quick else "check"]
+                with session.translated_errors("checking"):
+                    sql = session.statements("connection")["glance" if is_quick else "check"]
                     answers = [row[0] for row in connection.execute(sql)]
             finally:
                 self._give_back(connection)
@@ -96,9 +89,9 @@ class SqliteStore:
 
     def _try_to_write(self) -> None:
         """Write the schema's version over itself, and roll that back: taking the lock alone would not tell."""
-        sql, connection = statements("connection"), self._borrow()
+        sql, connection = session.statements("connection"), self._borrow()
         try:
-            with translated_errors("trying to write"):
+            with session.translated_errors("trying to write"):
                 connection.execute(sql["begin_write"])
                 connection.execute(sql["mark"].format(version=self._schema_version(connection)))
         finally:
@@ -110,8 +103,8 @@ class SqliteStore:
         """Deleted rows are overwritten where they stood; this empties the write-ahead file, which holds them too."""
         connection = self._borrow()
         try:
-            with translated_errors("emptying the write-ahead file"):
-                is_busy = connection.execute(statements("connection")["truncate_write_ahead"]).fetchone()[0]
+            with session.translated_errors("emptying the write-ahead file"):
+                is_busy = connection.execute(session.statements("connection")["truncate_write_ahead"]).fetchone()[0]
         except UnavailableError:
             is_busy = True
         finally:
@@ -127,8 +120,8 @@ class SqliteStore:
     def write_copy(self, path: Path, told: Told) -> None:
         connection = self._borrow()
         try:
-            with translated_errors(f"copying {self.path}"):
-                connection.execute(statements("connection")["begin_read"])
+            with session.translated_errors(f"copying {self.path}"):
+                connection.execute(session.statements("connection")["begin_read"])
                 write_pages(connection, path, told)
         finally:
             with suppress(sqlite3.Error):
@@ -139,22 +132,22 @@ class SqliteStore:
     def rows(self) -> Generator[Rows]:
         connection = self._borrow()
         try:
-            with translated_errors(f"reading all of {self.path}"):
-                connection.execute(statements("connection")["begin_read"])
-                yield SqliteRows(connection, SqliteUnitOfWork(Session(connection, is_writing=False)))
+            with session.translated_errors(f"reading all of {self.path}"):
+                connection.execute(session.statements("connection")["begin_read"])
+                yield SqliteRows(connection, session.SqliteUnitOfWork(session.Session(connection, is_writing=False)))
         finally:
             with suppress(sqlite3.Error):
                 connection.rollback()
             self._give_back(connection)
 
     def take_copy(self, path: Path, ready: Callable[[UnitOfWork], Collection[str]], told: Told) -> None:
-        with closing(self._connect()) as connection, translated_errors(f"restoring {self.path}"):
-            connection.execute(statements("connection")["cache_to_write"])
+        with closing(self._connect()) as connection, session.translated_errors(f"restoring {self.path}"):
+            connection.execute(session.statements("connection")["cache_to_write"])
             attach(connection, path)
-            connection.execute(statements("connection")["begin_write"])
-            kept = ready(SqliteUnitOfWork(Session(connection, is_writing=True)))
+            connection.execute(session.statements("connection")["begin_write"])
+            kept = ready(session.SqliteUnitOfWork(session.Session(connection, is_writing=True)))
             replace_rows(connection, kept, told)
-            connection.execute(statements("connection")["commit"])
+            connection.execute(session.statements("connection")["commit"])
 
     def close(self) -> None:
         with self._guard:
@@ -165,16 +158,16 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self, begin: str, *, is_writing: bool) -> Generator[UnitOfWork]:
-        sql = statements("connection")
+        sql = session.statements("connection")
         connection = self._borrow()
         try:
-            with translated_errors("starting a transaction"):
+            with session.translated_errors("starting a transaction"):
                 if is_writing:  # who reads a whole partition once has no use for its pages
                     connection.execute(sql["cache_to_write"])
                 connection.execute(sql[begin])
-            with translated_errors("reading or writing rows"):
-                yield SqliteUnitOfWork(Session(connection, is_writing=is_writing))
-            with translated_errors("committing"):
+            with session.translated_errors("reading or writing rows"):
+                yield session.SqliteUnitOfWork(session.Session(connection, is_writing=is_writing))
+            with session.translated_errors("committing"):
                 connection.execute(sql["commit"])
         finally:
             with suppress(sqlite3.Error):  # the first error is the one to tell; a lost connection rolls back by itself
@@ -197,14 +190,14 @@ class SqliteStore:
         connection.close()
 
     def _open(self) -> sqlite3.Connection:
-        with translated_errors(f"opening {self.path}"):
+        with session.translated_errors(f"opening {self.path}"):
             return sqlite3.connect(self.path, timeout=self._lock_wait_s, isolation_level=None, check_same_thread=False)
 
     def _connect(self) -> sqlite3.Connection:
         connection = self._open()
         try:
-            with translated_errors(f"opening {self.path}"):
-                connection.executescript(statements("connection")["set_up"])
+            with session.translated_errors(f"opening {self.path}"):
+                connection.executescript(session.statements("connection")["set_up"])
         except BackendError:
             connection.close()
             raise
@@ -216,23 +209,23 @@ class SqliteStore:
         except OSError as error:
             raise ConfigError(f"the folder of the store {self.path} cannot be made: {error}") from error
         with closing(self._open()) as connection:
-            if self._schema_version(connection) < migrations()[-1][0]:
-                with translated_errors("setting up the store"):
+            if self._schema_version(connection) < session.migrations()[-1][0]:
+                with session.translated_errors("setting up the store"):
                     self._run_migrations(connection)
             self._write_ahead(connection)
 
     def _run_migrations(self, connection: sqlite3.Connection) -> None:
-        sql = statements("connection")
+        sql = session.statements("connection")
         connection.execute(sql["begin_write"])
         current = self._schema_version(connection)  # again, under the lock: another process may have been quicker
-        for version, script in migrations():
+        for version, script in session.migrations():
             if version > current:
                 for statement in _split(script):
                     connection.execute(statement)
                 if version == _PARTS_METADATA:
-                    part_bookkeeping(connection.execute, statements("former"), lambda _: {})
+                    part_bookkeeping(connection.execute, session.statements("former"), lambda _: {})
                 connection.execute(sql["mark"].format(version=version))
-        connection.execute(sql["sign"].format(application_id=APPLICATION_ID))
+        connection.execute(sql["sign"].format(application_id=session.APPLICATION_ID))
         connection.execute(sql["commit"])
 
     def _write_ahead(self, connection: sqlite3.Connection) -> None:
@@ -240,8 +233,8 @@ class SqliteStore:
         deadline = time.monotonic() + self._lock_wait_s
         while True:
             try:
-                with translated_errors(f"opening {self.path}"):
-                    connection.execute(statements("connection")["write_ahead"])
+                with session.translated_errors(f"opening {self.path}"):
+                    connection.execute(session.statements("connection")["write_ahead"])
             except UnavailableError:
                 if time.monotonic() > deadline:
                     raise
@@ -251,14 +244,14 @@ class SqliteStore:
 
     def _schema_version(self, connection: sqlite3.Connection) -> int:
         """Tables are looked at first, so that a store that is being made meanwhile is not taken for a foreign file."""
-        sql = statements("connection")
-        with translated_errors(f"opening {self.path}"):
+        sql = session.statements("connection")
+        with session.translated_errors(f"opening {self.path}"):
             tables = int(connection.execute(sql["tables"]).fetchone()[0])
             signature = int(connection.execute(sql["signature"]).fetchone()[0])
             version = int(connection.execute(sql["schema_version"]).fetchone()[0])
-        if tables and signature != APPLICATION_ID:
+        if tables and signature != session.APPLICATION_ID:
             raise ConfigError(f"{self.path} is another program's database; choose another path")
-        newest = migrations()[-1][0]
+        newest = session.migrations()[-1][0]
         if version > newest:
             raise ConfigError(
                 f"{self.path} was written by a newer Mnemic (schema {version}, this one knows {newest}): "
