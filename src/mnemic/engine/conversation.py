@@ -1,24 +1,22 @@
-"""The guard against feedback: what Mnemic itself gave to a chat is not captured when it comes back.
+"""Captures conversations: stores messages, and the jobs they cause, in one transaction.
 
-Answers for two things in what is captured: the blocks of a context, and the session history around them, which is
-stored already. A chat that sends no context of ours is taken as it is.
+A context that Mnemic put into a prompt is not captured when the client sends it back. This covers the blocks of the
+context and the session history around them, which is already stored. A chat without our blocks is stored unchanged.
 
-Keeps what was said: messages and the jobs they cause, in one transaction.
-
-Ends a session: what was kept for it alone expires, and all that was said in it is to be summarised.
+Ending a session expires its memories and asks for a summary of its messages.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemic.engine.engine import Engine, new_id
 from mnemic.engine.extract import add_if_said
 from mnemic.engine.fields import archive, is_lasting
-from mnemic.engine.indexing import document_vectors, message_text, put_vectors
+from mnemic.engine.indexing import ItemVectors, document_vectors, message_text, put_vectors
 from mnemic.engine.secrets import Kinds, tell_redacted, without_secrets
 from mnemic.engine.summaries import ask_for_summary, ask_if_pending
 from mnemic.errors import InvalidInputError, NotFoundError
@@ -32,19 +30,19 @@ from mnemic.text.sanitise import neutralise_markers
 
 _SPOKEN = (Role.USER, Role.ASSISTANT)
 _SPARE = 20
-"""So many messages of tools and of the system may stand between those of a session's history."""
+"""Room for the messages of tools and of the system between those of a session's history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """An exchange without our blocks, and how many messages were cut or held nothing else."""
+    """An exchange without our blocks. `cut` counts the messages that lost a block."""
 
     drafts: Sequence[MessageDraft]
     cut: int
 
     @classmethod
     def of(cls, exchange: Sequence[MessageDraft]) -> Heard:
-        """What of an exchange was said by somebody, in order; untouched drafts are the very same ones."""
+        """Cut our blocks out of an exchange and drop the messages that held nothing else."""
         texts = [without_own_blocks(draft.text, is_system=draft.role is Role.SYSTEM) for draft in exchange]
         pairs = list(zip(exchange, texts, strict=True))
         kept = [draft if text == draft.text else replace(draft, text=text) for draft, text in pairs if text]
@@ -52,33 +50,42 @@ class Heard:
 
     @property
     def reach(self) -> int:
-        """How many of the latest messages of the session `new` must be given."""
+        """Number of the session's latest messages that `find_new` needs."""
         return 2 * len(self.drafts) + _SPARE
 
-    def new(self, latest: Sequence[Message]) -> Sequence[MessageDraft]:
-        """Those that are not a repetition of the session, whose `latest` messages are given, oldest first.
+    def find_new(self, latest: Sequence[Message]) -> Sequence[int]:
+        """Positions of the drafts that do not repeat the session. `latest` holds its last messages, oldest first.
 
-        Only where a block shows that the exchange was built from a context. Its history is what stands before the last
-        message of the user: left out when all of it ends the session, or comes just before that very message, which is
-        then known too. A prompt of the system is left out when it is among the latest.
+        Drafts are only left out if a block shows that the exchange was built from a context. The history of such an
+        exchange is everything before the user's last message. It is left out if the session ends with it, or with it
+        and that message, which is then left out too. A system prompt is left out if it is among `latest`.
         """
-        spoken = [draft for draft in self.drafts if draft.role in _SPOKEN]
-        users = [place for place, draft in enumerate(spoken) if draft.role is Role.USER]
+        spoken = [place for place, draft in enumerate(self.drafts) if draft.role in _SPOKEN]
+        users = [n for n, place in enumerate(spoken) if self.drafts[place].role is Role.USER]
         if not self.cut or not users:
-            return self.drafts
-        said = [_said(message) for message in latest if message.role in _SPOKEN]
-        asked = [_said(draft) for draft in spoken]
+            return range(len(self.drafts))
+        said = [_role_and_text(message) for message in latest if message.role in _SPOKEN]
+        asked = [_role_and_text(self.drafts[place]) for place in spoken]
         known = next((n for n in (users[-1] + 1, users[-1]) if n and said[-n:] == asked[:n]), 0)
         prompts = {message.text for message in latest if message.role is Role.SYSTEM}
-        repeated = {id(draft) for draft in spoken[:known]}
+        repeated = set(spoken[:known])
         return [
-            draft
-            for draft in self.drafts
-            if id(draft) not in repeated and not (draft.role is Role.SYSTEM and draft.text in prompts)
+            place
+            for place, draft in enumerate(self.drafts)
+            if place not in repeated and not (draft.role is Role.SYSTEM and draft.text in prompts)
         ]
 
 
-def _said(item: Message | MessageDraft) -> tuple[Role, str]:
+@dataclass(slots=True)
+class _Line:
+    """A draft without secrets, the kinds of secrets that it held, and its vectors."""
+
+    draft: MessageDraft
+    redacted: Kinds
+    vectors: ItemVectors = ()
+
+
+def _role_and_text(item: Message | MessageDraft) -> tuple[Role, str]:
     return item.role, neutralise_markers(item.text)
 
 
@@ -108,40 +115,31 @@ def capture(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDr
 def _captured(engine: Engine, scope: Scope, exchanges: Sequence[Sequence[MessageDraft]]) -> list[Turn]:
     scope = scope if scope.session is not None else replace(scope, session=str(uuid.uuid4()))
     now = engine.clock.now()
-    redacted: dict[int, Kinds] = {}
-    heard = [_cleaned(engine, Heard.of(exchange), redacted) for exchange in exchanges]
-    drafts = [draft for exchange in heard for draft in exchange.drafts]
-    vectors = document_vectors(engine, [message_text(draft.name, draft.text) for draft in drafts])
-    vector_of = None if vectors is None else {id(d): v for d, v in zip(drafts, vectors, strict=bool(vectors))}
+    heard = [Heard.of(exchange) for exchange in exchanges]
+    lines = [[_Line(*without_secrets(engine, draft)) for draft in exchange.drafts] for exchange in heard]
+    flat = [line for exchange in lines for line in exchange]
+    vectors = document_vectors(engine, [message_text(line.draft.name, line.draft.text) for line in flat])
+    for line, made in zip(flat, vectors or (), strict=bool(vectors)):
+        line.vectors = made
     with engine.store.write() as work:
         engine.accesses.drain(work)
-        writer = _Writer(engine, work, scope, now, redacted)
-        turns = [writer.heard(exchange) for exchange in heard]
-        written = [(draft, message) for draft, message, _ in writer.rows]
+        writer = _Writer(engine, work, scope, now)
+        turns = [
+            writer.add_exchange(replace(exchange, drafts=[line.draft for line in its]), its)
+            for exchange, its in zip(heard, lines, strict=True)
+        ]
+        written = [message for _, message, _ in writer.rows]
         work.messages.add([(message, terms) for _, message, terms in writer.rows])
-        items = [(message.partition, message.id) for _, message in written]
-        ready = None if vector_of is None else [vector_of[id(draft)] for draft, _ in written if vector_of]
-        put_vectors(engine, work, items, ready, now)
+        items = [(message.partition, message.id) for message in written]
+        put_vectors(engine, work, items, [line.vectors for line, _, _ in writer.rows] if vectors else None, now)
         if written:
             ask_if_pending(engine, work, scope.message_partition, scope.session or "", writer.said)
-            said = [message for _, message in written]
-            add_if_said(engine, work, scope.message_partition, scope.session or "", said)
-    _push(engine, [message for _, message in written])
+            add_if_said(engine, work, scope.message_partition, scope.session or "", written)
+    _push(engine, written)
     engine.observer.count("mnemic.capture.messages", len(written))
     engine.observer.count("mnemic.capture.own_blocks", sum(turn.left_out for turn in turns))
     tell_redacted(engine, [kind for turn in turns for kind in turn.redacted])
     return turns
-
-
-def _cleaned(engine: Engine, heard: Heard, redacted: dict[int, Kinds]) -> Heard:
-    """What was heard without secrets; `redacted` notes by the id of a draft what it held."""
-    drafts: list[MessageDraft] = []
-    for draft in heard.drafts:
-        clean, kinds = without_secrets(engine, draft)
-        drafts.append(clean)
-        if kinds:
-            redacted[id(clean)] = kinds
-    return replace(heard, drafts=drafts)
 
 
 def complete(engine: Engine, scope: Scope, turn_id: str, draft: MessageDraft) -> Turn:
@@ -162,7 +160,11 @@ def complete(engine: Engine, scope: Scope, turn_id: str, draft: MessageDraft) ->
         if any((m.role, m.name, m.text) == (draft.role, draft.name, draft.text) for m in known):
             return turn
         conversation = work.messages.conversation(known[0].partition, known[0].session, now)
-        message = _message(known[0], draft, conversation.messages + 1, now)
+        first = known[0]
+        place = _Place(
+            first.partition, first.session, first.agent, first.turn_id, first.turn, conversation.messages + 1
+        )
+        message = _message(place, draft, now)
         work.messages.add([(message, engine.terms(message.name, message.text))])
         put_vectors(engine, work, [(message.partition, message.id)], vectors, now)
         ask_if_pending(engine, work, message.partition, message.session, message.position)
@@ -183,16 +185,32 @@ def _turn(turn_id: str, messages: Sequence[Message]) -> Turn:
     return Turn(turn_id, messages[0].session, messages[0].turn, tuple(messages))
 
 
-def _message(example: Message, draft: MessageDraft, position: int, now: datetime) -> Message:
-    return replace(
-        example,
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a message stands in its conversation."""
+
+    partition: Partition
+    session: str
+    agent: str | None
+    turn_id: str
+    turn: int
+    position: int
+
+
+def _message(place: _Place, draft: MessageDraft, now: datetime) -> Message:
+    return Message(
         id=new_id(now),
-        position=position,
+        partition=place.partition,
+        session=place.session,
+        turn_id=place.turn_id,
+        turn=place.turn,
+        position=place.position,
         role=draft.role,
         name=draft.name,
         text=draft.text,
         observed_at=draft.observed_at or now,
         created_at=now,
+        agent=place.agent,
         external_id=draft.external_id,
         trust=draft.trust or _TRUST_OF_ROLE[draft.role],
         metadata=draft.metadata,
@@ -203,11 +221,8 @@ def _message(example: Message, draft: MessageDraft, position: int, now: datetime
 class _Writer:
     """Numbers the turns and messages of one conversation within one unit of work."""
 
-    def __init__(
-        self, engine: Engine, work: UnitOfWork, scope: Scope, now: datetime, redacted: Mapping[int, Kinds]
-    ) -> None:
-        self.rows: list[tuple[MessageDraft, Message, Terms]] = []
-        self._redacted = redacted
+    def __init__(self, engine: Engine, work: UnitOfWork, scope: Scope, now: datetime) -> None:
+        self.rows: list[tuple[_Line, Message, Terms]] = []
         self._engine, self._work, self._now = engine, work, now
         self._partition = scope.message_partition
         self._session = scope.session or ""
@@ -221,14 +236,14 @@ class _Writer:
         """How many messages the conversation has by now."""
         return self._messages
 
-    def heard(self, exchange: Heard) -> Turn:
-        """The turn of what is new in an exchange."""
-        drafts = exchange.new(self._latest(exchange.reach)) if exchange.cut else exchange.drafts
-        repeated = len(exchange.drafts) - len(drafts)
+    def add_exchange(self, exchange: Heard, lines: Sequence[_Line]) -> Turn:
+        """Add the new lines of an exchange as a turn."""
+        new = exchange.find_new(self._latest(exchange.reach)) if exchange.cut else range(len(lines))
         stored = len(self.rows)
-        turn = self.turn(drafts)
-        kinds = [kind for draft, _, _ in self.rows[stored:] for kind in self._redacted.get(id(draft), ())]
-        return replace(turn, left_out=exchange.cut + repeated, redacted=tuple(dict.fromkeys(kinds)))
+        turn = self._add_turn([lines[place] for place in new])
+        kinds = [kind for line, _, _ in self.rows[stored:] for kind in line.redacted]
+        left_out = exchange.cut + len(lines) - len(new)
+        return replace(turn, left_out=left_out, redacted=tuple(dict.fromkeys(kinds)))
 
     def _latest(self, limit: int) -> list[Message]:
         """The last messages of the session, those of this unit of work included."""
@@ -236,44 +251,29 @@ class _Writer:
         stored = self._work.messages.latest(own, self._session, limit)
         return [*stored, *(message for _, message, _ in self.rows)][-limit:]
 
-    def turn(self, drafts: Sequence[MessageDraft]) -> Turn:
-        """The turn of these drafts, with what was known already in its place."""
-        ids = [draft.external_id for draft in drafts if draft.external_id is not None]
+    def _add_turn(self, lines: Sequence[_Line]) -> Turn:
+        """The turn of these lines. A message that is already stored keeps its place."""
+        ids = [line.draft.external_id for line in lines if line.draft.external_id is not None]
         known = self._work.messages.by_external_id(self._partition, self._session, ids) | {
             i: self._known[i] for i in ids if i in self._known
         }
         first = next(iter(known.values()), None)
-        if len(known) < len(drafts) and first is None:
+        if len(known) < len(lines) and first is None:
             self._turns += 1
         turn_id, number = (first.turn_id, first.turn) if first else (new_id(self._now), self._turns)
-        messages = [known.get(draft.external_id or "") or self._add(draft, turn_id, number) for draft in drafts]
+        messages = [known.get(line.draft.external_id or "") or self._add(line, turn_id, number) for line in lines]
         return Turn(turn_id, self._session, number, tuple(messages))
 
-    def _add(self, draft: MessageDraft, turn_id: str, number: int) -> Message:
-        if draft.external_id is not None and draft.external_id in self._known:
-            return self._known[draft.external_id]
+    def _add(self, line: _Line, turn_id: str, number: int) -> Message:
+        external_id = line.draft.external_id
+        if external_id is not None and external_id in self._known:
+            return self._known[external_id]
         self._messages += 1
-        message = Message(
-            id=new_id(self._now),
-            partition=self._partition,
-            session=self._session,
-            turn_id=turn_id,
-            turn=number,
-            position=self._messages,
-            role=draft.role,
-            name=draft.name,
-            text=draft.text,
-            observed_at=draft.observed_at or self._now,
-            created_at=self._now,
-            agent=self._agent,
-            external_id=draft.external_id,
-            trust=draft.trust or _TRUST_OF_ROLE[draft.role],
-            metadata=draft.metadata,
-            bookkeeping=notes_on(draft),
-        )
-        self.rows.append((draft, message, self._engine.terms(draft.name, draft.text)))
-        if draft.external_id is not None:
-            self._known[draft.external_id] = message
+        place = _Place(self._partition, self._session, self._agent, turn_id, number, self._messages)
+        message = _message(place, line.draft, self._now)
+        self.rows.append((line, message, self._engine.terms(message.name, message.text)))
+        if external_id is not None:
+            self._known[external_id] = message
         return message
 
 
