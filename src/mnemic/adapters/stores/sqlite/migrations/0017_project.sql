@@ -1,0 +1,3 @@
+-- The project that a memory belongs to.
+
+ALTER TABLE memories ADD COLUMN project TEXT NOT NULL DEFAULT '';
