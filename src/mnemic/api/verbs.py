@@ -127,7 +127,6 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         context: str = "",
         snippet: str = "",
         source: str = "",
-        project: str = "",
         observed_at: datetime | str | None = None,
         valid_from: datetime | str | None = None,
         valid_to: datetime | str | None = None,
@@ -149,7 +148,6 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             context: What surrounds the statement, for whoever reads it later.
             snippet: The words it was made of.
             source: Where it comes from.
-            project: The project it belongs to.
             observed_at: When it was observed, ISO 8601. Default: now.
             valid_from: Since when it is true, ISO 8601.
             valid_to: Until when it is true, ISO 8601.
@@ -224,7 +222,6 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
         context: str | Unchanged = UNCHANGED,
         snippet: str | Unchanged = UNCHANGED,
         source: str | Unchanged = UNCHANGED,
-        project: str | Unchanged = UNCHANGED,
         observed_at: datetime | str | Unchanged = UNCHANGED,
         valid_from: datetime | str | Unchanged | None = UNCHANGED,
         valid_to: datetime | str | Unchanged | None = UNCHANGED,

@@ -353,7 +353,6 @@ def _memory(engine: Engine, scope: Scope, draft: MemoryDraft, now: datetime) -> 
         context=draft.context,
         snippet=draft.snippet,
         source=draft.source,
-        project=draft.project,
         agent=scope.agent,
         private_agent=scope.agent if draft.is_private else None,
         valid_from=draft.valid_from,

@@ -200,7 +200,6 @@ class Memory:
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
     flags: tuple[Flag, ...] = ()
     bookkeeping: Mapping[str, object] = field(default_factory=dict[str, object])
-    project: str = ""
 
     @property
     def source_ids(self) -> frozenset[str]:
@@ -327,7 +326,6 @@ class MemoryDraft:
     context: str = ""
     snippet: str = ""
     source: str = ""
-    project: str = ""
     observed_at: datetime | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
