@@ -160,7 +160,6 @@ class AsyncMnemic(AbstractAsyncContextManager["AsyncMnemic"]):
     count = _await_verb(Mnemic.count)
     update = _await_verb(Mnemic.update)
     pin = _await_verb(Mnemic.pin)
-    rate = _await_verb(Mnemic.rate)
     merge = _await_verb(Mnemic.merge)
     undo = _await_verb(Mnemic.undo)
     feedback = _await_verb(Mnemic.feedback)

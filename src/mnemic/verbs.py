@@ -133,7 +133,6 @@ VERBS = (
     _row("list", "GET /memories", "memories", READS, "memory list", tool="list_memories"),
     _row("count", "GET /counts", "memories", READS, "memory count", mcp=_PEOPLE),
     _row("update", "PATCH /memories/{id}", "memories", WRITES, "memory edit", tool="update_memory"),
-    _row("rate", "POST /memories/{id}/rate", "memories", WRITES, "memory rate", mcp=_PEOPLE),
     _row("pin", "POST /memories/{id}/pin", "memories", WRITES, "memory pin", mcp=_PEOPLE),
     _row("merge", "POST /memories/merge", "memories", WRITES, "memory merge", mcp=_PEOPLE),
     _row("undo", "POST /memories/{id}/undo", "memories", WRITES, "memory undo", mcp=_PEOPLE),

@@ -75,7 +75,6 @@ CHANGES = (
             Step("pin", {"id": Ref("tea")}, expect={"is_pinned": True}),
             Step("pin", {"id": Ref("tea"), "is_pinned": False, "reason": "enough"}, expect={"is_pinned": False}),
             Step("history", {"id": Ref("tea")}, expect={"#": 3, "2.reason": "enough"}),
-            Step("rate", {"id": Ref("tea"), "confidence": 0.4}, expect={"confidence": 0.4}),
             Step("pin", {"id": "no-such-id"}, fails=NotFoundError),
         ),
     ),

@@ -31,7 +31,7 @@ from mnemic.engine import browse, edit
 from mnemic.engine.conversation import capture, complete
 from mnemic.engine.engine import Engine
 from mnemic.engine.erase import clear, delete
-from mnemic.engine.inputs import check_choice, check_fraction, check_id, check_text, memory_draft, message_drafts
+from mnemic.engine.inputs import check_choice, check_id, check_text, memory_draft, message_drafts
 from mnemic.engine.remember import remember
 from mnemic.engine.window import window
 from mnemic.errors import InvalidInputError
@@ -252,17 +252,6 @@ class MnemicVerbs(AskingVerbs, UpkeepVerbs):
             reason: Why; kept in the history.
         """
         changes = {"is_pinned": is_pinned}
-        return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
-
-    def rate(self, scope: Scope, id: str, *, confidence: float, reason: str = "") -> Memory:
-        """Say how sure a memory is.
-
-        Args:
-            id: The memory.
-            confidence: 0 to 1.
-            reason: Why. Kept in the history.
-        """
-        changes = {"confidence": check_fraction(confidence, "confidence")}
         return edit.update(self._engine, scope, check_id(id), changes, actor=self._actor, reason=reason)
 
     def merge(self, scope: Scope, ids: Sequence[str], *, text: str | None = None, reason: str = "") -> Memory:

@@ -176,12 +176,6 @@ def pin(memory: Memory) -> None:
     _show_changed(memory, "pinned")
 
 
-@verb_command("memory rate", examples="mnemic memory rate --user ana ID --confidence 0.4")
-def rate(memory: Memory) -> None:
-    """Say how sure a memory is."""
-    _show_changed(memory, "rated")
-
-
 @verb_command(
     "memory unpin", like="memory pin", examples="mnemic memory unpin --user ana ID", fixed={"is_pinned": False}
 )
