@@ -70,7 +70,6 @@ class AskingVerbs:
         rerank: bool | None = None,
         diversity: float = 0.0,
         hops: int | Configured = CONFIGURED,
-        oldest_first: bool = False,
     ) -> Recall:
         """Find what answers `query` among the messages and memories that the scope may see, best first.
 
@@ -94,7 +93,6 @@ class AskingVerbs:
             diversity: 0 ranks by score alone; towards 1, a hit that is like a better one falls behind.
             hops: Follow so many relations of the graph from what the query names, at most 4. Configured by
                 `recall.hops`: 0.
-            oldest_first: Order the hits by time instead of relevance.
         """
         return recall(
             self._engine, scope, question_of(query, given_arguments(locals(), "query"), self._engine.settings)
@@ -388,7 +386,6 @@ def question_of(query: str, fields: Fields, settings: Settings) -> Question:
         deadline_ms=_deadline(fields.get("deadline_ms")),
         rerank=check_flag(fields.get("rerank"), "rerank"),
         diversity=check_fraction(fields.get("diversity", 0.0), "diversity"),
-        oldest_first=bool(check_flag(fields.get("oldest_first"), "oldest_first")),
         hops=check_number(fields.get("hops", settings.recall_hops), "hops", MOST_HOPS, least=0),
     )
 

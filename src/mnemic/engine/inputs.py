@@ -270,7 +270,6 @@ class Question:
     passages: bool | None = None
     hops: int = 0
     room: float = inf
-    oldest_first: bool = False
     is_judged: bool = False
     searched: str = ""
 

@@ -389,7 +389,7 @@ def _hits(engine: Engine, visible: Visibility, question: Question, scored: scori
             if item is not None and len(hits) < limit and chosen.takes(item, now):
                 hits.append(_hit(item, scored, int(place), float(sure)))
                 room -= shortened_tokens(engine.analyser.token_count(item.text))
-    return tuple(sorted(hits, key=lambda hit: hit.item.observed_at) if question.oldest_first else hits)
+    return tuple(hits)
 
 
 def _hit(item: Item, scored: scoring.Scored, place: int, sure: float) -> Hit:
