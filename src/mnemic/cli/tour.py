@@ -1,4 +1,4 @@
-"""`mnemic tour`: shows on a store of its own, thrown away afterwards, what Mnemic does, and fails when it does not."""
+"""`mnemic tour`: demonstrates Mnemic on a temporary store, and fails if a step does not work."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def tour(as_json: AsJson = False) -> None:
 
 
 def list_failures(found: Recall, seen_by_others: int) -> list[str]:
-    """What did not hold, in words; empty when all is well."""
+    """The steps that failed, as text."""
     memories = [hit for hit in found.hits if isinstance(hit.item, Memory) and not hit.is_fallback]
     failed: list[str] = []
     if not memories or memories[0].text != EXPECTED:
@@ -83,7 +83,7 @@ def list_failures(found: Recall, seen_by_others: int) -> list[str]:
 
 
 def list_shared_words() -> list[str]:
-    """The search terms that question and expected answer have in common, as the keyword index sees them."""
+    """The keyword index's terms that question and expected answer share."""
     from mnemic.text.analyser import Analyser
 
     analyser = Analyser()
@@ -100,10 +100,10 @@ def _store_examples(mnemic: Mnemic) -> None:
 
 def _show_tour(found: Recall, shared: list[str], seen_by_others: int) -> None:
     messages = 2 * (len(PAST_SESSION) + len(CURRENT_SESSION))
-    write(f"1. Kept {len(MEMORIES)} memories of the user sam, and {messages} messages of two sessions:\n")
+    write(f"1. Stored {len(MEMORIES)} memories of the user sam, and {messages} messages of two sessions:\n")
     for text, kind in MEMORIES:
         write(f"   {kind:<10} {text}")
-    write("\n2. Today sam spoke of nothing but the weather, and now asks:\n")
+    write("\n2. Today sam only talked about the weather, and now asks:\n")
     write(f"   {QUESTION}\n")
     show_recall(found)
     best = next((hit for hit in found.hits if isinstance(hit.item, Memory)), None)
@@ -111,5 +111,5 @@ def _show_tour(found: Recall, shared: list[str], seen_by_others: int) -> None:
         write(f"\n   The first memory: {best.text}")
         write(f"   Words it shares with the question: {', '.join(shared) or 'none'}")
         write(f"   Why it is found:  {explain_score(best)}")
-    write(f"\n3. Another user, robin, asks the same and lists everything: {seen_by_others or 'nothing'} found.\n")
+    write(f"\n3. Another user, robin, asks the same and lists everything. Found: {seen_by_others or 'nothing'}.\n")
     write(NEXT)
